@@ -1,0 +1,1 @@
+"""Reading and writing examples, scaling, synthetic sets."""

@@ -1,0 +1,1 @@
+"""Kernels and squared distances: thin Cython over csrc."""

@@ -1,0 +1,1 @@
+"""Learning methods, one file each."""

@@ -1,0 +1,1 @@
+"""Ways to divide the space, one file each."""

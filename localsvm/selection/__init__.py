@@ -1,0 +1,1 @@
+"""Folds, grids, and the cross-validation of one cell."""

@@ -1,0 +1,40 @@
+"""The extensions of localsvm; everything else is in pyproject.toml. LOCALSVM_DEV=1 makes C warnings errors."""
+import os
+from pathlib import Path
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+LEVELS = ["csrc/level_baseline.c", "csrc/level_avx2.c", "csrc/level_avx512.c", "csrc/simd.c"]
+EXTENSIONS = {
+    "localsvm.kernels._kernels": ["csrc/kernels.c", *LEVELS],
+    "localsvm.solvers._smo": ["csrc/smo.c", *LEVELS],
+    "localsvm.partition._nearest": ["csrc/nearest.c"],
+    "localsvm.data._text": ["csrc/libsvm_text.c"],
+}
+# -ffp-contract and -fno-math-errno let the plain loops become fused vector code; no -march: levels are chosen at run time
+FLAGS = ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
+STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
+# what Cython generates is not ours to clean: these warnings stay on for csrc/ (make check-c) and off in its output
+CYTHON = ["-Wno-conversion", "-Wno-sign-conversion", "-Wno-shadow", "-Wno-unused-parameter", "-Wno-cpp"]
+
+
+def extension(name: str, sources: list[str]) -> Extension:
+    flags = FLAGS + (STRICT + CYTHON if os.environ.get("LOCALSVM_DEV") else [])
+    return Extension(
+        name,
+        [name.replace(".", "/") + ".pyx", *sources],
+        include_dirs=["csrc", numpy.get_include()],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        depends=[str(p) for p in Path("csrc").glob("*.h")],
+        extra_compile_args=flags,
+    )
+
+
+setup(
+    ext_modules=cythonize(
+        [extension(*item) for item in EXTENSIONS.items() if Path(item[0].replace(".", "/") + ".pyx").exists()],
+        compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True},
+    )
+)
