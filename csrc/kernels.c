@@ -1,0 +1,40 @@
+#include "kernels.h"
+
+#include "ops.h"
+
+int64_t lsvm_panel_width(const struct lsvm_ops *ops) { return ops->panel; }
+
+void lsvm_pack(const struct lsvm_ops *ops, const float *x, int64_t n, int64_t d, int64_t ld, float *out)
+{
+    const int64_t width = ops->panel;
+    for (int64_t first = 0; first < n; first += width) {
+        float *panel = out + first * d;
+        for (int64_t r = 0; r < width; r++)
+            for (int64_t k = 0; k < d; k++)
+                panel[k * width + r] = first + r < n ? x[(first + r) * ld + k] : 0.0f;
+    }
+}
+
+void lsvm_norms(const struct lsvm_ops *ops, const struct lsvm_rows *a, float *out) { ops->norms(a, out); }
+
+void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b, float *out,
+                   int64_t ldo, int squared)
+{
+    ops->products(a, b, out, ldo, squared);
+}
+
+void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n)
+{
+    ops->transform(kernel, in, out, n);
+}
+
+int64_t lsvm_expansion_scratch(const struct lsvm_ops *ops, const struct lsvm_expansion *e)
+{
+    return 2 * LSVM_TILE_ROWS * e->b.panels * ops->panel;
+}
+
+void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_expansion *e,
+                     float *scratch, double *out)
+{
+    ops->expansions(a, e, scratch, out);
+}

@@ -1,0 +1,67 @@
+/* kernels.h - inner products, squared distances, kernels of them, and kernel expansions. Single precision, dense rows.
+ *
+ * Matrices are row-major float32. "Packed" means that rows are interleaved in panels of lsvm_panel_width(ops) rows,
+ * feature by feature, so that one vector load yields the same feature of neighbouring rows.
+ * Every value depends on its two rows alone: not on the block they came in, nor on their place in it.
+ * Nothing here allocates; the caller owns every buffer. Functions without a return code cannot fail.
+ */
+#ifndef LSVM_KERNELS_H
+#define LSVM_KERNELS_H
+
+#include "simd.h"
+
+enum { LSVM_GAUSSIAN = 0, LSVM_LAPLACIAN = 1, LSVM_POLYNOMIAL = 2, LSVM_LINEAR = 3 };
+
+/* gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); polynomial: (gamma x.y + coef0)^degree; linear: x.y */
+struct lsvm_kernel {
+    int kind;
+    int degree; /* polynomial, >= 0 */
+    float gamma;
+    float coef0;
+};
+
+struct lsvm_rows {
+    const float *x;    /* n rows of d features, ld apart */
+    const float *norm; /* n squared norms as lsvm_norms makes them; NULL where only products are wanted */
+    int64_t n, d, ld;
+};
+
+struct lsvm_panels {
+    const float *packed; /* panels * d * width floats, LSVM_ALIGN aligned */
+    const float *norm;   /* panels * width squared norms, zero in the padding; NULL as above */
+    int64_t panels, d;
+};
+
+/* f_m(x) = sum_j coef[m][j] k_g(x, b_j) for the models m in [group_ptr[g], group_ptr[g+1]) of each kernel g */
+struct lsvm_expansion {
+    struct lsvm_panels b;
+    int64_t groups;
+    const struct lsvm_kernel *kernels; /* one a group */
+    const int64_t *group_ptr;          /* groups + 1 */
+    const double *coef;                /* models x (panels * width), LSVM_ALIGN aligned, zero in the padding */
+};
+
+int64_t lsvm_panel_width(const struct lsvm_ops *ops);
+
+/* Interleave n rows of d features (ld apart) into panels; `out` holds ceil(n / width) * width * d floats. */
+void lsvm_pack(const struct lsvm_ops *ops, const float *x, int64_t n, int64_t d, int64_t ld, float *out);
+
+/* Squared Euclidean norms, rounded exactly as the products of this level, so that |x-x|^2 comes out as zero. */
+void lsvm_norms(const struct lsvm_ops *ops, const struct lsvm_rows *a, float *out);
+
+/* out[i*ldo + j] = a_i . b_j, or with `squared` max(0, |a_i|^2 + |b_j|^2 - 2 a_i . b_j), for all j < panels * width. */
+void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b, float *out,
+                   int64_t ldo, int squared);
+
+/* Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear); n a multiple of LSVM_PAD.
+ * `in` and `out` may be the same. */
+void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
+
+/* Floats of scratch that lsvm_expansions needs. */
+int64_t lsvm_expansion_scratch(const struct lsvm_ops *ops, const struct lsvm_expansion *e);
+
+/* out[i*models + m] = f_m(a_i), accumulated in double precision. */
+void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_expansion *e,
+                     float *scratch, double *out);
+
+#endif

@@ -1,0 +1,165 @@
+/* kernels_hot.h - the loops of kernels.h over one level's vectors; see level.h. */
+
+enum { TILE_ROWS = LSVM_TILE_ROWS, WIDTH = 2 * LSVM_LANES };
+
+/* One tile: products of TILE_ROWS rows with one panel. Twelve accumulators hide the latency of a fused multiply-add and
+ * fit the sixteen registers of AVX2. Sums run over the features in order: the same rounding whatever the tile. */
+static inline void tile_products(const float *const rows[TILE_ROWS], const float *panel, int64_t d,
+                                 vfloat sum[TILE_ROWS][2])
+{
+    vfloat s[TILE_ROWS][2] = {{{0}}};
+    const vfloat *b = (const vfloat *)panel;
+    for (int64_t k = 0; k < d; k++, b += 2) {
+        const vfloat b0 = b[0], b1 = b[1];
+#pragma GCC unroll 6
+        for (int r = 0; r < TILE_ROWS; r++) {
+            s[r][0] += rows[r][k] * b0;
+            s[r][1] += rows[r][k] * b1;
+        }
+    }
+    for (int r = 0; r < TILE_ROWS; r++)
+        sum[r][0] = s[r][0], sum[r][1] = s[r][1];
+}
+
+/* Rows i..i+TILE_ROWS-1 of a; beyond the end the last row again, so that remainders run through the same code. */
+static inline void tile_rows(const struct lsvm_rows *a, int64_t i, const float *rows[TILE_ROWS])
+{
+    for (int64_t r = 0; r < TILE_ROWS; r++)
+        rows[r] = a->x + (i + r < a->n ? i + r : a->n - 1) * a->ld;
+}
+
+static inline vfloat squared_distance(float norm_a, vfloat norm_b, vfloat product)
+{
+    const vfloat zero = {0};
+    return max_f32(norm_a + norm_b - 2.0f * product, zero);
+}
+
+static void products(const struct lsvm_rows *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared)
+{
+    for (int64_t p = 0; p < b->panels; p++) {
+        const float *panel = b->packed + p * b->d * WIDTH;
+        const vfloat *norm_b = (const vfloat *)(b->norm + p * WIDTH);
+        for (int64_t i = 0; i < a->n; i += TILE_ROWS) {
+            const float *rows[TILE_ROWS];
+            vfloat sum[TILE_ROWS][2];
+            tile_rows(a, i, rows);
+            tile_products(rows, panel, a->d, sum);
+            for (int64_t r = 0; r < TILE_ROWS && i + r < a->n; r++) {
+                vfloat *to = (vfloat *)(out + (i + r) * ldo + p * WIDTH);
+                for (int v = 0; v < 2; v++)
+                    to[v] = squared ? squared_distance(a->norm[i + r], norm_b[v], sum[r][v]) : sum[r][v];
+            }
+        }
+    }
+}
+
+/* Same order, same contraction as tile_products: |x|^2 is bit for bit x . x there. */
+static void norms(const struct lsvm_rows *a, float *out)
+{
+    for (int64_t i = 0; i < a->n; i++) {
+        const float *row = a->x + i * a->ld;
+        vfloat sum = {0};
+        for (int64_t k = 0; k < a->d; k++)
+            sum += row[k] * ((vfloat){0} + row[k]);
+        out[i] = sum[0];
+    }
+}
+
+/* exp(x) for x <= 0, relative error below 2e-7: x = n ln 2 + r, a polynomial in r, n added to the exponent. */
+static inline vfloat exponential(vfloat x)
+{
+    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+    const vfloat least = (vfloat){0} - 87.0f;
+    x = max_f32(x, least);
+    const vfloat shifted = x * 1.44269504088896341f + magic;
+    const vfloat n = shifted - magic;
+    vfloat r = x - n * 0.693145751953125f; /* ln 2 in two parts: the first has zeros in its low bits */
+    r = r - n * 1.428606820309417232e-6f;
+    vfloat p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    return (vfloat)((vint)p + ((vint)shifted << 23));
+}
+
+static inline vfloat square_root(vfloat x)
+{
+    vfloat root = {0};
+    for (int l = 0; l < LSVM_LANES; l++)
+        root[l] = __builtin_sqrtf(x[l]);
+    return root;
+}
+
+static inline vfloat power(vfloat x, int degree)
+{
+    vfloat result = (vfloat){0} + 1.0f;
+    for (; degree > 0; degree >>= 1, x *= x)
+        if (degree & 1)
+            result *= x;
+    return result;
+}
+
+static inline vfloat kernel_value(const struct lsvm_kernel *kernel, vfloat v)
+{
+    switch (kernel->kind) {
+    case LSVM_GAUSSIAN:
+        return exponential(-kernel->gamma * v);
+    case LSVM_LAPLACIAN:
+        return exponential(-kernel->gamma * square_root(v));
+    case LSVM_POLYNOMIAL:
+        return power(kernel->gamma * v + kernel->coef0, kernel->degree);
+    default:
+        return v;
+    }
+}
+
+static void transform(const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n)
+{
+    const vfloat *from = (const vfloat *)in;
+    vfloat *to = (vfloat *)out;
+    if (kernel->kind == LSVM_GAUSSIAN) /* the common case, with the switch out of the loop */
+        for (int64_t i = 0; i < n / LSVM_LANES; i++)
+            to[i] = exponential(-kernel->gamma * from[i]);
+    else
+        for (int64_t i = 0; i < n / LSVM_LANES; i++)
+            to[i] = kernel_value(kernel, from[i]);
+}
+
+/* sum_j coef_j values_j in double: the coefficients are as large as C and cancel. */
+static inline double dot_double(const float *values, const double *coef, int64_t n)
+{
+    const vhalf *v = (const vhalf *)values;
+    const vdouble *c = (const vdouble *)coef;
+    vdouble sum[2] = {{0}};
+    for (int64_t j = 0; j < n / (LSVM_LANES / 2); j += 2) {
+        sum[0] += c[j] * __builtin_convertvector(v[j], vdouble);
+        sum[1] += c[j + 1] * __builtin_convertvector(v[j + 1], vdouble);
+    }
+    sum[0] += sum[1];
+    double total = 0;
+    for (int l = 0; l < LSVM_LANES / 2; l++)
+        total += sum[0][l];
+    return total;
+}
+
+static void expansions(const struct lsvm_rows *a, const struct lsvm_expansion *e, float *scratch, double *out)
+{
+    const int64_t size = e->b.panels * WIDTH, models = e->group_ptr[e->groups];
+    struct lsvm_rows tile = *a;
+    float *distances = scratch, *values = scratch + TILE_ROWS * size;
+    for (int64_t i = 0; i < a->n; i += TILE_ROWS) {
+        const int squared = a->norm != NULL;
+        tile.x = a->x + i * a->ld;
+        tile.norm = squared ? a->norm + i : NULL;
+        tile.n = a->n - i < TILE_ROWS ? a->n - i : TILE_ROWS;
+        products(&tile, &e->b, distances, size, squared);
+        for (int64_t g = 0; g < e->groups; g++) {
+            transform(&e->kernels[g], distances, values, tile.n * size);
+            for (int64_t m = e->group_ptr[g]; m < e->group_ptr[g + 1]; m++)
+                for (int64_t r = 0; r < tile.n; r++)
+                    out[(i + r) * models + m] = dot_double(values + r * size, e->coef + m * size, size);
+        }
+    }
+}

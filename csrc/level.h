@@ -1,0 +1,43 @@
+/* level.h - one SIMD level: the vector types, every hot loop, and the table of them. Included by level_*.c only, which
+ * define LSVM_BYTES (vector width) and LSVM_OPS (name of the table) after setting the compiler's target. */
+#include "ops.h"
+
+#define LSVM_LANES (LSVM_BYTES / 4)
+
+typedef float vfloat __attribute__((vector_size(LSVM_BYTES), may_alias));
+typedef int32_t vint __attribute__((vector_size(LSVM_BYTES), may_alias));
+typedef double vdouble __attribute__((vector_size(LSVM_BYTES), may_alias));
+typedef int64_t vlong __attribute__((vector_size(LSVM_BYTES), may_alias));
+typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* as many floats as a vdouble has lanes */
+
+#include "vec.h"
+
+#include "kernels_hot.h"
+
+#define REAL float
+#define VREAL vfloat
+#define VMASK vint
+#define NAME(stem) stem##_f32
+#include "smo_hot.h"
+#undef REAL
+#undef VREAL
+#undef VMASK
+#undef NAME
+
+#define REAL double
+#define VREAL vdouble
+#define VMASK vlong
+#define NAME(stem) stem##_f64
+#include "smo_hot.h"
+
+const struct lsvm_ops LSVM_OPS = {
+    .products = products,
+    .transform = transform,
+    .norms = norms,
+    .expansions = expansions,
+    .panel = 2 * LSVM_LANES,
+    .smo_f32 = smo_f32,
+    .smo_f64 = smo_f64,
+    .multiply_f32 = multiply_f32,
+    .multiply_f64 = multiply_f64,
+};

@@ -1,0 +1,22 @@
+/* ops.h - the table of hot loops that each SIMD level provides. Internal to csrc: callers use kernels.h and smo.h. */
+#ifndef LSVM_OPS_H
+#define LSVM_OPS_H
+
+#include "kernels.h"
+#include "smo.h"
+
+enum { LSVM_TILE_ROWS = 6 };
+
+struct lsvm_ops {
+    int panel; /* rows of b in one packed panel */
+    void (*products)(const struct lsvm_rows *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared);
+    void (*transform)(const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
+    void (*norms)(const struct lsvm_rows *a, float *out);
+    void (*expansions)(const struct lsvm_rows *a, const struct lsvm_expansion *e, float *scratch, double *out);
+    int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
+    int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
+    void (*multiply_f32)(const struct lsvm_smo *problem, const double *c, double *out);
+    void (*multiply_f64)(const struct lsvm_smo *problem, const double *c, double *out);
+};
+
+#endif

@@ -1,0 +1,237 @@
+#include "smo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops.h"
+
+static size_t element_size(const struct lsvm_smo *p) { return p->is_double ? sizeof(double) : sizeof(float); }
+
+static double kernel_at(const struct lsvm_smo *p, int64_t i)
+{
+    const int64_t at = i * p->ld + i;
+    return p->is_double ? ((const double *)p->k)[at] : (double)((const float *)p->k)[at];
+}
+
+static void store(const struct lsvm_smo *p, void *array, int64_t i, double value)
+{
+    if (p->is_double)
+        ((double *)array)[i] = value;
+    else
+        ((float *)array)[i] = (float)value;
+}
+
+int lsvm_smo_state_new(const struct lsvm_smo *p, struct lsvm_smo_state *s)
+{
+    const size_t doubles = (size_t)p->n * sizeof(double), elements = (size_t)p->n * element_size(p);
+    char *at = NULL;
+    memset(s, 0, sizeof *s);
+    if (posix_memalign(&s->block, LSVM_ALIGN, 3 * doubles + 4 * elements))
+        return LSVM_NO_MEMORY;
+    at = s->block;
+    s->b = (double *)(void *)at;
+    s->lo = s->b + p->n;
+    s->hi = s->lo + p->n;
+    at += 3 * doubles;
+    s->g = at;
+    s->up = at + elements;
+    s->dn = at + 2 * elements;
+    s->diagonal = at + 3 * elements;
+    for (int64_t i = 0; i < p->n; i++) { /* a zero row of a linear kernel still needs some curvature */
+        const double d = kernel_at(p, i);
+        store(p, s->diagonal, i, p->unit_diagonal ? 1 : d > 1e-12 ? d : 1e-12);
+    }
+    return LSVM_OK;
+}
+
+void lsvm_smo_state_free(struct lsvm_smo_state *s)
+{
+    free(s->block);
+    s->block = NULL;
+}
+
+void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *c, double *out)
+{
+    if (p->is_double)
+        ops->multiply_f64(p, c, out);
+    else
+        ops->multiply_f32(p, c, out);
+}
+
+/* Gradient and distances to the bounds from b and f = Kb. */
+static void refresh(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *f)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        store(p, s->g, i, p->y[i] - f[i]);
+        store(p, s->up, i, s->hi[i] - s->b[i]);
+        store(p, s->dn, i, s->lo[i] - s->b[i]);
+    }
+}
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
+/* Bias of a solution: the mean gradient of the free coefficients, or the middle of what the bounded ones allow. */
+static void find_bias(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f, struct lsvm_report *report)
+{
+    double sum = 0, high = -1e300, low = 1e300;
+    int64_t free_rows = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double g = p->y[i] - f[i];
+        const int may_grow = s->b[i] < s->hi[i], may_shrink = s->b[i] > s->lo[i];
+        if (may_grow && may_shrink)
+            sum += g, free_rows++;
+        if (may_grow)
+            high = larger(high, g);
+        if (may_shrink)
+            low = g < low ? g : low;
+    }
+    if (high < -1e299 || low > 1e299) { /* one class only: nothing can move; the constant that answers with that class */
+        report->violation = 0;
+        report->bias = high < -1e299 ? low : high;
+        return;
+    }
+    report->violation = larger(0, high - low);
+    report->bias = free_rows ? sum / (double)free_rows : 0.5 * (high + low);
+}
+
+/* Objective, gap, violation and bias in float64 from f = Kb. */
+static void evaluate(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f, struct lsvm_report *report)
+{
+    report->bias = report->violation = report->objective = report->gap = 0;
+    if (p->offset)
+        find_bias(p, s, f, report);
+    for (int64_t i = 0; i < p->n; i++) {
+        const double g = p->y[i] - f[i] - report->bias;
+        report->objective += s->b[i] * (p->y[i] - 0.5 * f[i]);
+        report->gap += larger((s->hi[i] - s->b[i]) * g, (s->lo[i] - s->b[i]) * g);
+    }
+    report->iterations = s->iterations;
+}
+
+/* The loop's own tolerance: a KKT violation with an offset, an absolute gap without. */
+static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_state *s, double tolerance)
+{
+    double costs = 0;
+    if (p->offset)
+        return tolerance;
+    for (int64_t i = 0; i < p->n; i++)
+        costs += s->hi[i] - s->lo[i];
+    return tolerance * costs;
+}
+
+static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance)
+{
+    return p->is_double ? ops->smo_f64(p, s, tolerance) : ops->smo_f32(p, s, tolerance);
+}
+
+int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
+                   double tolerance, double *b, double *f, struct lsvm_report *report)
+{
+    struct lsvm_smo_state s;
+    const size_t bytes = (size_t)p->n * sizeof(double);
+    int code = lsvm_smo_state_new(p, &s);
+    if (code)
+        return code;
+    memcpy(s.b, b, bytes);
+    memcpy(s.lo, lo, bytes);
+    memcpy(s.hi, hi, bytes);
+    const double wanted = loop_tolerance(p, &s, tolerance);
+    double asked = wanted;
+    lsvm_smo_multiply(ops, p, s.b, f);
+    for (int round = 0; round < 4; round++, asked *= 0.5) {
+        refresh(p, &s, f);
+        code = run(ops, p, &s, asked);
+        if (code)
+            goto out;
+        lsvm_smo_multiply(ops, p, s.b, f);
+        evaluate(p, &s, f, report);
+        report->converged = (p->offset ? report->violation : report->gap) <= wanted;
+        if (report->converged || s.iterations >= p->max_iterations)
+            break;
+    }
+    memcpy(b, s.b, bytes);
+out:
+    lsvm_smo_state_free(&s);
+    return code;
+}
+
+/* Boxes for cost c. Coefficients that rescale took to a bound, but for a rounding, are put there. */
+static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *weight, double c)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        s->hi[i] = p->y[i] > 0 ? c * weight[i] : 0;
+        s->lo[i] = p->y[i] < 0 ? -c * weight[i] : 0;
+        if (s->b[i] > s->hi[i] * (1 - 1e-12))
+            s->b[i] = s->hi[i];
+        if (s->b[i] < s->lo[i] * (1 - 1e-12))
+            s->b[i] = s->lo[i];
+    }
+}
+
+/* b and f = Kb for the next cost: bounded coefficients grow by `ratio`, free ones stay; with an offset all grow, which keeps
+ * their sum. f' = ratio f - (ratio - 1) K b_free = f + (ratio - 1) K b_bounded: over the fewer rows. */
+static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double ratio, double *f,
+                    double *part, double *product)
+{
+    int64_t n_free = 0, n_bounded = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const int bounded = s->b[i] == s->lo[i] || s->b[i] == s->hi[i];
+        n_free += !bounded;
+        n_bounded += bounded && s->b[i] != 0;
+    }
+    const int by_free = n_free < n_bounded;
+    for (int64_t i = 0; i < p->n; i++) {
+        const int bounded = s->b[i] == s->lo[i] || s->b[i] == s->hi[i];
+        part[i] = bounded == by_free ? 0 : s->b[i];
+        s->b[i] *= bounded || p->offset ? ratio : 1;
+    }
+    if (!p->offset)
+        lsvm_smo_multiply(ops, p, part, product);
+    for (int64_t i = 0; i < p->n; i++)
+        f[i] = p->offset ? ratio * f[i] : by_free ? ratio * f[i] - (ratio - 1) * product[i] : f[i] + (ratio - 1) * product[i];
+}
+
+static void current_f(const struct lsvm_smo *p, const struct lsvm_smo_state *s, double *f)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        f[i] = p->y[i] - (p->is_double ? ((const double *)s->g)[i] : (double)((const float *)s->g)[i]);
+}
+
+int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *weight, const double *unit,
+                  const double *costs, int64_t n_costs, double tolerance, double *b, double *f, struct lsvm_report *reports)
+{
+    struct lsvm_smo_state s;
+    double *work = NULL;
+    int code = lsvm_smo_state_new(p, &s);
+    if (code)
+        return code;
+    work = malloc(3 * (size_t)p->n * sizeof(double));
+    if (!work) {
+        code = LSVM_NO_MEMORY;
+        goto out;
+    }
+    double *now = work, *part = work + p->n, *product = work + 2 * p->n;
+    for (int64_t i = 0; i < p->n; i++) { /* all coefficients at their bound, the right start for a small cost */
+        s.b[i] = p->offset ? 0 : costs[0] * weight[i] * p->y[i];
+        now[i] = p->offset ? 0 : costs[0] * unit[i];
+    }
+    for (int64_t c = 0; c < n_costs; c++) {
+        if (c > 0)
+            rescale(ops, p, &s, costs[c] / costs[c - 1], now, part, product);
+        set_boxes(p, &s, weight, costs[c]);
+        refresh(p, &s, now);
+        s.iterations = 0;
+        code = run(ops, p, &s, loop_tolerance(p, &s, tolerance));
+        if (code)
+            goto out;
+        current_f(p, &s, now);
+        evaluate(p, &s, now, &reports[c]);
+        reports[c].converged = s.converged;
+        memcpy(b + c * p->n, s.b, (size_t)p->n * sizeof(double));
+        memcpy(f + c * p->n, now, (size_t)p->n * sizeof(double));
+    }
+out:
+    free(work);
+    lsvm_smo_state_free(&s);
+    return code;
+}

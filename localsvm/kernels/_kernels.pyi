@@ -1,0 +1,32 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.kernels import Kernel
+
+PAD: int
+LEVELS: tuple[str, ...]
+KINDS: tuple[str, ...]
+
+def simd_level() -> int: ...
+def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]: ...
+def padded(n: int) -> int: ...
+def transform(kernel: Kernel, source: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
+
+class Panels:
+    n: int
+    size: int
+    norms: NDArray[np.float32]
+    def __init__(self, X: NDArray[np.float32], squared: bool, level: int | None = None) -> None: ...
+    def norms_of(self, X: NDArray[np.float32]) -> NDArray[np.float32]: ...
+    def products(
+        self, X: NDArray[np.float32], out: NDArray[np.float32], norms: NDArray[np.float32] | None = None
+    ) -> None: ...
+
+class Expansion:
+    def __init__(
+        self, B: NDArray[np.float32], kernels: Sequence[Kernel], coef: NDArray[np.float64], level: int | None = None
+    ) -> None: ...
+    def __call__(self, X: NDArray[np.float32]) -> NDArray[np.float64]: ...

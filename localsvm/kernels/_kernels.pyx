@@ -1,0 +1,209 @@
+"""Products, squared distances, kernels and kernel expansions over csrc/kernels.c."""
+import os
+
+import numpy as np
+
+from libc.stdint cimport int64_t
+
+from localsvm.errors import OptionError
+
+
+cdef extern from "simd.h":
+    enum: LSVM_PAD, LSVM_ALIGN
+    cdef struct lsvm_ops:
+        pass
+    int lsvm_simd_best() nogil
+    const lsvm_ops *lsvm_ops_at(int level) nogil
+
+cdef extern from "kernels.h":
+    cdef struct lsvm_kernel:
+        int kind
+        int degree
+        float gamma
+        float coef0
+    cdef struct lsvm_rows:
+        const float *x
+        const float *norm
+        int64_t n, d, ld
+    cdef struct lsvm_panels:
+        const float *packed
+        const float *norm
+        int64_t panels, d
+    cdef struct lsvm_expansion:
+        lsvm_panels b
+        int64_t groups
+        const lsvm_kernel *kernels
+        const int64_t *group_ptr
+        const double *coef
+    int64_t lsvm_panel_width(const lsvm_ops *ops) nogil
+    void lsvm_pack(const lsvm_ops *ops, const float *x, int64_t n, int64_t d, int64_t ld, float *out) nogil
+    void lsvm_norms(const lsvm_ops *ops, const lsvm_rows *a, float *out) nogil
+    void lsvm_products(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, float *out, int64_t ldo, int squared) nogil
+    void lsvm_transform(const lsvm_ops *ops, const lsvm_kernel *kernel, const float *in_, float *out, int64_t n) nogil
+    int64_t lsvm_expansion_scratch(const lsvm_ops *ops, const lsvm_expansion *e) nogil
+    void lsvm_expansions(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_expansion *e, float *scratch, double *out) nogil
+
+PAD = LSVM_PAD
+LEVELS = ("baseline", "avx2", "avx512")
+KINDS = ("gaussian", "laplacian", "polynomial", "linear")
+
+
+def simd_level() -> int:
+    """The level in use: LOCALSVM_SIMD where it is set, else the best of this processor."""
+    cdef int best = lsvm_simd_best()
+    name = os.environ.get("LOCALSVM_SIMD")
+    if not name:
+        return best
+    if name not in LEVELS[: best + 1]:
+        raise OptionError(f"LOCALSVM_SIMD={name}: this machine runs {', '.join(LEVELS[: best + 1])}")
+    return LEVELS.index(name)
+
+
+def aligned(shape, dtype) -> np.ndarray:
+    """Uninitialised C-order array that starts on a boundary of LSVM_ALIGN bytes."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.empty(size + LSVM_ALIGN, np.uint8)
+    start = -raw.ctypes.data % LSVM_ALIGN
+    return raw[start:start + size].view(dtype).reshape(shape)
+
+
+def padded(n: int) -> int:
+    """n rounded up to a multiple of the padding."""
+    return -(-n // LSVM_PAD) * LSVM_PAD
+
+
+cdef lsvm_rows rows_of(const float[:, ::1] X, const float[::1] norm):
+    """The C view of X, with squared norms unless norm is None."""
+    cdef lsvm_rows a = lsvm_rows(NULL, NULL, X.shape[0], X.shape[1], X.shape[1])
+    if X.shape[0] and X.shape[1]:
+        a.x = &X[0, 0]
+    if X.shape[0] and norm is not None:
+        a.norm = &norm[0]
+    return a
+
+
+cdef lsvm_kernel make_kernel(object kernel):
+    cdef lsvm_kernel k
+    k.kind = KINDS.index(kernel.kind)
+    k.gamma = kernel.gamma
+    k.coef0 = kernel.coef0
+    k.degree = kernel.degree
+    return k
+
+
+cdef class Panels:
+    """Rows packed for products, with their squared norms; belongs to one SIMD level.
+
+    Parameters: X (n, d) float32 C-order; squared: keep the norms (distances), else plain products.
+    """
+    cdef const lsvm_ops *ops
+    cdef lsvm_panels b
+    cdef readonly object packed, norms
+    cdef readonly int64_t n, size
+
+    def __init__(self, const float[:, ::1] X, bint squared, level=None):
+        cdef int64_t d = X.shape[1], width
+        cdef float[::1] packed_view, norm_view
+        cdef lsvm_rows a
+        self.ops = lsvm_ops_at(simd_level() if level is None else level)
+        if self.ops == NULL:
+            raise OptionError("this machine does not run the SIMD level asked for")
+        width = lsvm_panel_width(self.ops)
+        self.n = X.shape[0]
+        self.size = -(-self.n // width) * width
+        self.packed = aligned((max(1, self.size * d),), np.float32)
+        self.norms = aligned((self.size,), np.float32)
+        self.norms[:] = 0
+        packed_view, norm_view = self.packed, self.norms
+        self.b = lsvm_panels(&packed_view[0], NULL, self.size // width, d)
+        if self.n:
+            if squared:
+                self.b.norm = &norm_view[0]
+            a = rows_of(X, None)
+            lsvm_pack(self.ops, a.x, self.n, d, d, &packed_view[0])
+            lsvm_norms(self.ops, &a, &norm_view[0])
+
+    def norms_of(self, const float[:, ::1] X) -> np.ndarray:
+        """Squared norms of other rows, rounded as the products are."""
+        cdef float[::1] norm = np.empty(X.shape[0], np.float32)
+        cdef lsvm_rows a = rows_of(X, None)
+        if X.shape[0]:
+            with nogil:
+                lsvm_norms(self.ops, &a, &norm[0])
+        return np.asarray(norm)
+
+    def products(self, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms=None) -> None:
+        """out[i, j] = x_i . b_j, or max(0, |x_i|^2 + |b_j|^2 - 2 x_i . b_j) where squared norms of X are given."""
+        cdef bint squared = norms is not None
+        cdef lsvm_rows a
+        if X.shape[1] != self.b.d or out.shape[0] < X.shape[0] or out.shape[1] < self.size or out.shape[1] % LSVM_PAD:
+            raise ValueError("shapes of X and out do not fit the panels")
+        if X.shape[0] == 0 or self.n == 0:
+            return
+        a = rows_of(X, norms)
+        with nogil:
+            lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], squared)
+
+
+def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
+    """Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear), elementwise."""
+    cdef lsvm_kernel k = make_kernel(kernel)
+    cdef const lsvm_ops *ops = lsvm_ops_at(simd_level())
+    cdef int64_t n = source.shape[0] * source.shape[1]
+    if out.shape[0] != source.shape[0] or out.shape[1] != source.shape[1] or n % LSVM_PAD:
+        raise ValueError("out and source must have one shape, a multiple of the padding")
+    if n:
+        with nogil:
+            lsvm_transform(ops, &k, &source[0, 0], &out[0, 0], n)
+
+
+cdef class Expansion:
+    """Decision functions f_m(x) = sum_j coef[m, j] k_m(x, b_j) over common rows b.
+
+    Parameters: B (s, d) float32; kernels: one a model; coef (models, s) float64.
+    """
+    cdef Panels panels
+    cdef object coef, ptr, order, kernel_bytes
+    cdef int64_t models, groups
+    cdef bint squared
+
+    def __init__(self, B, kernels, coef, level=None):
+        self.squared = kernels[0].uses_distances
+        self.panels = Panels(B, self.squared, level)
+        self.models = len(kernels)
+        distinct = sorted(set(kernels))
+        self.order = np.argsort([distinct.index(k) for k in kernels], kind="stable")
+        counts = [sum(k == g for k in kernels) for g in distinct]
+        self.groups = len(distinct)
+        self.ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.coef = aligned((self.models, self.panels.size), np.float64)
+        self.coef[:, self.panels.n:] = 0
+        self.coef[:, :self.panels.n] = np.asarray(coef)[self.order]
+        cdef lsvm_kernel k
+        packed = b""
+        for g in distinct:
+            k = make_kernel(g)
+            packed += (<char *>&k)[:sizeof(lsvm_kernel)]
+        self.kernel_bytes = packed
+
+    def __call__(self, const float[:, ::1] X) -> np.ndarray:
+        """(n, models) float64, models in the order given."""
+        cdef lsvm_expansion e
+        cdef lsvm_rows a
+        cdef const int64_t[::1] ptr = self.ptr
+        cdef const double[:, ::1] coef = self.coef
+        cdef const char *kernel_bytes = self.kernel_bytes
+        cdef double[:, ::1] out = np.zeros((X.shape[0], self.models))
+        cdef float[::1] scratch, norm
+        if X.shape[1] != self.panels.b.d:
+            raise ValueError("X has another number of features than the expansion")
+        if X.shape[0] and self.panels.n:
+            norm = self.panels.norms_of(X) if self.squared else None
+            e = lsvm_expansion(self.panels.b, self.groups, <const lsvm_kernel *>kernel_bytes, &ptr[0], &coef[0, 0])
+            a = rows_of(X, norm)
+            scratch = aligned((lsvm_expansion_scratch(self.panels.ops, &e),), np.float32)
+            with nogil:
+                lsvm_expansions(self.panels.ops, &a, &e, &scratch[0], &out[0, 0])
+        answer = np.empty((X.shape[0], self.models))
+        answer[:, self.order] = out
+        return answer

@@ -1,0 +1,40 @@
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_ITERATIONS: int
+
+@dataclass
+class Report:
+    objective: float
+    gap: float
+    violation: float
+    bias: float
+    iterations: int
+    converged: bool
+
+class Problem:
+    def __init__(
+        self,
+        K: NDArray[np.float32] | NDArray[np.float64],
+        y: NDArray[np.float64],
+        offset: bool = False,
+        unit_diagonal: bool = False,
+        max_iterations: int = ...,
+    ) -> None: ...
+    def multiply(self, c: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def solve(
+        self,
+        lo: NDArray[np.float64],
+        hi: NDArray[np.float64],
+        tolerance: float,
+        start: NDArray[np.float64] | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], Report]: ...
+    def path(
+        self,
+        weight: NDArray[np.float64],
+        unit: NDArray[np.float64],
+        costs: NDArray[np.float64],
+        tolerance: float,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Report]]: ...

@@ -1,0 +1,152 @@
+"""The kernel dual of the hinge loss over csrc/smo.c."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t
+
+from localsvm.kernels._kernels import simd_level
+
+
+cdef extern from "simd.h":
+    enum: LSVM_PAD, LSVM_ALIGN, LSVM_OK, LSVM_NO_MEMORY, LSVM_INTERRUPTED
+    cdef struct lsvm_ops:
+        pass
+    const lsvm_ops *lsvm_ops_at(int level) nogil
+
+cdef extern from "smo.h":
+    ctypedef int (*lsvm_poll)(void *context) noexcept nogil
+    cdef struct lsvm_smo:
+        int64_t n, ld
+        const void *k
+        int is_double, unit_diagonal, offset
+        const double *y
+        int64_t max_iterations
+        lsvm_poll poll
+        void *context
+    cdef struct lsvm_report:
+        double objective, gap, violation, bias
+        int64_t iterations
+        int converged
+    void lsvm_smo_multiply(const lsvm_ops *ops, const lsvm_smo *problem, const double *c, double *out) nogil
+    int lsvm_smo_solve(const lsvm_ops *ops, const lsvm_smo *problem, const double *lo, const double *hi,
+                       double tolerance, double *b, double *f, lsvm_report *report) nogil
+    int lsvm_smo_path(const lsvm_ops *ops, const lsvm_smo *problem, const double *weight, const double *unit,
+                      const double *costs, int64_t n_costs, double tolerance, double *b, double *f,
+                      lsvm_report *reports) nogil
+
+MAX_ITERATIONS = 10_000_000
+
+
+@dataclass
+class Report:
+    """What a solve reached.
+
+    objective: the dual objective; gap: duality gap in its units, float64; violation: largest KKT violation of a pair
+    (with offset, else 0); bias: the offset, 0 without; iterations: pairs solved; converged: the tolerance was met.
+    """
+
+    objective: float
+    gap: float
+    violation: float
+    bias: float
+    iterations: int
+    converged: bool
+
+
+cdef object as_report(const lsvm_report *r):
+    return Report(r.objective, r.gap, r.violation, r.bias, r.iterations, bool(r.converged))
+
+
+cdef int poll(void *context) noexcept nogil:
+    with gil:
+        try:
+            PyErr_CheckSignals()
+        except BaseException:
+            return 1
+    return 0
+
+
+cdef int check(int code) except -1:
+    if code == LSVM_NO_MEMORY:
+        raise MemoryError("no memory for the solver's vectors")
+    if code == LSVM_INTERRUPTED:
+        raise KeyboardInterrupt
+    return 0
+
+
+cdef class Problem:
+    """Kernel matrix and targets of a dual: max y'b - 1/2 b'Kb over boxes (and sum b = 0 with an offset).
+
+    Parameters: K (n, ld) float32 or float64, aligned rows, ld and n multiples of the padding; y (n,) float64 in
+    {-1, 0, +1}, 0 in the padding; unit_diagonal: K_ii = 1 for all i.
+    """
+    cdef lsvm_smo p
+    cdef const lsvm_ops *ops
+    cdef object K, y
+    cdef int64_t n
+
+    def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=MAX_ITERATIONS):
+        cdef const double[::1] targets = y
+        if K.dtype not in (np.float32, np.float64) or not K.flags.c_contiguous or K.ctypes.data % LSVM_ALIGN:
+            raise ValueError("K must be an aligned C-order float32 or float64 array")
+        if K.shape[0] % LSVM_PAD or K.shape[1] % LSVM_PAD or targets.shape[0] != K.shape[0] or K.shape[1] < K.shape[0]:
+            raise ValueError("K must be padded, and y as long as K has rows")
+        self.K, self.y, self.n = K, y, K.shape[0]
+        self.ops = lsvm_ops_at(simd_level())
+        self.p.n = K.shape[0]
+        self.p.ld = K.shape[1]
+        self.p.k = <const void *><size_t>K.ctypes.data
+        self.p.is_double = K.dtype == np.float64
+        self.p.unit_diagonal = unit_diagonal
+        self.p.offset = offset
+        self.p.y = &targets[0]
+        self.p.max_iterations = max_iterations
+        self.p.poll = poll
+        self.p.context = NULL
+
+    def multiply(self, const double[::1] c) -> np.ndarray:
+        """K c, float64 (n,); rows of K whose coefficient is 0 are not read."""
+        cdef double[::1] out = np.empty(self.n)
+        if c.shape[0] != self.n:
+            raise ValueError("c must have one entry a row")
+        with nogil:
+            lsvm_smo_multiply(self.ops, &self.p, &c[0], &out[0])
+        return np.asarray(out)
+
+    def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None):
+        """(b, f, Report): coefficients, Kb without the bias, certified in float64.
+
+        tolerance: without offset the gap over the sum of the costs, with offset LIBSVM's KKT violation.
+        start: feasible coefficients (n,), default zero.
+        """
+        cdef double[::1] b = np.zeros(self.n) if start is None else np.array(start, dtype=np.float64)
+        cdef double[::1] f = np.empty(self.n)
+        cdef lsvm_report report
+        cdef int code
+        if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n:
+            raise ValueError("lo, hi and start must have one entry a row")
+        with nogil:
+            code = lsvm_smo_solve(self.ops, &self.p, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
+        check(code)
+        return np.asarray(b), np.asarray(f), as_report(&report)
+
+    def path(self, const double[::1] weight, const double[::1] unit, const double[::1] costs, double tolerance):
+        """(b, f, reports) for ascending costs, boxes cost * weight, each solved from the one before.
+
+        weight (n,) >= 0, 0 for rows held out; unit: K (y * weight). b, f: (costs, n) float64, f = Kb without the bias.
+        Gaps and convergence are as the loop saw them in K's precision: certify a solution to be kept with `solve`.
+        """
+        cdef int64_t m = costs.shape[0]
+        cdef double[:, ::1] b = np.empty((m, self.n))
+        cdef double[:, ::1] f = np.empty((m, self.n))
+        cdef lsvm_report[64] reports
+        cdef int code
+        if weight.shape[0] != self.n or unit.shape[0] != self.n or not 1 <= m <= 64:
+            raise ValueError("weight and unit need one entry a row, costs 1 to 64 entries")
+        with nogil:
+            code = lsvm_smo_path(self.ops, &self.p, &weight[0], &unit[0], &costs[0], m, tolerance, &b[0, 0], &f[0, 0],
+                                 reports)
+        check(code)
+        return np.asarray(b), np.asarray(f), [as_report(&reports[i]) for i in range(m)]
