@@ -119,9 +119,23 @@ static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_sta
     return tolerance * costs;
 }
 
-static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance)
+/* Iterations after which the gradient is recomputed: its updates round (a random walk of about |g| 2^-24 a step in float32).
+ * Recomputing reads a row of K for each nonzero coefficient, fewer than n; the iterations in between read 2 rows each. */
+static int64_t refresh_interval(const struct lsvm_smo *p) { return p->n < 2000 ? 20000 : 10 * p->n; }
+
+/* The loop from s->b and f = Kb, with the gradient refreshed at intervals, until `tolerance` or max_iterations. */
+static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance, double *f)
 {
-    return p->is_double ? ops->smo_f64(p, s, tolerance) : ops->smo_f32(p, s, tolerance);
+    for (;;) {
+        refresh(p, s, f);
+        s->stop_at = s->iterations + refresh_interval(p);
+        if (s->stop_at > p->max_iterations)
+            s->stop_at = p->max_iterations;
+        const int code = p->is_double ? ops->smo_f64(p, s, tolerance) : ops->smo_f32(p, s, tolerance);
+        if (code || s->converged || s->iterations < s->stop_at || s->iterations >= p->max_iterations)
+            return code;
+        lsvm_smo_multiply(ops, p, s->b, f);
+    }
 }
 
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
@@ -139,8 +153,7 @@ int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const d
     double asked = wanted;
     lsvm_smo_multiply(ops, p, s.b, f);
     for (int round = 0; round < 4; round++, asked *= 0.5) {
-        refresh(p, &s, f);
-        code = run(ops, p, &s, asked);
+        code = run(ops, p, &s, asked, f);
         if (code)
             goto out;
         lsvm_smo_multiply(ops, p, s.b, f);
@@ -219,9 +232,8 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, const do
         if (c > 0)
             rescale(ops, p, &s, costs[c] / costs[c - 1], now, part, product);
         set_boxes(p, &s, weight, costs[c]);
-        refresh(p, &s, now);
         s.iterations = 0;
-        code = run(ops, p, &s, loop_tolerance(p, &s, tolerance));
+        code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), now);
         if (code)
             goto out;
         current_f(p, &s, now);

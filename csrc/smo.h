@@ -47,6 +47,7 @@ struct lsvm_smo_state {
     double *b, *lo, *hi;
     void *g, *up, *dn, *diagonal; /* elements as K's */
     int64_t iterations;
+    int64_t stop_at; /* iterations at which the loop returns */
     double gap;    /* as the loop last saw it, in K's precision */
     int converged; /* the loop's tolerance was met */
     void *block;

@@ -180,10 +180,10 @@ static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state
     struct NAME(best) first = NAME(update_and_select)(r, r->k, 0, r->k, 0, unit);
     s->converged = 0;
     for (int64_t iteration = 0;; iteration++, s->iterations++) {
-        if (iteration % 32 == 0 || first.index < 0) {
+        if (iteration % 32 == 0 || first.index < 0 || s->iterations >= s->stop_at) {
             s->gap = NAME(gap)(r);
             s->converged = s->gap <= tolerance;
-            if (s->converged || first.index < 0 || s->iterations >= p->max_iterations)
+            if (s->converged || first.index < 0 || s->iterations >= s->stop_at)
                 return LSVM_OK;
             if (iteration % 8192 == 0 && p->poll && p->poll(p->context))
                 return LSVM_INTERRUPTED;
@@ -284,7 +284,7 @@ static inline int NAME(loop_offset)(const struct lsvm_smo *p, struct lsvm_smo_st
     for (int64_t iteration = 0;; iteration++, s->iterations++) {
         s->gap = e.high - e.low;
         s->converged = s->gap <= tolerance;
-        if (s->converged || e.index < 0 || s->iterations >= p->max_iterations)
+        if (s->converged || e.index < 0 || s->iterations >= s->stop_at)
             return LSVM_OK;
         if (iteration % 8192 == 8191 && p->poll && p->poll(p->context))
             return LSVM_INTERRUPTED;

@@ -69,7 +69,7 @@ def aligned(shape, dtype) -> np.ndarray:
 
 def padded(n: int) -> int:
     """n rounded up to a multiple of the padding."""
-    return -(-n // LSVM_PAD) * LSVM_PAD
+    return (n + LSVM_PAD - 1) // LSVM_PAD * LSVM_PAD
 
 
 cdef lsvm_rows rows_of(const float[:, ::1] X, const float[::1] norm):
@@ -110,7 +110,7 @@ cdef class Panels:
             raise OptionError("this machine does not run the SIMD level asked for")
         width = lsvm_panel_width(self.ops)
         self.n = X.shape[0]
-        self.size = -(-self.n // width) * width
+        self.size = (self.n + width - 1) // width * width
         self.packed = aligned((max(1, self.size * d),), np.float32)
         self.norms = aligned((self.size,), np.float32)
         self.norms[:] = 0
@@ -168,7 +168,7 @@ cdef class Expansion:
     cdef bint squared
 
     def __init__(self, B, kernels, coef, level=None):
-        self.squared = kernels[0].uses_distances
+        self.squared = bool(kernels) and kernels[0].uses_distances
         self.panels = Panels(B, self.squared, level)
         self.models = len(kernels)
         distinct = sorted(set(kernels))
@@ -176,7 +176,7 @@ cdef class Expansion:
         counts = [sum(k == g for k in kernels) for g in distinct]
         self.groups = len(distinct)
         self.ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.coef = aligned((self.models, self.panels.size), np.float64)
+        self.coef = aligned((max(1, self.models), self.panels.size), np.float64)[:self.models]
         self.coef[:, self.panels.n:] = 0
         self.coef[:, :self.panels.n] = np.asarray(coef)[self.order]
         cdef lsvm_kernel k
@@ -186,8 +186,11 @@ cdef class Expansion:
             packed += (<char *>&k)[:sizeof(lsvm_kernel)]
         self.kernel_bytes = packed
 
-    def __call__(self, const float[:, ::1] X) -> np.ndarray:
-        """(n, models) float64, models in the order given."""
+    def __call__(self, const float[:, ::1] X, outside=None) -> np.ndarray:
+        """(n, models) float64, models in the order given.
+
+        outside (n,) float32: squared norms of what lies in features where all b_j are zero and X leaves them out.
+        """
         cdef lsvm_expansion e
         cdef lsvm_rows a
         cdef const int64_t[::1] ptr = self.ptr
@@ -197,8 +200,12 @@ cdef class Expansion:
         cdef float[::1] scratch, norm
         if X.shape[1] != self.panels.b.d:
             raise ValueError("X has another number of features than the expansion")
-        if X.shape[0] and self.panels.n:
-            norm = self.panels.norms_of(X) if self.squared else None
+        if X.shape[0] and self.panels.n and self.models:
+            if self.squared:
+                norms = self.panels.norms_of(X)
+                norm = norms if outside is None else norms + outside
+            else:
+                norm = None
             e = lsvm_expansion(self.panels.b, self.groups, <const lsvm_kernel *>kernel_bytes, &ptr[0], &coef[0, 0])
             a = rows_of(X, norm)
             scratch = aligned((lsvm_expansion_scratch(self.panels.ops, &e),), np.float32)

@@ -1,0 +1,96 @@
+"""The work on one cell: folds, selection, the final models. Runs in a worker; everything here is a function of the seed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.shared import ExamplesHandle, Handle
+from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State
+from localsvm.multiclass import Scheme
+from localsvm.selection.folds import stratified
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A trained cell: the arrays to keep, numbers for the summary, and the table of its grid (loss (problems, g, c))."""
+
+    index: int
+    state: State
+    report: dict[str, float]
+    gammas: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    loss: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all cells of a run have in common. Rows lie in cell order in shared memory."""
+
+    method: Method
+    scheme: Scheme
+    folds: int
+    select: str
+    seed: int
+    average_rows: float
+    X: ExamplesHandle
+    y: Handle
+    count: Handle
+    class_weights: tuple[tuple[float, float], ...] = ()
+    fit: bool = True
+
+    def cell(self, index: int, first: int, last: int) -> Cell:
+        """The training cell of rows first .. last - 1, with its folds."""
+        y = self.y.open()[first:last]
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(index, 0)))
+        cost = np.ones(len(y))
+        for label, weight in self.class_weights:
+            cost[y == label] = weight
+        return Cell(
+            self.X.rows(first, last), self.scheme.targets(y), self.count.open()[first:last], cost,
+            stratified(y, self.folds, rng),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CellTask:
+    """Train one cell, or a part of that work: `gammas` names the block of the grid to score, `scores` what is known."""
+
+    job: Job
+    index: int
+    first: int
+    last: int
+    block: tuple[int, int] | None = None
+    scores: Scores | None = field(default=None, repr=False)
+
+    def __call__(self) -> Any:
+        started = time.process_time()
+        cell = self.job.cell(self.index, self.first, self.last)
+        grid = self.job.method.grid(cell, self.job.average_rows, self.job.folds)
+        if self.block is not None:
+            return self.job.method.score_grid(cell, grid, range(*self.block))
+        scores = self.scores
+        if scores is None and (grid.n_points > 1 or not self.job.fit) and self.job.folds > 1:
+            scores = self.job.method.score_grid(cell, grid, range(len(grid.gammas)))
+        fitted = self.job.method.fit(cell, grid, scores, self.job.select) if self.job.fit else Fitted({})
+        return self._result(cell, grid, scores, fitted, time.process_time() - started)
+
+    def split(self, n_gammas: int, parts: int) -> list[CellTask]:
+        """The scoring of this cell's grid in blocks of gammas."""
+        edges = np.linspace(0, n_gammas, min(parts, n_gammas) + 1).astype(int)
+        return [replace(self, block=(int(a), int(b))) for a, b in zip(edges, edges[1:], strict=False)]
+
+    def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
+        report = fitted.report | {"rows": float(cell.count.sum()), "seconds": seconds}
+        if scores is not None:
+            y = self.job.y.open()[self.first : self.last]
+            decided = self.job.scheme.decide(np.stack(scores.held_out, axis=1))
+            report["wrong"] = float(cell.weight @ (decided != y))
+            report["weight"] = float(cell.weight.sum())
+        loss = scores.loss if scores is not None else np.empty((cell.Y.shape[1], 0, 0))
+        costs = grid.costs_for(float(np.floor(cell.count.sum())))
+        return CellResult(self.index, fitted.state, report, np.asarray(grid.gammas), costs, loss)

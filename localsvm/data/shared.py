@@ -1,0 +1,109 @@
+"""Arrays in anonymous shared memory, which workers map instead of being sent rows through a pipe.
+
+The memory has no name in any file system: it goes with the process that made it, even if that is killed. Linux only.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.dataset import Examples
+from localsvm.errors import RunError
+
+
+class SharedArray:
+    """A new array in shared memory. `array` is writable here; pickled, it becomes a read-only map of the same pages."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        size = max(1, int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize)
+        self._file = os.memfd_create("localsvm")
+        try:
+            os.ftruncate(self._file, size)
+            buffer = mmap.mmap(self._file, size)
+        except OSError as error:
+            os.close(self._file)
+            raise RunError(f"no {size / 2**30:.1f} GiB of shared memory: {error.strerror}") from error
+        self.array: NDArray[Any] = np.frombuffer(buffer, self.dtype, int(np.prod(shape, dtype=np.int64))).reshape(shape)
+
+    @classmethod
+    def copy(cls, source: NDArray[Any]) -> SharedArray:
+        """A shared copy of an array."""
+        shared = cls(source.shape, source.dtype)
+        shared.array[...] = source
+        return shared
+
+    def handle(self) -> Handle:
+        """What another process needs to map the array while this one lives."""
+        return Handle(f"/proc/{os.getpid()}/fd/{self._file}", self.shape, self.dtype.str)
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            os.close(self._file)
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Where a shared array can be mapped."""
+
+    path: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    def open(self) -> NDArray[Any]:
+        """The array, read-only; mapped once a process."""
+        return _map(self)
+
+
+@lru_cache(maxsize=16)
+def _map(handle: Handle) -> NDArray[Any]:
+    count = int(np.prod(handle.shape, dtype=np.int64))
+    with open(handle.path, "rb") as file:
+        buffer = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    return np.frombuffer(buffer, handle.dtype, count).reshape(handle.shape)
+
+
+class SharedExamples:
+    """Examples, dense or CSR, in shared memory."""
+
+    def __init__(self, X: Examples, rows: NDArray[np.int64]) -> None:
+        """Copy the given rows of X, in that order, block by block."""
+        if isinstance(X, np.ndarray):
+            dense = SharedArray((len(rows), X.shape[1]), np.float32)
+            block = max(1, (1 << 24) // max(1, X.shape[1]))
+            for first in range(0, len(rows), block):
+                np.take(X, rows[first : first + block], axis=0, out=dense.array[first : first + block], mode="clip")
+            self._parts = [dense]
+        else:
+            part = sparse.csr_array(X)[rows]
+            self._parts = [SharedArray.copy(a) for a in (part.data, part.indices, part.indptr)]
+        self.features = X.shape[1]
+
+    def handle(self) -> ExamplesHandle:
+        """What a worker needs to read rows."""
+        return ExamplesHandle(tuple(part.handle() for part in self._parts), self.features)
+
+
+@dataclass(frozen=True)
+class ExamplesHandle:
+    """Shared examples as a worker sees them."""
+
+    parts: tuple[Handle, ...]
+    features: int
+
+    def rows(self, first: int, last: int) -> Examples:
+        """Rows first .. last - 1: a view where dense, a small copy where sparse."""
+        if len(self.parts) == 1:
+            return self.parts[0].open()[first:last]
+        data, indices, indptr = (part.open() for part in self.parts)
+        start, stop = int(indptr[first]), int(indptr[last])
+        pointer = indptr[first : last + 1] - indptr[first]
+        return sparse.csr_array((data[start:stop], indices[start:stop], pointer), shape=(last - first, self.features))

@@ -1,0 +1,142 @@
+"""Kernel expansions of a cell: how fitted models become the model file's columns, and decision functions again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.dataset import Examples
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import Expansion
+from localsvm.kernels.gram import active_columns, centre_of, dense_rows
+from localsvm.solvers._smo import Report
+
+BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """One solution: f(x) = sum_j coef_j kernel(x, x_rows[j]) + bias, of a binary problem and a fold (-1: all rows).
+
+    gap is the duality gap over the sum of the rows' costs.
+    """
+
+    problem: int
+    fold: int
+    kernel: Kernel
+    cost: float
+    gap: float
+    report: Report
+    rows: NDArray[np.int64]
+    coef: NDArray[np.float64]
+
+
+def pack_models(X: Examples, models: Sequence[KernelModel]) -> dict[str, NDArray[np.generic]]:
+    """The arrays that docs/model-format.md lists: the union of the support vectors, a table of models, coefficients."""
+    union = np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)])).astype(np.int64)
+    state: dict[str, NDArray[np.generic]] = dict(_support(X, union))
+    columns = {
+        "model_problem": ([m.problem for m in models], np.int32),
+        "model_fold": ([m.fold for m in models], np.int32),
+        "model_gamma": ([m.kernel.gamma for m in models], np.float64),
+        "model_cost": ([m.cost for m in models], np.float64),
+        "model_gap": ([m.gap for m in models], np.float64),
+        "model_bias": ([m.report.bias for m in models], np.float64),
+        "model_iterations": ([m.report.iterations for m in models], np.int64),
+        "model_converged": ([m.report.converged for m in models], np.uint8),
+        "coef_ptr": (np.cumsum([0] + [len(m.rows) for m in models]), np.int64),
+        "coef_index": (np.searchsorted(union, np.concatenate([m.rows for m in models] or [union])), np.int32),
+        "coef": (np.concatenate([m.coef for m in models] or [np.empty(0)]), np.float64),
+    }
+    state.update({name: np.asarray(values, dtype=dtype) for name, (values, dtype) in columns.items()})
+    return state
+
+
+def _support(X: Examples, rows: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+    if isinstance(X, np.ndarray):
+        return {"support": np.ascontiguousarray(X[rows], dtype=np.float32)}
+    part = sparse.csr_array(X)[rows]
+    return {
+        "support_data": part.data.astype(np.float32),
+        "support_indices": part.indices.astype(np.int32),
+        "support_indptr": part.indptr.astype(np.int64),
+    }
+
+
+class ExpansionPredictor:
+    """Decision functions of one cell from its saved arrays (see pack_models); built on first use.
+
+    Distances are taken from the mean of the support vectors, for the sake of float32.
+    """
+
+    def __init__(
+        self, state: dict[str, NDArray[np.generic]], kernel: Kernel, n_problems: int, n_features: int
+    ) -> None:
+        self._state, self._kernel = state, kernel
+        self._n_problems, self._n_features = n_problems, n_features
+
+    def decision_function(self, X: Examples) -> NDArray[np.float64]:
+        """(n, problems) float64: a problem's only model, or the mean of its fold models' values clipped to [-1, 1]."""
+        n_rows = X.shape[0]
+        out = np.zeros((n_rows, self._n_problems))
+        block = max(1, BLOCK_FLOATS // max(1, self._n_features))
+        for first in range(0, n_rows, block):
+            out[first : first + block] = self._combine(self._values(X[first : first + block]))
+        return out
+
+    def _combine(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        problem = self._state["model_problem"].astype(np.intp)
+        votes = np.bincount(problem, minlength=self._n_problems)
+        values = np.where(votes[problem] > 1, np.clip(values, -1.0, 1.0), values)
+        out = np.zeros((len(values), self._n_problems))
+        for m, p in enumerate(problem):
+            out[:, p] += values[:, m]
+        return out / np.maximum(votes, 1)
+
+    def _values(self, X: Examples) -> NDArray[np.float64]:
+        bias = self._state["model_bias"].astype(np.float64)
+        rows = dense_rows(X, self._columns)
+        outside = None
+        if not isinstance(X, np.ndarray) and self._kernel.uses_distances:
+            total = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+            outside = (total - (rows.astype(np.float64) ** 2).sum(axis=1)).clip(0).astype(np.float32)
+        return np.asarray(self._expansion(rows - self._centre, outside) + bias)
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64] | None:
+        return active_columns(self._sparse) if self._sparse is not None else None
+
+    @cached_property
+    def _sparse(self) -> sparse.csr_array | None:
+        if "support" in self._state:
+            return None
+        parts = tuple(self._state[f"support_{part}"] for part in ("data", "indices", "indptr"))
+        return sparse.csr_array(parts, shape=(len(parts[2]) - 1, self._n_features))
+
+    @cached_property
+    def _support(self) -> NDArray[np.float32]:
+        if self._sparse is None:
+            return np.asarray(self._state["support"], dtype=np.float32)
+        return dense_rows(self._sparse, self._columns)
+
+    @cached_property
+    def _centre(self) -> NDArray[np.float32]:
+        support = self._support
+        if self._sparse is None and self._kernel.uses_distances and len(support):
+            return centre_of(support)
+        return np.zeros(support.shape[1], np.float32)
+
+    @cached_property
+    def _expansion(self) -> Expansion:
+        ptr = self._state["coef_ptr"].astype(np.int64)
+        coef = np.zeros((len(ptr) - 1, len(self._support)))
+        for m in range(len(ptr) - 1):
+            part = slice(ptr[m], ptr[m + 1])
+            coef[m, self._state["coef_index"][part].astype(np.intp)] = self._state["coef"][part]
+        kernels = [replace(self._kernel, gamma=float(g)) for g in self._state["model_gamma"]]
+        return Expansion(self._support - self._centre, kernels, coef)

@@ -1,0 +1,114 @@
+"""Kernel matrices of the rows of one cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.dataset import Examples
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import Panels, aligned, padded, transform
+
+_arena: dict[str, NDArray[np.uint8]] = {}
+
+
+def arena(name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """An aligned array in this process's buffer of that name, which the next call for it reuses.
+
+    Touching fresh memory costs more than computing a kernel into it, so a worker keeps its buffers from cell to cell.
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if name not in _arena or _arena[name].nbytes < size:
+        _arena.pop(name, None)
+        _arena[name] = aligned((size,), np.uint8)
+    return _arena[name][:size].view(dtype).reshape(shape)
+
+
+def dense_rows(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.float32]:
+    """Rows as a dense C-order array; of a sparse X only the given columns."""
+    if isinstance(X, np.ndarray):
+        return np.ascontiguousarray(X, dtype=np.float32)
+    assert columns is not None
+    return np.ascontiguousarray(sparse.csr_array(X)[:, columns].toarray(), dtype=np.float32)
+
+
+def active_columns(X: Examples) -> NDArray[np.int64] | None:
+    """The columns that hold a nonzero of a sparse X, ascending; None for a dense X."""
+    return None if isinstance(X, np.ndarray) else np.unique(X.indices).astype(np.int64)
+
+
+def centre_of(X: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the rows. Distances are taken after subtracting it: |x|^2 of raw rows may dwarf them in float32."""
+    return np.asarray(X.mean(axis=0, dtype=np.float64), dtype=np.float32)
+
+
+class Gram:
+    """Kernel matrices of n rows, padded to a multiple of the core's padding; distances are computed once for all kernels.
+
+    Matrices live in the process's arena: the next matrix, of this Gram or another, overwrites the last one.
+    """
+
+    def __init__(self, X: Examples) -> None:
+        rows = dense_rows(X, active_columns(X))
+        self.n = len(rows)
+        self.size = padded(self.n)
+        self._rows = rows - centre_of(rows)
+        self._raw = rows
+        self._base: dict[tuple[bool, bool], NDArray[Any]] = {}
+
+    def matrix(self, kernel: Kernel, double: bool = False) -> NDArray[Any]:
+        """(size, size) kernel matrix, float32, or float64 where `double`; the padding holds finite values."""
+        out = arena("kernel", (self.size, self.size), np.float64 if double else np.float32)
+        base = self._distances_or_products(kernel.uses_distances, double)
+        if double:
+            _transform_double(kernel, base, out)
+        else:
+            transform(kernel, base, out)
+        return out
+
+    def radius(self) -> float:
+        """Largest distance of a row from the mean."""
+        return float(np.sqrt((self._rows.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)))
+
+    def _distances_or_products(self, distances: bool, double: bool) -> NDArray[Any]:
+        if (distances, double) not in self._base:
+            self._base.clear()
+            rows = self._rows if distances else self._raw
+            self._base[distances, double] = self._double(rows, distances) if double else self._single(rows, distances)
+        return self._base[distances, double]
+
+    def _single(self, rows: NDArray[np.float32], distances: bool) -> NDArray[np.float32]:
+        out = arena("base", (self.size, self.size), np.float32)
+        out[self.n :] = 0
+        out[:, self.n :] = 0
+        panels = Panels(rows, distances)
+        panels.products(rows, out, panels.norms if distances else None)
+        return out
+
+    def _double(self, rows: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
+        from threadpoolctl import threadpool_limits
+
+        out: NDArray[np.float64] = np.zeros((self.size, self.size))
+        wide = rows.astype(np.float64)
+        with threadpool_limits(1):  # the sum's order, and so the model's bits, must not depend on the machine's load
+            products = wide @ wide.T
+        if distances:
+            norms = np.einsum("ij,ij->i", wide, wide)
+            products = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
+            np.fill_diagonal(products, 0.0)
+        out[: self.n, : self.n] = products
+        return out
+
+
+def _transform_double(kernel: Kernel, base: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    if kernel.kind == "gaussian":
+        np.exp(np.multiply(base, -kernel.gamma, out=out), out=out)
+    elif kernel.kind == "laplacian":
+        np.exp(np.multiply(np.sqrt(base, out=out), -kernel.gamma, out=out), out=out)
+    elif kernel.kind == "polynomial":
+        np.power(kernel.gamma * base + kernel.coef0, kernel.degree, out=out)
+    else:
+        out[:] = base

@@ -1,0 +1,129 @@
+"""The contract of a learning method, and what a cell hands to it and gets back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Examples
+
+State = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The training rows of one cell.
+
+    X (n, d) float32 rows; Y (n, problems) float64 in {-1, 0, +1}: the binary problems of the multi-class scheme, 0 where a
+    row takes no part; count (n,) float64: how many identical rows stand behind this one; cost (n,) float64: factor on C
+    (class weights); folds (n,) int: the fold that holds the row out.
+    """
+
+    X: Examples
+    Y: NDArray[np.float64]
+    count: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    folds: NDArray[np.int64]
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """Per-row factor on C and on the selection's loss."""
+        return self.count * self.cost
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points of a cell's hyper-parameter grid, smoothest first: gammas ascending; lambdas descending or costs ascending.
+
+    With lambdas, a problem trained on n rows gets C = 1 / (2 lambda n), so that refitting on more rows keeps lambda.
+    """
+
+    gammas: tuple[float, ...]
+    lambdas: tuple[float, ...] = ()
+    costs: tuple[float, ...] = ()
+
+    @property
+    def n_costs(self) -> int:
+        """Points along the cost axis."""
+        return len(self.lambdas) or len(self.costs)
+
+    @property
+    def n_points(self) -> int:
+        """Points in all; a single one needs no cross-validation."""
+        return len(self.gammas) * self.n_costs
+
+    def costs_for(self, n: float) -> NDArray[np.float64]:
+        """C of each point along the cost axis, ascending, for a problem trained on n rows."""
+        if self.lambdas:
+            return np.asarray([1.0 / (2.0 * value * n) for value in self.lambdas])
+        return np.asarray(self.costs, dtype=np.float64)
+
+
+@dataclass
+class Scores:
+    """What cross-validation found for a block of gammas of one cell; lists have an entry a binary problem.
+
+    loss (problems, gammas, costs): held-out error, weighted; best: (loss, cost index, gamma index) of the best point, the
+    order in which points are compared: ties go to the smaller cost, then to the smaller gamma; held_out: (n,) decision
+    values of rows held out there, 0 for rows that take no part; models: (folds, rows of the problem) coefficients there.
+    """
+
+    loss: NDArray[np.float64]
+    best: list[tuple[float, int, int]]
+    held_out: list[NDArray[np.float64]]
+    models: list[NDArray[np.float64]]
+
+    def merge(self, other: Scores) -> Scores:
+        """Scores of both blocks; the order of merging does not matter for `best`. `other` holds the larger gammas."""
+        pick = [self if a <= b else other for a, b in zip(self.best, other.best, strict=True)]
+        return Scores(
+            np.concatenate([self.loss, other.loss], axis=1),
+            [min(a, b) for a, b in zip(self.best, other.best, strict=True)],
+            [s.held_out[p] for p, s in enumerate(pick)],
+            [s.models[p] for p, s in enumerate(pick)],
+        )
+
+
+@dataclass
+class Fitted:
+    """A fitted cell: the arrays that the model file keeps, and what the summary reports."""
+
+    state: State
+    report: dict[str, float] = field(default_factory=dict)
+
+
+class Predictor(Protocol):
+    """Decision function of one cell, rebuilt from its saved state; bit-identical to the fitted one."""
+
+    def decision_function(self, X: Examples) -> NDArray[np.float64]:
+        """(n, problems) float64."""
+
+
+class Method(Protocol):
+    """A learning method: a frozen dataclass whose fields are the options that determine its models.
+
+    A field's metadata (`flags`, `help`, `choices`) makes its command-line option.
+    """
+
+    name: ClassVar[str]
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        """The grid of one cell; average_rows is the mean size of all cells."""
+
+    def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
+        """Cross-validate the points of grid.gammas[i], i in gammas (indices in Scores.best count from 0 over the grid)."""
+
+    def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
+        """The model of the chosen points: fold models that vote, or one refitted on the whole cell.
+
+        Without scores the grid has one point and the model is trained on the whole cell.
+        """
+
+    def predictor(self, state: State, n_problems: int, n_features: int) -> Predictor:
+        """The decision function of a saved cell."""
+
+    def memory(self, rows: int, features: int) -> int:
+        """Bytes that a worker needs for a cell of so many rows."""

@@ -1,0 +1,214 @@
+"""Kernel SVM with the hinge loss in one cell: cross-validated over a grid, fold models that vote or one refitted model.
+
+Problem, per binary task on n rows (Thomann et al. 2017, section 2): min lambda |f|^2 + 1/n sum_i w_i max(0, 1 - y_i f(x_i)) over
+the RKHS of the kernel, in its dual with C = 1 / (2 lambda n); with `offset` LIBSVM's problem, f + b.
+
+The grid's inner loop decides the speed of everything: one matrix of squared distances a cell, one kernel matrix a gamma for all
+folds and all binary problems, held-out rows kept in the gradient so that their decision values come with it, and each cost
+started from the solution of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.kernels import Kernel
+from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
+from localsvm.kernels._kernels import padded
+from localsvm.kernels.gram import Gram, arena
+from localsvm.methods.base import Cell, Fitted, Grid, Scores, State
+from localsvm.selection.grids import check_values, default_lambdas, default_widths
+from localsvm.solvers._smo import Problem
+
+# float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
+SINGLE_TOLERANCE = 1e-4
+SINGLE_COST = 1e4
+
+
+def _option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})
+
+
+@dataclass(frozen=True)
+class KernelSVM:
+    """Options of the method; see the module for the problem. gammas and costs are empty for the default grid."""
+
+    name: ClassVar[str] = "svm"
+
+    kernel: str = _option(
+        "gaussian", "-t", "--kernel", help="Kernel.", choices=("gaussian", "laplacian", "polynomial", "linear")
+    )
+    gamma: tuple[float, ...] = _option((), "-g", "--gamma", help="Kernel gamma: a value, a list or a range.")
+    cost: tuple[float, ...] = _option((), "-C", "--cost", help="Cost C: a value, a list or a range.")
+    degree: int = _option(3, "--degree", help="Degree of the polynomial kernel.")
+    coef0: float = _option(0.0, "--coef0", help="Constant of the polynomial kernel.")
+    offset: bool = _option(False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does.")
+    tolerance: float = _option(1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none).")
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see selection.grids)."""
+        train = 1.0 - 1.0 / max(2, folds)
+        features = cell.X.shape[1]
+        if self.kernel == "linear":
+            gammas: tuple[float, ...] = (1.0,)
+        elif self.gamma:
+            gammas = check_values(self.gamma)
+        elif self.kernel == "polynomial":
+            gammas = (1.0 / max(1, features),)
+        else:
+            power = 2 if self.kernel == "gaussian" else 1
+            widths = default_widths(np.floor(average_rows * train), features, Gram(cell.X).radius())
+            gammas = tuple(w**-power for w in widths)
+        if self.cost:
+            return Grid(gammas, costs=check_values(self.cost))
+        return Grid(gammas, lambdas=default_lambdas(np.floor(cell.count.sum() * train)))
+
+    def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
+        """Cross-validate grid.gammas[i] for i in gammas, all costs, all binary problems."""
+        gram, n_problems = Gram(cell.X), cell.Y.shape[1]
+        double = self._double(cell, grid.costs_for(cell.count.sum()))
+        loss = np.empty((n_problems, len(gammas), grid.n_costs))
+        best = [(np.inf, 0, 0)] * n_problems
+        held_out: list[Any] = [None] * n_problems
+        models: list[Any] = [None] * n_problems
+        for slot, g in enumerate(gammas):
+            K = gram.matrix(self._kernel(grid.gammas[g]), double)
+            for p in range(n_problems):
+                task = Task(self, K, cell, p)
+                loss[p, slot], b, f = task.cross_validate(grid)
+                c = int(loss[p, slot].argmin())
+                if (point := (float(loss[p, slot, c]), c, g)) < best[p]:
+                    best[p], models[p] = point, b[:, c].copy()
+                    held_out[p] = task.spread(f[c])
+        return Scores(loss, best, held_out, models)
+
+    def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
+        """Fold models (`select` = "vote") certified in float64, or one model refitted on the whole cell ("refit")."""
+        gram = Gram(cell.X)
+        points = [(s[2], s[1]) for s in scores.best] if scores else [(0, 0)] * cell.Y.shape[1]
+        models: list[KernelModel] = []
+        for g in sorted({g for g, _ in points}):
+            problems = [p for p, point in enumerate(points) if point[0] == g]
+            kernel = self._kernel(grid.gammas[g])
+            double = self._double(cell, max((grid.costs_for(cell.count.sum())[points[p][1]] for p in problems)))
+            K = gram.matrix(kernel, double)
+            for p in problems:
+                starts = scores.models[p] if scores else None
+                models += Task(self, K, cell, p).final_models(kernel, grid, points[p][1], starts, select)
+        models.sort(key=lambda m: (m.problem, m.fold))
+        return Fitted(pack_models(cell.X, models), _summary(models))
+
+    def predictor(self, state: State, n_problems: int, n_features: int) -> ExpansionPredictor:
+        """Decision functions of a saved cell."""
+        return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
+
+    def memory(self, rows: int, features: int) -> int:
+        """Distances and kernel in the working precision, the rows twice, and the path's coefficients and values."""
+        size, element = padded(rows), 8 if self._double_by_options() else 4
+        return 2 * element * size * size + 3 * 4 * rows * features + 16 * size * 64
+
+    def _kernel(self, gamma: float) -> Kernel:
+        return Kernel(self.kernel, gamma, self.coef0, self.degree)
+
+    def _double_by_options(self) -> bool:
+        return self.tolerance < SINGLE_TOLERANCE or max(self.cost, default=0.0) > SINGLE_COST
+
+    def _double(self, cell: Cell, costs: Any) -> bool:
+        return self.tolerance < SINGLE_TOLERANCE or float(np.max(costs) * cell.weight.max(initial=0.0)) > SINGLE_COST
+
+
+class Task:
+    """One binary problem of a cell over a kernel matrix: the rows that take part, padded for the solver."""
+
+    def __init__(self, method: KernelSVM, K: NDArray[Any], cell: Cell, problem: int) -> None:
+        self.method, self.cell, self.index = method, cell, problem
+        self.rows = np.flatnonzero(cell.Y[:, problem])
+        self.n, self.size = len(self.rows), padded(len(self.rows))
+        self.K = K if self.n == len(cell.Y) else self._gather(K)
+        self.y = self._pad(cell.Y[self.rows, problem])
+        self.weight = self._pad(cell.weight[self.rows])
+        self.count = cell.count[self.rows]
+        self.folds = cell.folds[self.rows]
+        self.solver = Problem(self.K, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
+
+    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """(loss (costs,), coefficients (folds, costs, n), held-out decision values (costs, n))."""
+        n_folds = int(self.cell.folds.max()) + 1
+        f = np.zeros((grid.n_costs, self.n))
+        b = np.zeros((n_folds, grid.n_costs, self.n))
+        units = [self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k))) for k in range(n_folds)]
+        whole = np.sum(units, axis=0)
+        for k in range(n_folds):
+            held = np.flatnonzero(self.folds == k)
+            costs = grid.costs_for(max(1.0, self._trained_on(k)))
+            coef, values, reports = self.solver.path(
+                self._weight_without(k), whole - units[k], costs, self.method.tolerance
+            )
+            b[k] = coef[:, : self.n]
+            f[:, held] = values[:, held] + np.asarray([r.bias for r in reports])[:, None]
+        wrong = (f > 0) != (self.y[: self.n] > 0)
+        weight = self.weight[: self.n]
+        return wrong @ weight / weight.sum(), b, f
+
+    def final_models(
+        self, kernel: Kernel, grid: Grid, point: int, starts: NDArray[np.float64] | None, select: str
+    ) -> Iterable[KernelModel]:
+        """The models to keep at one point of the grid; `starts` are the fold models' coefficients there."""
+        if starts is None or select == "refit":
+            cost = float(grid.costs_for(self.count.sum())[point])
+            start = None if starts is None or self.method.offset else starts.sum(axis=0) / max(1, len(starts) - 1)
+            return [self._solve(kernel, -1, cost, self.weight, start)]
+        return [
+            self._solve(kernel, k, float(grid.costs_for(self._trained_on(k))[point]), self._weight_without(k), start)
+            for k, start in enumerate(starts)
+            if self._trained_on(k) > 0
+        ]
+
+    def spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the problem's rows as an array over the cell's rows, 0 elsewhere."""
+        out = np.zeros(len(self.cell.Y))
+        out[self.rows] = values
+        return out
+
+    def _solve(
+        self, kernel: Kernel, fold: int, cost: float, weight: NDArray[np.float64], start: NDArray[np.float64] | None
+    ) -> KernelModel:
+        box = cost * weight
+        hi, lo = np.where(self.y > 0, box, 0.0), np.where(self.y < 0, -box, 0.0)
+        first = None if start is None else np.clip(self._pad(start), lo, hi)
+        b, _, report = self.solver.solve(lo, hi, self.method.tolerance, first)
+        keep = np.flatnonzero(b[: self.n])
+        gap = report.gap / box.sum() if box.sum() else 0.0
+        return KernelModel(self.index, fold, kernel, cost, gap, report, self.rows[keep], b[keep])
+
+    def _trained_on(self, fold: int) -> float:
+        return float(self.count[self.folds != fold].sum())
+
+    def _weight_without(self, fold: int) -> NDArray[np.float64]:
+        return self._pad(self.weight[: self.n] * (self.folds != fold))
+
+    def _pad(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = np.zeros(self.size)
+        out[: self.n] = values
+        return out
+
+    def _gather(self, K: NDArray[Any]) -> NDArray[Any]:
+        out = arena("part", (self.size, self.size), K.dtype)
+        out[:] = 0
+        out[: self.n, : self.n] = K[np.ix_(self.rows, self.rows)]
+        return out
+
+
+def _summary(models: list[KernelModel]) -> dict[str, float]:
+    return {
+        "models": len(models),
+        "iterations": sum(m.report.iterations for m in models),
+        "not_converged": sum(not m.report.converged for m in models),
+        "largest_gap": max((m.gap for m in models), default=0.0),
+        "support_vectors": len(np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)]))),
+    }

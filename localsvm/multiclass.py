@@ -1,0 +1,63 @@
+"""Many classes from binary problems: one-vs-all and all-vs-all over any binary method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+SCHEMES = ("ova", "ava")
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How the classes become binary problems.
+
+    labels (classes,) float64 ascending. Two classes are one problem, the larger label positive. With `ova` problem k is
+    class k (positive) against the rest; with `ava` the problems are all pairs (i, j), i < j, in lexicographic order, j
+    positive. Fields i < 0 of `pairs` stand for "the rest".
+    """
+
+    labels: NDArray[np.float64]
+    kind: str = "ova"
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """(negative class, positive class) of each problem; -1 is all other classes."""
+        k = len(self.labels)
+        if k == 2:
+            return [(0, 1)]
+        if self.kind == "ova":
+            return [(-1, c) for c in range(k)]
+        return [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+    def targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, problems) targets in {-1, 0, +1} for the labels y."""
+        codes = np.searchsorted(self.labels, y)
+        pairs = self.pairs
+        targets = np.zeros((len(y), len(pairs)))
+        for p, (negative, positive) in enumerate(pairs):
+            targets[:, p] = -1.0 if negative < 0 else -(codes == negative).astype(float)
+            targets[codes == positive, p] = 1.0
+        return targets
+
+    def decide(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) labels from (n, problems) decision values.
+
+        One problem: positive above 0. ova: the largest value, ties to the smaller label. ava: the most pairs won; ties go to
+        the larger sum of values clipped to [-1, 1], then to the smaller label. A pair at exactly 0 is won by nobody.
+        """
+        if len(self.labels) == 1:
+            return np.full(len(decisions), self.labels[0])
+        if len(self.labels) == 2:
+            return np.asarray(self.labels[(decisions[:, 0] > 0).astype(np.intp)])
+        if self.kind == "ova":
+            return np.asarray(self.labels[decisions.argmax(axis=1)])
+        score = np.zeros((len(decisions), len(self.labels)))
+        tie = 0.4 / len(self.labels)  # all clipped sums together stay below half a vote
+        for p, (i, j) in enumerate(self.pairs):
+            value = decisions[:, p]
+            score[:, i] += (value < 0) - tie * np.clip(value, -1, 1)
+            score[:, j] += (value > 0) + tie * np.clip(value, -1, 1)
+        return np.asarray(self.labels[score.argmax(axis=1)])

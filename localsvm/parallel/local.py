@@ -1,0 +1,60 @@
+"""Processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
+from typing import Any
+
+THREAD_LIMITS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+
+
+def cpu_count() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class LocalPool:
+    """Runs tasks in `jobs` worker processes (in this one if it is 1); a context manager."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._executor: Any = None
+
+    def __enter__(self) -> LocalPool:
+        if self.jobs > 1:
+            from joblib.externals.loky import ProcessPoolExecutor
+
+            self._executor = ProcessPoolExecutor(self.jobs, initializer=_start_worker, env=THREAD_LIMITS)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=kind is None, kill_workers=kind is not None)
+
+    def unordered(self, queue: deque[Callable[[], Any]]) -> Iterator[tuple[Callable[[], Any], Any]]:
+        """(task, result) as tasks finish. The caller may append to the queue while it iterates."""
+        if self._executor is None:
+            while queue:
+                task = queue.popleft()
+                yield task, task()
+            return
+        pending: dict[Any, Callable[[], Any]] = {}
+        while queue or pending:
+            while queue and len(pending) < 2 * self.jobs:
+                task = queue.popleft()
+                pending[self._executor.submit(task)] = task
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                yield pending.pop(future), future.result()
+
+
+def _start_worker() -> None:
+    """Ctrl-C is the parent's business, and a worker does not outlive it."""
+    import ctypes
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)

@@ -1,0 +1,125 @@
+"""A prediction run: stream the rows, find the cells that answer for them, evaluate, decide."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dataset, Examples
+from localsvm.data.scaling import Scaling
+from localsvm.methods import method_from
+from localsvm.methods.base import Predictor
+from localsvm.model import Model, load_model
+from localsvm.multiclass import Scheme
+from localsvm.partition import restore
+
+CACHE_BYTES = 1 << 30  # decision functions kept between blocks
+ROW_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A block of predictions, rows in input order: labels (n,), decision values (n, problems), and the file's labels."""
+
+    labels: NDArray[np.float64]
+    decisions: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+
+class LocalModel:
+    """A trained model that predicts; a context manager over its file. Safe to use from several threads at once."""
+
+    def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
+        self.file: Model = load_model(path, verify)
+        config = self.file.config
+        self.scaling = Scaling.from_state(*self.file.scaling)
+        self.partition = restore(*self.file.partition)
+        self.scheme = Scheme(self.file.labels, config["multiclass"])
+        self.features: int = config["features"]
+        self._method = method_from(config["method"])
+        self._cache: OrderedDict[int, Predictor] = OrderedDict()
+        self._cached_bytes: dict[int, int] = {}
+        self._threads = ThreadPoolExecutor(jobs)
+
+    def __enter__(self) -> LocalModel:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._threads.shutdown()
+        self.file.close()
+
+    def predict(self, X: Examples) -> NDArray[np.float64]:
+        """(n,) labels."""
+        return self.scheme.decide(self.decision_function(X))
+
+    def decision_function(self, X: Examples) -> NDArray[np.float64]:
+        """(n, problems) float64 for unscaled rows; see multiclass.Scheme for the problems.
+
+        Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's weights.
+        """
+        X = self.scaling.apply(X)
+        out = np.zeros((X.shape[0], len(self.scheme.pairs)))
+        for first in range(0, X.shape[0], ROW_BLOCK):
+            rows = X[first : first + ROW_BLOCK]
+            self._decide_block(rows, out[first : first + ROW_BLOCK])
+        return out
+
+    def predict_blocks(self, blocks: Iterable[Dataset]) -> Iterator[Predicted]:
+        """Predictions block by block."""
+        for block in blocks:
+            decisions = self.decision_function(block.X)
+            yield Predicted(self.scheme.decide(decisions), decisions, block.y)
+
+    def _decide_block(self, X: Examples, out: NDArray[np.float64]) -> None:
+        routes = self.partition.route(X).tocsc()
+        cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
+        several = len(routes.data) > X.shape[0]
+        parts = [slice(routes.indptr[c], routes.indptr[c + 1]) for c in cells]
+        work = [(X[routes.indices[p]], self._predictor(c)) for c, p in zip(cells, parts, strict=True)]
+        for part, values in zip(parts, self._threads.map(lambda w: w[1].decision_function(w[0]), work), strict=True):
+            if several:
+                values = np.clip(values, -1.0, 1.0)
+            out[routes.indices[part]] += routes.data[part, None] * values
+
+    def _predictor(self, cell: int) -> Predictor:
+        if cell not in self._cache:
+            state = self.file.cell(cell)
+            self._cache[cell] = self._method.predictor(state, len(self.scheme.pairs), self.features)
+            self._cached_bytes[cell] = 4 * sum(array.nbytes for array in state.values())
+            while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
+                self._cached_bytes.pop(self._cache.popitem(last=False)[0])
+        self._cache.move_to_end(cell)
+        return self._cache[cell]
+
+
+@dataclass
+class Score:
+    """Running count of right answers, where the data have labels, and the confusion of classes."""
+
+    labels: NDArray[np.float64]
+    right: int = 0
+    total: int = 0
+
+    def __post_init__(self) -> None:
+        self.confusion: dict[tuple[float, float], int] = {}
+
+    def add(self, block: Predicted) -> None:
+        """Count a block."""
+        self.right += int((block.labels == block.y).sum())
+        self.total += len(block.y)
+        pairs, counts = np.unique(np.stack([block.y, block.labels]), axis=1, return_counts=True)
+        for (true, given), n in zip(pairs.T, counts, strict=True):
+            key = (float(true), float(given))
+            self.confusion[key] = self.confusion.get(key, 0) + int(n)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the JSON report."""
+        confusion = [{"true": t, "predicted": p, "rows": n} for (t, p), n in sorted(self.confusion.items())]
+        return {"right": self.right, "total": self.total, "accuracy": self.right / max(1, self.total), "confusion": confusion}

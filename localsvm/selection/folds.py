@@ -1,0 +1,22 @@
+"""Stratified folds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def stratified(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The fold (0 .. n_folds - 1) that holds out each row.
+
+    Rows are dealt out class by class, in random order, one fold after the other, so that both the folds' sizes and each
+    class's share differ by at most one row. With fewer rows than folds, there are as many folds as rows.
+    """
+    n_folds = max(1, min(n_folds, len(y)))
+    folds = np.empty(len(y), np.int64)
+    dealt = 0
+    for label in np.unique(y):
+        rows = rng.permutation(np.flatnonzero(y == label))
+        folds[rows] = (dealt + np.arange(len(rows))) % n_folds
+        dealt += len(rows)
+    return folds

@@ -1,0 +1,114 @@
+"""Products, kernels and expansions against numpy, at every SIMD level of this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
+
+from localsvm.errors import OptionError
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import LEVELS, Expansion, Panels, aligned, padded, simd_level, transform
+from localsvm.kernels.gram import Gram
+
+LEVEL_NUMBERS = range(simd_level() + 1)
+
+
+def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+
+
+@pytest.mark.parametrize("level", LEVEL_NUMBERS)
+@settings(deadline=None, max_examples=40)
+@given(n=st.integers(1, 70), m=st.integers(1, 70), d=st.integers(0, 40))
+def test_products_and_distances(level: int, n: int, m: int, d: int) -> None:
+    A, B = rows(n, d, 1), rows(m, d, 2)
+    for squared in (False, True):
+        panels = Panels(B, squared, level)
+        out = aligned((n, padded(m)), np.float32)
+        panels.products(A, out, panels.norms_of(A) if squared else None)
+        wide_a, wide_b = A.astype(np.float64), B.astype(np.float64)
+        expected = euclidean_distances(wide_a, wide_b, squared=True) if squared and d else wide_a @ wide_b.T
+        np.testing.assert_allclose(out[:, :m], expected, atol=1e-5 * max(1, d))
+
+
+@pytest.mark.parametrize("level", LEVEL_NUMBERS)
+def test_distance_of_equal_rows_is_zero(level: int) -> None:
+    X = rows(50, 37) * 1000
+    panels = Panels(X, True, level)
+    out = aligned((50, padded(50)), np.float32)
+    panels.products(X, out, panels.norms)
+    assert not np.diagonal(out[:, :50]).any()
+    np.testing.assert_array_equal(out[:, :50], out[:, :50].T)
+
+
+def test_kernels_against_scikit_learn() -> None:
+    X = rows(45, 6, 3)
+    wide = X.astype(np.float64)
+    squared = euclidean_distances(wide, squared=True)
+    expected = {
+        Kernel("gaussian", 0.2): rbf_kernel(wide, gamma=0.2),
+        Kernel("laplacian", 0.3): np.exp(-0.3 * np.sqrt(squared)),
+        Kernel("polynomial", 0.1, 1.0, 5): polynomial_kernel(wide, degree=5, gamma=0.1, coef0=1.0),
+        Kernel("linear"): wide @ wide.T,
+    }
+    for kernel, matrix in expected.items():
+        for double, allowed in [(False, 3e-5), (True, 1e-11)]:
+            np.testing.assert_allclose(Gram(X).matrix(kernel, double)[:45, :45], matrix, rtol=allowed, atol=3e-6)
+
+
+def test_exponential_is_accurate_over_its_range() -> None:
+    x = np.linspace(0, 86, 320 * 320).astype(np.float32).reshape(320, 320)
+    source, out = aligned((320, 320), np.float32), aligned((320, 320), np.float32)
+    source[:] = x
+    transform(Kernel("gaussian", 1.0), source, out)
+    np.testing.assert_allclose(out, np.exp(-x.astype(np.float64)), rtol=2.5e-7)
+    source[:] = 1e30
+    transform(Kernel("gaussian", 1.0), source, out)
+    assert np.all((out >= 0) & (out < 1e-37))
+
+
+@pytest.mark.parametrize("level", LEVEL_NUMBERS)
+@pytest.mark.parametrize("kind", ["gaussian", "laplacian", "polynomial", "linear"])
+def test_expansions_of_several_models(level: int, kind: str) -> None:
+    B, X = rows(83, 5, 4), rows(29, 5, 5)
+    kernels = [Kernel(kind, g, 0.5, 2) for g in (0.5, 0.1, 0.5)]
+    coef = np.random.default_rng(6).standard_normal((3, 83)) * 10
+    values = Expansion(B, kernels, coef, level)(X)
+    stacked = np.concatenate([X, B])
+    for m, kernel in enumerate(kernels):
+        expected = Gram(stacked).matrix(kernel, True)[:29, 29 : 29 + 83] @ coef[m]
+        np.testing.assert_allclose(values[:, m], expected, atol=2e-3 if kind == "polynomial" else 1e-4)
+
+
+def test_an_expansion_does_not_depend_on_the_block() -> None:
+    expansion = Expansion(rows(200, 9, 7), [Kernel("gaussian", 0.1)], np.random.default_rng(8).standard_normal((1, 200)))
+    X = rows(64, 9, 9)
+    whole = expansion(X)
+    for size in (1, 5, 6, 7, 63):
+        parts = [expansion(X[i : i + size]) for i in range(0, 64, size)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_an_expansion_over_nothing_is_zero() -> None:
+    assert not Expansion(rows(0, 3), [Kernel()], np.zeros((1, 0)))(rows(4, 3)).any()
+
+
+def test_an_unknown_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALSVM_SIMD", "neon2")
+    with pytest.raises(OptionError, match="LOCALSVM_SIMD=neon2: this machine runs baseline"):
+        simd_level()
+
+
+def test_the_environment_chooses_the_level() -> None:
+    code = "from localsvm.kernels._kernels import simd_level; print(simd_level())"
+    for number in LEVEL_NUMBERS:
+        environment = {**os.environ, "LOCALSVM_SIMD": LEVELS[number]}
+        out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert int(out.stdout) == number
