@@ -1,1 +1,21 @@
 """Ways to divide the space, one file each."""
+
+from __future__ import annotations
+
+from localsvm.errors import OptionError
+from localsvm.partition.base import Partition, TrainingCell, smallest_size, spread
+from localsvm.partition.chunks import Chunks
+from localsvm.partition.kmeans import KMeansCells
+from localsvm.partition.none import NoPartition
+from localsvm.partition.voronoi import Voronoi
+
+REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
+
+__all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "smallest_size", "spread"]
+
+
+def create(name: str) -> Partition:
+    """An unfitted partition by its name; OptionError for a name that is none."""
+    if name not in REGISTRY:
+        raise OptionError(f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
+    return REGISTRY[name]()

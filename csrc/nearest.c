@@ -1,0 +1,212 @@
+#include "nearest.h"
+
+#include <string.h>
+
+enum { LANES = 8, AHEAD = 12 };
+
+static double add_lanes(const double *lane) {
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+static double dense_dot(const float *restrict x, const double *restrict u, int64_t d) {
+    double lane[LANES] = {0};
+    int64_t j = 0;
+    for (; j + LANES <= d; j += LANES)
+        for (int l = 0; l < LANES; l++) lane[l] += (double)x[j + l] * u[j + l];
+    for (int l = 0; j + l < d; l++) lane[l] += (double)x[j + l] * u[j + l];
+    return add_lanes(lane);
+}
+
+static double sparse_dot(const float *restrict x, const int32_t *restrict at, int64_t nnz, const double *restrict u) {
+    double lane[LANES] = {0};
+    for (int64_t k = 0; k < nnz; k++) lane[(uint32_t)at[k] % LANES] += (double)x[k] * u[at[k]];
+    return add_lanes(lane);
+}
+
+static double row_dot(const nearest_matrix *m, int64_t row, const double *u) {
+    if (!m->indptr) return dense_dot(m->data + row * m->n_features, u, m->n_features);
+    const int64_t begin = m->indptr[row];
+    return sparse_dot(m->data + begin, m->indices + begin, m->indptr[row + 1] - begin, u);
+}
+
+static double row_square(const nearest_matrix *m, int64_t row) {
+    double lane[LANES] = {0};
+    if (m->indptr) {
+        for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++)
+            lane[(uint32_t)m->indices[k] % LANES] += (double)m->data[k] * (double)m->data[k];
+    } else {
+        const float *x = m->data + row * m->n_features;
+        for (int64_t j = 0; j < m->n_features; j++) lane[j % LANES] += (double)x[j] * (double)x[j];
+    }
+    return add_lanes(lane);
+}
+
+static int outside(const nearest_matrix *m, int64_t row) { return row < 0 || row >= m->n_rows; }
+
+/* The rows of a node are scattered over the matrix; without this every one of them waits for memory. */
+static void prefetch(const nearest_matrix *m, const int64_t *rows, int64_t i, int64_t n) {
+    if (i + AHEAD >= n || outside(m, rows[i + AHEAD])) return;
+    if (m->indptr) {
+        __builtin_prefetch(m->data + m->indptr[rows[i + AHEAD]]);
+        __builtin_prefetch(m->indices + m->indptr[rows[i + AHEAD]]);
+        return;
+    }
+    const char *row = (const char *)(m->data + rows[i + AHEAD] * m->n_features);
+    const int64_t bytes = m->n_features * (int64_t)sizeof(float);
+    for (int64_t b = 0; b < bytes && b < 512; b += 64) __builtin_prefetch(row + b);
+}
+
+int nearest_project(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *direction, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        if (outside(m, rows[i])) return NEAREST_ROW;
+        prefetch(m, rows, i, n);
+        out[i] = row_dot(m, rows[i], direction);
+    }
+    return NEAREST_OK;
+}
+
+int nearest_squares(const nearest_matrix *m, const int64_t *rows, int64_t n, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        if (outside(m, rows[i])) return NEAREST_ROW;
+        prefetch(m, rows, i, n);
+        out[i] = row_square(m, rows[i]);
+    }
+    return NEAREST_OK;
+}
+
+int nearest_total(const nearest_matrix *m, const int64_t *rows, int64_t n, double *total) {
+    for (int64_t i = 0; i < n; i++) {
+        if (outside(m, rows[i])) return NEAREST_ROW;
+        prefetch(m, rows, i, n);
+        if (m->indptr) {
+            for (int64_t k = m->indptr[rows[i]]; k < m->indptr[rows[i] + 1]; k++)
+                total[m->indices[k]] += (double)m->data[k];
+        } else {
+            const float *x = m->data + rows[i] * m->n_features;
+            for (int64_t j = 0; j < m->n_features; j++) total[j] += (double)x[j];
+        }
+    }
+    return NEAREST_OK;
+}
+
+static int32_t choose(const nearest_matrix *m, int64_t row, const nearest_children *children) {
+    int32_t best = 0;
+    double best_score = 0;
+    for (int64_t c = 1; c < children->n; c++) {
+        const double score = row_dot(m, row, children->directions + c * m->n_features) - children->thresholds[c];
+        if (score > best_score) {
+            best_score = score;
+            best = (int32_t)c;
+        }
+    }
+    return best;
+}
+
+int nearest_choose(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_children *children,
+                   int32_t *child) {
+    for (int64_t i = 0; i < n; i++) {
+        if (outside(m, rows[i])) return NEAREST_ROW;
+        prefetch(m, rows, i, n);
+        child[i] = choose(m, rows[i], children);
+    }
+    return NEAREST_OK;
+}
+
+int nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_children, int64_t *scratch,
+                  int64_t *bounds) {
+    memset(bounds, 0, (size_t)(n_children + 1) * sizeof *bounds);
+    for (int64_t i = 0; i < n; i++) {
+        if (child[i] < 0 || child[i] >= n_children) return NEAREST_CHILD;
+        bounds[child[i]]++;
+    }
+    int64_t total = 0;
+    for (int64_t c = 0; c < n_children; c++) {
+        const int64_t count = bounds[c];
+        bounds[c] = total;
+        total += count;
+    }
+    for (int64_t i = 0; i < n; i++) scratch[bounds[child[i]]++] = rows[i];
+    memcpy(rows, scratch, (size_t)n * sizeof *rows);
+    /* each bound has moved to the next child's start: move them back by one place */
+    memmove(bounds + 1, bounds, (size_t)n_children * sizeof *bounds);
+    bounds[0] = 0;
+    return NEAREST_OK;
+}
+
+int nearest_route(const nearest_matrix *m, int64_t begin, int64_t n, const nearest_tree *tree, int32_t *cell) {
+    if (begin < 0 || n < 0 || begin > m->n_rows - n) return NEAREST_ROW;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t node = 0;
+        while (tree->n_children[node] > 0) {
+            const int64_t first = tree->first_child[node];
+            const nearest_children children = {
+                tree->directions + first * m->n_features, tree->thresholds + first, tree->n_children[node]};
+            if (first <= node || first + children.n > tree->n_nodes) return NEAREST_TREE;
+            node = first + choose(m, begin + i, &children);
+        }
+        cell[i] = tree->cell[node];
+    }
+    return NEAREST_OK;
+}
+
+/* The finalizer of splitmix64 (Steele, Lea, Flood 2014), a bijection that spreads every bit. */
+static uint64_t mix(uint64_t h) {
+    h = (h ^ (h >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return h ^ (h >> 31);
+}
+
+/* Values are hashed each with its column and added, so that zeros can be left out and four chains run side by side. */
+static uint64_t value_hash(float x, int64_t column, uint64_t seed) {
+    uint32_t bits;
+    if (x == 0.0F) return 0;
+    memcpy(&bits, &x, sizeof bits);
+    return mix(seed ^ (((uint64_t)column << 32) | bits));
+}
+
+int nearest_hash(const nearest_matrix *m, int64_t begin, int64_t n, uint64_t seed, uint64_t *out) {
+    if (begin < 0 || n < 0 || begin > m->n_rows - n) return NEAREST_ROW;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t h = 0;
+        if (m->indptr) {
+            for (int64_t k = m->indptr[begin + i]; k < m->indptr[begin + i + 1]; k++)
+                h += value_hash(m->data[k], m->indices[k], seed);
+        } else {
+            const float *x = m->data + (begin + i) * m->n_features;
+            for (int64_t j = 0; j < m->n_features; j++) h += value_hash(x[j], j, seed);
+        }
+        out[i] = h;
+    }
+    return NEAREST_OK;
+}
+
+static int64_t skip_zeros(const nearest_matrix *m, int64_t k, int64_t end) {
+    while (k < end && m->data[k] == 0.0F) k++;
+    return k;
+}
+
+static int sparse_same(const nearest_matrix *m, int64_t a, int64_t b) {
+    const int64_t end_a = m->indptr[a + 1], end_b = m->indptr[b + 1];
+    int64_t i = skip_zeros(m, m->indptr[a], end_a), j = skip_zeros(m, m->indptr[b], end_b);
+    while (i < end_a && j < end_b) {
+        if (m->indices[i] != m->indices[j] || m->data[i] != m->data[j]) return 0;
+        i = skip_zeros(m, i + 1, end_a);
+        j = skip_zeros(m, j + 1, end_b);
+    }
+    return i == end_a && j == end_b;
+}
+
+static int dense_same(const nearest_matrix *m, int64_t a, int64_t b) {
+    const float *x = m->data + a * m->n_features, *z = m->data + b * m->n_features;
+    for (int64_t j = 0; j < m->n_features; j++)
+        if (x[j] != z[j]) return 0;
+    return 1;
+}
+
+int nearest_same(const nearest_matrix *m, const int64_t *a, const int64_t *b, int64_t n, uint8_t *same) {
+    for (int64_t i = 0; i < n; i++) {
+        if (outside(m, a[i]) || outside(m, b[i])) return NEAREST_ROW;
+        same[i] = (uint8_t)(m->indptr ? sparse_same(m, a[i], b[i]) : dense_same(m, a[i], b[i]));
+    }
+    return NEAREST_OK;
+}

@@ -1,0 +1,261 @@
+# cython: language_level=3
+"""The passes of csrc/nearest.c over a float32 matrix: arguments are checked here, the lock is released, codes raise."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
+
+
+cdef extern from "nearest.h" nogil:
+    enum:
+        NEAREST_OK
+        NEAREST_ROW
+        NEAREST_CHILD
+    ctypedef struct nearest_matrix:
+        const float *data
+        const int32_t *indices
+        const int64_t *indptr
+        int64_t n_rows
+        int64_t n_features
+    ctypedef struct nearest_children:
+        const double *directions
+        const double *thresholds
+        int64_t n
+    ctypedef struct nearest_tree:
+        const double *directions
+        const double *thresholds
+        const int32_t *first_child
+        const int32_t *n_children
+        const int32_t *cell
+        int64_t n_nodes
+    int nearest_project(const nearest_matrix *, const int64_t *, int64_t, const double *, double *)
+    int nearest_squares(const nearest_matrix *, const int64_t *, int64_t, double *)
+    int nearest_total(const nearest_matrix *, const int64_t *, int64_t, double *)
+    int nearest_choose(const nearest_matrix *, const int64_t *, int64_t, const nearest_children *, int32_t *)
+    int nearest_group(int64_t *, const int32_t *, int64_t, int64_t, int64_t *, int64_t *)
+    int nearest_route(const nearest_matrix *, int64_t, int64_t, const nearest_tree *, int32_t *)
+    int nearest_hash(const nearest_matrix *, int64_t, int64_t, uint64_t, uint64_t *)
+    int nearest_same(const nearest_matrix *, const int64_t *, const int64_t *, int64_t, uint8_t *)
+
+
+# values a call may read before the interpreter looks for Ctrl-C: a few hundredths of a second
+cdef int64_t VALUES_PER_CALL = 1 << 24
+
+
+cdef int raise_code(int code) except -1:
+    if code == NEAREST_OK:
+        return 0
+    if code == NEAREST_ROW:
+        raise IndexError("a row index is outside the matrix")
+    if code == NEAREST_CHILD:
+        raise IndexError("a child index is outside the node")
+    raise ValueError("a node's children must lie behind it inside the tree")
+
+
+cdef void *address(object array):
+    return <void *><uintptr_t>array.ctypes.data
+
+
+def _checked(object array, object dtype, str name):
+    """The array itself, which must have this dtype and be C-contiguous: copies are the caller's decision."""
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or not array.flags.c_contiguous:
+        raise TypeError(f"{name} must be a C-contiguous {np.dtype(dtype).name} array")
+    return array
+
+
+cdef class Matrix:
+    """Rows of float32, dense or CSR, checked once so that the passes below can trust them. Keeps X's arrays alive."""
+
+    cdef nearest_matrix m
+    cdef object keep
+    cdef int64_t block
+
+    def __init__(self, X):
+        cdef int64_t per_row
+        if len(X.shape) != 2:
+            raise ValueError("X must have two dimensions")
+        if isinstance(X, np.ndarray):
+            self.keep = (_checked(X, np.float32, "X"),)
+            self.m.data = <const float *>address(X)
+            self.m.indices = NULL
+            self.m.indptr = NULL
+            per_row = X.shape[1]
+        else:
+            self._take_sparse(X)
+            per_row = X.nnz // max(1, X.shape[0])
+        self.m.n_rows, self.m.n_features = X.shape
+        self.block = max(1, VALUES_PER_CALL // (per_row + 16))
+
+    def _take_sparse(self, X):
+        if getattr(X, "format", None) != "csr":
+            raise TypeError("X must be a dense array or a CSR array")
+        data = _checked(X.data, np.float32, "X.data")
+        indices = np.ascontiguousarray(X.indices, dtype=np.int32)
+        indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
+        if len(indices) and (indices.min() < 0 or indices.max() >= X.shape[1]):
+            raise ValueError("a column index of X is outside the matrix")
+        stored = min(len(data), len(indices))
+        if indptr[0] != 0 or indptr.max() > stored or np.any(np.diff(indptr) < 0):
+            raise ValueError("X.indptr must ascend from 0 to the number of stored values")
+        self.keep = (data, indices, indptr)
+        self.m.data = <const float *>address(data)
+        self.m.indices = <const int32_t *>address(indices)
+        self.m.indptr = <const int64_t *>address(indptr)
+
+    @property
+    def shape(self):
+        return self.m.n_rows, self.m.n_features
+
+    def _direction(self, direction):
+        if _checked(direction, np.float64, "direction").shape != (self.m.n_features,):
+            raise ValueError("a direction must have one value per feature")
+        return direction
+
+    def project(self, rows, direction):
+        """Inner products (n,) float64 of the rows (int64 indices) with a direction (features,) float64."""
+        cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
+        out = np.empty(n)
+        cdef const int64_t *row = <const int64_t *>address(rows)
+        cdef const double *u = <const double *>address(self._direction(direction))
+        cdef double *result = <double *>address(out)
+        cdef int code
+        while at < n:
+            size = min(self.block, n - at)
+            with nogil:
+                code = nearest_project(&self.m, row + at, size, u, result + at)
+            raise_code(code)
+            at += size
+        return out
+
+    def squares(self, rows):
+        """Squared norms (n,) float64 of the rows (int64 indices)."""
+        cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
+        out = np.empty(n)
+        cdef const int64_t *row = <const int64_t *>address(rows)
+        cdef double *result = <double *>address(out)
+        cdef int code
+        while at < n:
+            size = min(self.block, n - at)
+            with nogil:
+                code = nearest_squares(&self.m, row + at, size, result + at)
+            raise_code(code)
+            at += size
+        return out
+
+    def total(self, rows):
+        """Sum (features,) float64 of the rows (int64 indices), added in the order given."""
+        cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
+        out = np.zeros(self.m.n_features)
+        cdef const int64_t *row = <const int64_t *>address(rows)
+        cdef double *result = <double *>address(out)
+        cdef int code
+        while at < n:
+            size = min(self.block, n - at)
+            with nogil:
+                code = nearest_total(&self.m, row + at, size, result)
+            raise_code(code)
+            at += size
+        return out
+
+    def choose(self, rows, directions, thresholds):
+        """Child (n,) int32 of each row (int64 indices): the largest <x, directions[c]> - thresholds[c], where child 0
+        scores 0; ties to the lower child. directions (k, features) and thresholds (k,) float64."""
+        cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
+        cdef nearest_children children
+        children.n = len(_checked(thresholds, np.float64, "thresholds"))
+        if _checked(directions, np.float64, "directions").shape != (children.n, self.m.n_features):
+            raise ValueError("directions must have one row per threshold and one column per feature")
+        children.directions = <const double *>address(directions)
+        children.thresholds = <const double *>address(thresholds)
+        out = np.empty(n, dtype=np.int32)
+        cdef const int64_t *row = <const int64_t *>address(rows)
+        cdef int32_t *result = <int32_t *>address(out)
+        cdef int64_t step = max(1, self.block // max(1, children.n))
+        cdef int code
+        while at < n:
+            size = min(step, n - at)
+            with nogil:
+                code = nearest_choose(&self.m, row + at, size, &children, result + at)
+            raise_code(code)
+            at += size
+        return out
+
+    def route(self, directions, thresholds, first_child, n_children, cell):
+        """Cell (rows,) int32 of every row: down the tree from node 0; the arrays are those of a CentreTree."""
+        cdef int64_t n = self.m.n_rows, at = 0, size, step = max(1, self.block // 16)
+        cdef nearest_tree tree
+        tree.n_nodes = len(_checked(thresholds, np.float64, "thresholds"))
+        if tree.n_nodes == 0 or _checked(directions, np.float64, "directions").shape != (
+            tree.n_nodes, self.m.n_features
+        ):
+            raise ValueError(f"the tree does not fit rows of {self.m.n_features} features")
+        for name, array in (("first_child", first_child), ("n_children", n_children), ("cell", cell)):
+            if len(_checked(array, np.int32, name)) != tree.n_nodes:
+                raise ValueError(f"{name} must have one value per node")
+        tree.directions = <const double *>address(directions)
+        tree.thresholds = <const double *>address(thresholds)
+        tree.first_child = <const int32_t *>address(first_child)
+        tree.n_children = <const int32_t *>address(n_children)
+        tree.cell = <const int32_t *>address(cell)
+        out = np.empty(n, dtype=np.int32)
+        cdef int32_t *result = <int32_t *>address(out)
+        cdef int code
+        while at < n:
+            size = min(step, n - at)
+            with nogil:
+                code = nearest_route(&self.m, at, size, &tree, result + at)
+            raise_code(code)
+            at += size
+        return out
+
+    def hashes(self, uint64_t seed):
+        """A 64-bit hash (rows,) uint64 of every row: equal for rows of equal values."""
+        cdef int64_t n = self.m.n_rows, at = 0, size
+        out = np.empty(n, dtype=np.uint64)
+        cdef uint64_t *result = <uint64_t *>address(out)
+        cdef int code
+        while at < n:
+            size = min(self.block, n - at)
+            with nogil:
+                code = nearest_hash(&self.m, at, size, seed, result + at)
+            raise_code(code)
+            at += size
+        return out
+
+    def same(self, a, b):
+        """Whether rows a[i] and b[i] (int64 indices) have equal values, (n,) bool."""
+        cdef int64_t n = len(_checked(a, np.int64, "a")), at = 0, size
+        if len(_checked(b, np.int64, "b")) != n:
+            raise ValueError("a and b must have the same length")
+        out = np.empty(n, dtype=np.uint8)
+        cdef const int64_t *left = <const int64_t *>address(a)
+        cdef const int64_t *right = <const int64_t *>address(b)
+        cdef uint8_t *result = <uint8_t *>address(out)
+        cdef int code
+        while at < n:
+            size = min(self.block, n - at)
+            with nogil:
+                code = nearest_same(&self.m, left + at, right + at, size, result + at)
+            raise_code(code)
+            at += size
+        return out.view(np.bool_)
+
+
+def group(rows, child, int64_t n_children):
+    """Sorts rows (int64, in place) stably by child (n,) int32; returns the bounds (n_children + 1,) int64 of the groups."""
+    cdef int64_t n = len(_checked(rows, np.int64, "rows"))
+    if len(_checked(child, np.int32, "child")) != n or n_children < 1:
+        raise ValueError("child must have one value per row, of at least one child")
+    if not rows.flags.writeable:
+        raise ValueError("rows must be writeable")
+    scratch = np.empty(n, dtype=np.int64)
+    bounds = np.empty(n_children + 1, dtype=np.int64)
+    cdef int64_t *row = <int64_t *>address(rows)
+    cdef const int32_t *label = <const int32_t *>address(child)
+    cdef int64_t *space = <int64_t *>address(scratch)
+    cdef int64_t *bound = <int64_t *>address(bounds)
+    cdef int code
+    with nogil:
+        code = nearest_group(row, label, n, n_children, space, bound)
+    raise_code(code)
+    return bounds

@@ -1,0 +1,46 @@
+"""Rows that occur so often that no boundary can divide them into cells: each is kept once, with a weight."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.partition._nearest import Matrix
+
+
+def collapse(
+    matrix: Matrix, y: NDArray[np.float64], most: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Keeps rows whose values occur more than `most` times (whatever their label) once per label.
+
+    Cells can only be cut between rows of different values, so a value too frequent would make cells too large, or
+    cells of nothing else. Rows that occur less often stay as they are, because in cross-validation a weighted row
+    falls into one fold as a whole.
+
+    Returns the kept rows, ascending (int64; the first of every collapsed kind), and (n,) how many each row of the
+    matrix stands for (0 where it is not kept), or None when nothing was collapsed.
+    """
+    n = matrix.shape[0]
+    # the seed keeps a file from being written so that different rows collide
+    hashes = matrix.hashes(int(rng.integers(2**63)))
+    rows = _frequent(matrix, hashes, most)
+    if not len(rows):
+        return np.arange(n, dtype=np.int64), None
+    rows = rows[np.lexsort((rows, y[rows], hashes[rows]))]
+    starts = np.r_[True, (hashes[rows[1:]] != hashes[rows[:-1]]) | (y[rows[1:]] != y[rows[:-1]])]
+    firsts = np.flatnonzero(starts)
+    weight = np.ones(n)
+    weight[rows] = 0
+    weight[rows[firsts]] = np.diff(np.r_[firsts, len(rows)])
+    return np.flatnonzero(weight).astype(np.int64, copy=False), weight
+
+
+def _frequent(matrix: Matrix, hashes: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
+    """The rows whose values occur more than `most` times, each compared with the first row of its hash."""
+    ordered = np.sort(hashes)
+    many = np.unique(ordered[most:][ordered[most:] == ordered[:-most]])
+    rows = np.flatnonzero(np.isin(hashes, many)).astype(np.int64, copy=False) if len(many) else np.empty(0, np.int64)
+    first = np.full(len(many), -1, dtype=np.int64)
+    kind = np.searchsorted(many, hashes[rows])
+    first[kind[::-1]] = rows[::-1]
+    return rows[matrix.same(rows, first[kind])]
