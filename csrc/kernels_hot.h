@@ -53,15 +53,25 @@ static void products(const struct lsvm_rows *a, const struct lsvm_panels *b, flo
     }
 }
 
-/* Same order, same contraction as tile_products: |x|^2 is bit for bit x . x there. */
+/* a b + c, rounded as the compiler's contraction of the same expression over vectors is. */
+static inline float multiply_add(float a, float b, float c)
+{
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* In the order of tile_products: |x|^2 is bit for bit x . x there. */
 static void norms(const struct lsvm_rows *a, float *out)
 {
     for (int64_t i = 0; i < a->n; i++) {
         const float *row = a->x + i * a->ld;
-        vfloat sum = {0};
+        float sum = 0;
         for (int64_t k = 0; k < a->d; k++)
-            sum += row[k] * ((vfloat){0} + row[k]);
-        out[i] = sum[0];
+            sum = multiply_add(row[k], row[k], sum);
+        out[i] = sum;
     }
 }
 

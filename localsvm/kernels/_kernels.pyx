@@ -179,11 +179,11 @@ cdef class Expansion:
         self.coef = aligned((max(1, self.models), self.panels.size), np.float64)[:self.models]
         self.coef[:, self.panels.n:] = 0
         self.coef[:, :self.panels.n] = np.asarray(coef)[self.order]
-        cdef lsvm_kernel k
+        cdef lsvm_kernel group
         packed = b""
         for g in distinct:
-            k = make_kernel(g)
-            packed += (<char *>&k)[:sizeof(lsvm_kernel)]
+            group = make_kernel(g)
+            packed += (<char *>&group)[:sizeof(lsvm_kernel)]
         self.kernel_bytes = packed
 
     def __call__(self, const float[:, ::1] X, outside=None) -> np.ndarray:
