@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.kernels import Kernel
-from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels._kernels import padded
+from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, State
 from localsvm.selection.grids import check_values, default_lambdas, default_widths
@@ -95,7 +95,7 @@ class KernelSVM:
         for g in sorted({g for g, _ in points}):
             problems = [p for p, point in enumerate(points) if point[0] == g]
             kernel = self._kernel(grid.gammas[g])
-            double = self._double(cell, max((grid.costs_for(cell.count.sum())[points[p][1]] for p in problems)))
+            double = self._double(cell, max(grid.costs_for(cell.count.sum())[points[p][1]] for p in problems))
             K = gram.matrix(kernel, double)
             for p in problems:
                 starts = scores.models[p] if scores else None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from localsvm.errors import OptionError
+from typing import Any
+
+from numpy.typing import NDArray
+
+from localsvm.errors import ModelError, OptionError
 from localsvm.partition.base import Partition, TrainingCell, smallest_size, spread
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.kmeans import KMeansCells
@@ -11,7 +15,7 @@ from localsvm.partition.voronoi import Voronoi
 
 REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
 
-__all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "smallest_size", "spread"]
+__all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "restore", "smallest_size", "spread"]
 
 
 def create(name: str) -> Partition:
@@ -19,3 +23,10 @@ def create(name: str) -> Partition:
     if name not in REGISTRY:
         raise OptionError(f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
     return REGISTRY[name]()
+
+
+def restore(name: str, state: dict[str, NDArray[Any]]) -> Partition:
+    """The partition of a file; ModelError for a name that this version does not know."""
+    if name not in REGISTRY:
+        raise ModelError(f"the file's partition {name!r} is not known to this version")
+    return REGISTRY[name].from_state(state)

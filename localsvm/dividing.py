@@ -1,0 +1,144 @@
+"""The first half of a training run: scale the rows, divide the space, bring the rows into cell order."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dataset, Examples
+from localsvm.data.scaling import Scaling
+from localsvm.data.shared import SharedArray, SharedExamples
+from localsvm.errors import DataError
+from localsvm.journal import fingerprint
+from localsvm.methods.base import Method
+from localsvm.methods.svm import KernelSVM
+from localsvm.model import load_partition, write_partition
+from localsvm.partition import Partition, TrainingCell, create, restore
+
+DEFAULT_CELL_SIZE = 2000
+PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Every option that determines the model; see the command line's help for their meaning.
+
+    partition None: one cell up to cell_size rows, Voronoi cells beyond. class_weights: (label, factor on C) pairs.
+    """
+
+    method: Method = field(default_factory=KernelSVM)
+    partition: str | None = None
+    cell_size: int = DEFAULT_CELL_SIZE
+    scale: str = "std"
+    folds: int = 5
+    select: str = "vote"
+    multiclass: str = "ova"
+    class_weights: tuple[tuple[float, float], ...] = ()
+    seed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options as JSON can hold them."""
+        method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
+        return {**asdict(self), "method": method}
+
+
+@dataclass
+class Divided:
+    """Scaled training data in cell order: shared rows, labels, counts, and the edges (cells + 1) between cells."""
+
+    scaling: Scaling
+    partition: Partition
+    labels: NDArray[np.float64]
+    class_rows: list[int]
+    X: SharedExamples
+    y: SharedArray
+    count: SharedArray
+    edges: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each cell."""
+        return np.diff(self.edges)
+
+
+def divide(data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None) -> Divided:
+    """Scale the data (in place where dense), fit or load the partition, and bring the rows into cell order.
+
+    Raises DataError for a single class, ModelError for a partition file that does not belong to the data.
+    """
+    labels, class_rows = np.unique(data.y, return_counts=True)
+    _check_labels(data, config, labels)
+    if partition_file is None:
+        scaling, partition, X, cells = _fit(data, config)
+    else:
+        scaling, partition, X, cells = _load(data, partition_file)
+    rows = np.concatenate([cell.rows for cell in cells])
+    count = np.concatenate([np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells])
+    edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
+    shared = SharedExamples(X, rows), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
+    return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges)
+
+
+def partition_only(data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False) -> NDArray[np.int64]:
+    """Divide the data and write the partition file, for `divide` to load later; returns the rows of each cell.
+
+    The data are consumed (scaled in place where dense).
+    """
+    key = fingerprint(data.X, data.y)
+    scaling, partition, _, cells = _fit(data, config)
+    assignment = np.full(len(data.y), -1, np.int32)
+    weight = np.zeros(len(data.y))
+    for index, cell in enumerate(cells):
+        assignment[cell.rows] = index
+        weight[cell.rows] = 1.0 if cell.weight is None else cell.weight
+    sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
+    write_partition(
+        output,
+        config={"partition": partition.name, "cell_size": config.cell_size, "scale": config.scale, "seed": config.seed},
+        fingerprint=key,
+        scaling=(scaling.mode, scaling.state()),
+        partition=(partition.name, partition.state()),
+        assignment=assignment,
+        weight=weight,
+        sizes=sizes,
+        centres=partition.centres,
+        force=force,
+    )
+    return sizes
+
+
+def _check_labels(data: Dataset, config: TrainingConfig, labels: NDArray[np.float64]) -> None:
+    if len(labels) < 2:
+        raise DataError(f"all {len(data.y)} rows have the label {labels[0]:g}; training needs at least two classes")
+    for label, _ in config.class_weights:
+        if label not in labels:
+            known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")
+            raise DataError(f"-w {label:g}: no row has that label; the labels are {known}")
+
+
+def _fit(data: Dataset, config: TrainingConfig) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+    scaling = Scaling.fit(data.X, config.scale)
+    X = scaling.apply(data.X, in_place=True)
+    partition = create(_partition_name(config, len(data.y)))
+    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
+    partition.fit(X, data.y, config.cell_size, rng)
+    return scaling, partition, X, partition.training_cells()
+
+
+def _load(data: Dataset, path: str | Path) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+    stored = load_partition(path, fingerprint(data.X, data.y))
+    scaling = Scaling.from_state(*stored.scaling)
+    order = np.argsort(stored.assignment, kind="stable")
+    rows = np.split(order, np.searchsorted(stored.assignment[order], np.arange(len(stored.sizes))))[1:]
+    cells = [TrainingCell(part.astype(np.int64), stored.weight[part]) for part in rows]
+    return scaling, restore(*stored.partition), scaling.apply(data.X, in_place=True), cells
+
+
+def _partition_name(config: TrainingConfig, rows: int) -> str:
+    return config.partition or ("none" if rows <= config.cell_size else "voronoi")
+
+

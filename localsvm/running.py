@@ -1,0 +1,94 @@
+"""All cells of a run through the pool: which tasks, in which order, how many at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localsvm.cells import CellResult, CellTask, Job
+from localsvm.dividing import Divided, TrainingConfig
+from localsvm.errors import RunError
+from localsvm.methods.base import Method, Scores
+from localsvm.multiclass import Scheme
+from localsvm.observing import Observer
+from localsvm.parallel.local import LocalPool
+
+WORKER_BYTES = 120 << 20  # a Python process with numpy and scipy
+
+
+def run_cells(
+    divided: Divided,
+    config: TrainingConfig,
+    jobs: int,
+    memory: int | None,
+    observer: Observer,
+    skip: set[int] | None = None,
+    fit: bool = True,
+) -> Iterator[CellResult]:
+    """Results of all cells but those in `skip`, as they finish; largest cells first.
+
+    Few cells are split into blocks of gammas, so that all workers stay busy; what a gamma gives does not depend on it.
+    """
+    sizes = divided.sizes
+    job = Job(
+        config.method, Scheme(divided.labels, config.multiclass), config.folds, config.select, config.seed,
+        float(sizes.mean()), divided.X.handle(), divided.y.handle(), divided.count.handle(), config.class_weights, fit,
+    )  # fmt: skip
+    todo = [int(i) for i in np.argsort(-sizes, kind="stable") if int(i) not in (skip or ())]
+    jobs = _jobs_within(memory, jobs, divided, config.method, observer) if todo else 1
+    tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
+    n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
+    split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1
+    parts: dict[int, list[tuple[int, Scores]]] = {}
+    queue: deque[Callable[[], Any]] = deque()
+    for task in tasks:
+        queue.extend(task.split(n_gammas, n_gammas) if split else [task])
+    with LocalPool(min(jobs, max(1, len(queue)))) as pool:
+        for done, result in pool.unordered(queue):
+            assert isinstance(done, CellTask)
+            if done.block is None:
+                yield result
+                continue
+            blocks = parts.setdefault(done.index, [])
+            blocks.append((done.block[0], result))
+            if len(blocks) == n_gammas:
+                queue.appendleft(_finish(done, parts.pop(done.index)))
+
+
+def _finish(task: CellTask, blocks: list[tuple[int, Scores]]) -> CellTask:
+    ordered = [scores for _, scores in sorted(blocks, key=lambda block: block[0])]
+    merged = ordered[0]
+    for scores in ordered[1:]:
+        merged = merged.merge(scores)
+    return CellTask(task.job, task.index, task.first, task.last, scores=merged)
+
+
+def _jobs_within(memory: int | None, jobs: int, divided: Divided, method: Method, observer: Observer) -> int:
+    """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
+    largest, features = int(divided.sizes.max()), divided.X.features
+    worker = method.memory(largest, features) + WORKER_BYTES
+    shared = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
+    limit = memory - shared if memory is not None else available_memory()
+    fit = max(0, limit) // worker
+    if fit < 1:
+        raise RunError(
+            f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {shared / 2**30:.2f} GiB of data, and "
+            f"{max(0, limit) / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or more --memory"
+        )
+    if fit < jobs:
+        observer.note(f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {worker / 2**30:.2f} GiB)")
+    return int(min(jobs, fit))
+
+
+def available_memory() -> int:
+    """Bytes that can be had without swapping, as the kernel estimates them."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    raise RunError("/proc/meminfo does not say how much memory is available; give --memory")
+
+

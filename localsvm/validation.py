@@ -1,0 +1,105 @@
+"""Cross-validation without a model: the table of a run's grids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.cells import CellResult
+from localsvm.data.dataset import Dataset
+from localsvm.dividing import Divided, TrainingConfig, divide
+from localsvm.multiclass import Scheme
+from localsvm.observing import Clock, Observer, Silent
+from localsvm.running import run_cells
+from localsvm.training import cross_validated_error
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the grid of one binary problem of one cell.
+
+    problem: its two classes, None for "all others"; cost is C on the cell's whole training data; error is the held-out
+    share of wrong rows, weighted; best: chosen for that problem in that cell.
+    """
+
+    cell: int
+    rows: int
+    problem: tuple[float | None, float]
+    gamma: float
+    cost: float
+    error: float
+    best: bool
+
+
+@dataclass
+class Validation:
+    """All points, cell by cell; the error of the chosen points together, over all rows; seconds by phase."""
+
+    points: list[Point]
+    error: float
+    cells: int
+    rows: int
+    seconds: dict[str, float]
+
+
+def cross_validate(
+    data: Dataset,
+    config: TrainingConfig,
+    *,
+    jobs: int = 1,
+    memory: int | None = None,
+    partition_file: str | None = None,
+    observer: Observer | None = None,
+) -> Validation:
+    """The selection of a training run alone; the data are consumed. Raises as `training.train` does."""
+    observer = observer or Silent()
+    clock = Clock(observer)
+    with clock("partition"):
+        divided = divide(data, config, partition_file)
+    data.X = data.y = None  # type: ignore[assignment]
+    results: dict[int, CellResult] = {}
+    with clock("select"):
+        observer.cells(len(divided.sizes), 0)
+        for result in run_cells(divided, config, jobs, memory, observer, fit=False):
+            results[result.index] = result
+            observer.cell_done(result.report)
+    ordered = [results[i] for i in sorted(results)]
+    points = [point for result in ordered for point in _points(result, divided, config)]
+    error = cross_validated_error([r.report for r in ordered])
+    assert error is not None
+    return Validation(points, error, len(ordered), sum(divided.class_rows), clock.seconds)
+
+
+def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """(gammas, costs, error (gammas, costs)) over all cells and problems, cells weighted by their rows.
+
+    Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean (geometric)
+    of the values at that place.
+    """
+    tables: dict[tuple[int, tuple[float | None, float]], list[Point]] = {}
+    for point in points:
+        tables.setdefault((point.cell, point.problem), []).append(point)
+    shape = (len({p.gamma for p in points[: len(next(iter(tables.values())))]}), -1)
+    weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
+    columns = {
+        name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()]) for name in ("gamma", "cost", "error")
+    }
+    gammas = np.exp(np.average(np.log(columns["gamma"]), axis=0, weights=weights)).reshape(shape)[:, 0]
+    costs = np.exp(np.average(np.log(columns["cost"]), axis=0, weights=weights)).reshape(shape)[0]
+    return gammas, costs, np.average(columns["error"], axis=0, weights=weights).reshape(shape)
+
+
+def _points(result: CellResult, divided: Divided, config: TrainingConfig) -> Iterator[Point]:
+    pairs = Scheme(divided.labels, config.multiclass).pairs
+    for (negative, positive), loss in zip(pairs, result.loss, strict=True):
+        problem = (None if negative < 0 else float(divided.labels[negative]), float(divided.labels[positive]))
+        best = min((e, c, g) for g, row in enumerate(loss) for c, e in enumerate(row))
+        for g, gamma in enumerate(result.gammas):
+            for c, cost in enumerate(result.costs):
+                yield Point(
+                    result.index, int(divided.sizes[result.index]), problem, float(gamma), float(cost),
+                    float(loss[g, c]), (g, c) == best[:0:-1],
+                )  # fmt: skip
