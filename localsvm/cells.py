@@ -1,9 +1,12 @@
-"""The work on one cell: folds, selection, the final models. Runs in a worker; everything here is a function of the seed."""
+"""The work on one cell: folds, selection, the final models. Runs in a worker; everything here is a function of the
+seed.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,8 @@ from localsvm.selection.folds import stratified
 
 @dataclass(frozen=True)
 class CellResult:
-    """A trained cell: the arrays to keep, numbers for the summary, and the table of its grid (loss (problems, g, c))."""
+    """A trained cell: the arrays to keep, numbers for the summary, and the table of its grid (loss (problems, g, c)).
+    """
 
     index: int
     state: State
@@ -82,7 +86,7 @@ class CellTask:
     def split(self, n_gammas: int, parts: int) -> list[CellTask]:
         """The scoring of this cell's grid in blocks of gammas."""
         edges = np.linspace(0, n_gammas, min(parts, n_gammas) + 1).astype(int)
-        return [replace(self, block=(int(a), int(b))) for a, b in zip(edges, edges[1:], strict=False)]
+        return [replace(self, block=(int(a), int(b))) for a, b in pairwise(edges)]
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         report = fitted.report | {"rows": float(cell.count.sum()), "seconds": seconds}

@@ -140,5 +140,3 @@ def _load(data: Dataset, path: str | Path) -> tuple[Scaling, Partition, Examples
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:
     return config.partition or ("none" if rows <= config.cell_size else "voronoi")
-
-

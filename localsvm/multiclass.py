@@ -45,8 +45,9 @@ class Scheme:
     def decide(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) labels from (n, problems) decision values.
 
-        One problem: positive above 0. ova: the largest value, ties to the smaller label. ava: the most pairs won; ties go to
-        the larger sum of values clipped to [-1, 1], then to the smaller label. A pair at exactly 0 is won by nobody.
+        One problem: positive above 0. ova: the largest value, ties to the smaller label. ava: the most pairs won;
+        ties go to the larger sum of values clipped to [-1, 1], then to the smaller label. A pair at exactly 0 is won
+        by nobody.
         """
         if len(self.labels) == 1:
             return np.full(len(decisions), self.labels[0])

@@ -26,7 +26,8 @@ ROW_BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Predicted:
-    """A block of predictions, rows in input order: labels (n,), decision values (n, problems), and the file's labels."""
+    """A block of predictions, rows in input order: labels (n,), decision values (n, problems), and the file's labels.
+    """
 
     labels: NDArray[np.float64]
     decisions: NDArray[np.float64]
@@ -62,7 +63,8 @@ class LocalModel:
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
         """(n, problems) float64 for unscaled rows; see multiclass.Scheme for the problems.
 
-        Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's weights.
+        Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
+        weights.
         """
         X = self.scaling.apply(X)
         out = np.zeros((X.shape[0], len(self.scheme.pairs)))
@@ -122,4 +124,9 @@ class Score:
     def as_dict(self) -> dict[str, Any]:
         """For the JSON report."""
         confusion = [{"true": t, "predicted": p, "rows": n} for (t, p), n in sorted(self.confusion.items())]
-        return {"right": self.right, "total": self.total, "accuracy": self.right / max(1, self.total), "confusion": confusion}
+        return {
+            "right": self.right,
+            "total": self.total,
+            "accuracy": self.right / max(1, self.total),
+            "confusion": confusion,
+        }

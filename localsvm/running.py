@@ -77,10 +77,13 @@ def _jobs_within(memory: int | None, jobs: int, divided: Divided, method: Method
     if fit < 1:
         raise RunError(
             f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {shared / 2**30:.2f} GiB of data, and "
-            f"{max(0, limit) / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or more --memory"
+            f"{max(0, limit) / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or "
+            "more --memory"
         )
     if fit < jobs:
-        observer.note(f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {worker / 2**30:.2f} GiB)")
+        observer.note(
+            f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {worker / 2**30:.2f} GiB)"
+        )
     return int(min(jobs, fit))
 
 
@@ -90,5 +93,3 @@ def available_memory() -> int:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) << 10
     raise RunError("/proc/meminfo does not say how much memory is available; give --memory")
-
-

@@ -55,9 +55,9 @@ def train(
 ) -> Summary:
     """Train on the data and write the model to `output`; the data are consumed (scaled in place where dense).
 
-    memory: bytes that the run may use, None for what the machine has free. Finished cells are kept in a journal beside the
-    model; `resume` goes on from it. The model depends on data, config and seed alone. Raises DataError, ModelError,
-    RunError.
+    memory: bytes that the run may use, None for what the machine has free. Finished cells are kept in a journal
+    beside the model; `resume` goes on from it. The model depends on data, config and seed alone. Raises DataError,
+    ModelError, RunError.
     """
     observer = observer or Silent()
     clock = Clock(observer)
@@ -111,7 +111,9 @@ def pack(result: CellResult) -> dict[str, NDArray[Any]]:
     """A cell's result as arrays, for the journal."""
     report = np.frombuffer(json.dumps(result.report).encode(), np.uint8)
     table = {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "report": report}
-    return {f"state/{name}": array for name, array in result.state.items()} | table | {"index": np.asarray(result.index)}
+    return (
+        {f"state/{name}": array for name, array in result.state.items()} | table | {"index": np.asarray(result.index)}
+    )
 
 
 def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
@@ -145,5 +147,3 @@ def summarise(divided: Divided, reports: list[dict[str, float]], seconds: dict[s
         largest_gap=max(r["largest_gap"] for r in reports),
         seconds=seconds,
     )
-
-

@@ -76,8 +76,8 @@ def cross_validate(
 def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """(gammas, costs, error (gammas, costs)) over all cells and problems, cells weighted by their rows.
 
-    Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean (geometric)
-    of the values at that place.
+    Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
+    (geometric) of the values at that place.
     """
     tables: dict[tuple[int, tuple[float | None, float]], list[Point]] = {}
     for point in points:
@@ -85,7 +85,8 @@ def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.flo
     shape = (len({p.gamma for p in points[: len(next(iter(tables.values())))]}), -1)
     weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
     columns = {
-        name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()]) for name in ("gamma", "cost", "error")
+        name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()])
+        for name in ("gamma", "cost", "error")
     }
     gammas = np.exp(np.average(np.log(columns["gamma"]), axis=0, weights=weights)).reshape(shape)[:, 0]
     costs = np.exp(np.average(np.log(columns["cost"]), axis=0, weights=weights)).reshape(shape)[0]

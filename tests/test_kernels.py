@@ -88,7 +88,9 @@ def test_expansions_of_several_models(level: int, kind: str) -> None:
 
 
 def test_an_expansion_does_not_depend_on_the_block() -> None:
-    expansion = Expansion(rows(200, 9, 7), [Kernel("gaussian", 0.1)], np.random.default_rng(8).standard_normal((1, 200)))
+    expansion = Expansion(
+        rows(200, 9, 7), [Kernel("gaussian", 0.1)], np.random.default_rng(8).standard_normal((1, 200))
+    )
     X = rows(64, 9, 9)
     whole = expansion(X)
     for size in (1, 5, 6, 7, 63):

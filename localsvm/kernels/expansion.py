@@ -74,9 +74,7 @@ class ExpansionPredictor:
     Distances are taken from the mean of the support vectors, for the sake of float32.
     """
 
-    def __init__(
-        self, state: dict[str, NDArray[np.generic]], kernel: Kernel, n_problems: int, n_features: int
-    ) -> None:
+    def __init__(self, state: dict[str, NDArray[np.generic]], kernel: Kernel, n_problems: int, n_features: int) -> None:
         self._state, self._kernel = state, kernel
         self._n_problems, self._n_features = n_problems, n_features
 

@@ -46,7 +46,8 @@ def centre_of(X: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class Gram:
-    """Kernel matrices of n rows, padded to a multiple of the core's padding; distances are computed once for all kernels.
+    """Kernel matrices of n rows, padded to a multiple of the core's padding; distances are computed once for all
+    kernels.
 
     Matrices live in the process's arena: the next matrix, of this Gram or another, overwrites the last one.
     """

@@ -17,9 +17,9 @@ State = dict[str, NDArray[Any]]
 class Cell:
     """The training rows of one cell.
 
-    X (n, d) float32 rows; Y (n, problems) float64 in {-1, 0, +1}: the binary problems of the multi-class scheme, 0 where a
-    row takes no part; count (n,) float64: how many identical rows stand behind this one; cost (n,) float64: factor on C
-    (class weights); folds (n,) int: the fold that holds the row out.
+    X (n, d) float32 rows; Y (n, problems) float64 in {-1, 0, +1}: the binary problems of the multi-class scheme, 0
+    where a row takes no part; count (n,) float64: how many identical rows stand behind this one; cost (n,) float64:
+    factor on C (class weights); folds (n,) int: the fold that holds the row out.
     """
 
     X: Examples
@@ -36,7 +36,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Points of a cell's hyper-parameter grid, smoothest first: gammas ascending; lambdas descending or costs ascending.
+    """Points of a cell's hyper-parameter grid, smoothest first: gammas ascending; lambdas descending or costs
+    ascending.
 
     With lambdas, a problem trained on n rows gets C = 1 / (2 lambda n), so that refitting on more rows keeps lambda.
     """
@@ -66,9 +67,10 @@ class Grid:
 class Scores:
     """What cross-validation found for a block of gammas of one cell; lists have an entry a binary problem.
 
-    loss (problems, gammas, costs): held-out error, weighted; best: (loss, cost index, gamma index) of the best point, the
-    order in which points are compared: ties go to the smaller cost, then to the smaller gamma; held_out: (n,) decision
-    values of rows held out there, 0 for rows that take no part; models: (folds, rows of the problem) coefficients there.
+    loss (problems, gammas, costs): held-out error, weighted; best: (loss, cost index, gamma index) of the best point,
+    the order in which points are compared: ties go to the smaller cost, then to the smaller gamma; held_out: (n,)
+    decision values of rows held out there, 0 for rows that take no part; models: (folds, rows of the problem)
+    coefficients there.
     """
 
     loss: NDArray[np.float64]
@@ -114,7 +116,9 @@ class Method(Protocol):
         """The grid of one cell; average_rows is the mean size of all cells."""
 
     def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
-        """Cross-validate the points of grid.gammas[i], i in gammas (indices in Scores.best count from 0 over the grid)."""
+        """Cross-validate the points of grid.gammas[i], i in gammas (indices in Scores.best count from 0 over the
+        grid).
+        """
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """The model of the chosen points: fold models that vote, or one refitted on the whole cell.

@@ -1,11 +1,11 @@
 """Kernel SVM with the hinge loss in one cell: cross-validated over a grid, fold models that vote or one refitted model.
 
-Problem, per binary task on n rows (Thomann et al. 2017, section 2): min lambda |f|^2 + 1/n sum_i w_i max(0, 1 - y_i f(x_i)) over
-the RKHS of the kernel, in its dual with C = 1 / (2 lambda n); with `offset` LIBSVM's problem, f + b.
+Problem, per binary task on n rows (Thomann et al. 2017, section 2): min lambda |f|^2 + 1/n sum_i w_i max(0, 1 - y_i
+f(x_i)) over the RKHS of the kernel, in its dual with C = 1 / (2 lambda n); with `offset` LIBSVM's problem, f + b.
 
-The grid's inner loop decides the speed of everything: one matrix of squared distances a cell, one kernel matrix a gamma for all
-folds and all binary problems, held-out rows kept in the gradient so that their decision values come with it, and each cost
-started from the solution of the one before.
+The grid's inner loop decides the speed of everything: one matrix of squared distances a cell, one kernel matrix a
+gamma for all folds and all binary problems, held-out rows kept in the gradient so that their decision values come
+with it, and each cost started from the solution of the one before.
 """
 
 from __future__ import annotations
@@ -47,8 +47,12 @@ class KernelSVM:
     cost: tuple[float, ...] = _option((), "-C", "--cost", help="Cost C: a value, a list or a range.")
     degree: int = _option(3, "--degree", help="Degree of the polynomial kernel.")
     coef0: float = _option(0.0, "--coef0", help="Constant of the polynomial kernel.")
-    offset: bool = _option(False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does.")
-    tolerance: float = _option(1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none).")
+    offset: bool = _option(
+        False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
+    )
+    tolerance: float = _option(
+        1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none)."
+    )
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see selection.grids)."""
@@ -141,7 +145,10 @@ class Task:
         n_folds = int(self.cell.folds.max()) + 1
         f = np.zeros((grid.n_costs, self.n))
         b = np.zeros((n_folds, grid.n_costs, self.n))
-        units = [self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k))) for k in range(n_folds)]
+        units = [
+            self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
+            for k in range(n_folds)
+        ]
         whole = np.sum(units, axis=0)
         for k in range(n_folds):
             held = np.flatnonzero(self.folds == k)

@@ -16,8 +16,9 @@ MAX_SPREAD = 1e3  # the widest width over the base 5, where n is small against d
 def default_widths(average_rows: float, features: int, radius: float, size: int = SIZE) -> tuple[float, ...]:
     """Gaussian widths, descending and geometric, after liquidSVM's rule (METHODS: Thomann et al. 2017, section 5).
 
-    From 5 (1 + 5/n)^d down to 0.2 n^(-1/d), n the average number of rows trained on, both moved by the whole number of grid
-    steps that the cell's radius over sqrt(d) is away from 1: cells of all sizes stay on one lattice of widths.
+    From 5 (1 + 5/n)^d down to 0.2 n^(-1/d), n the average number of rows trained on, both moved by the whole number
+    of grid steps that the cell's radius over sqrt(d) is away from 1: cells of all sizes stay on one lattice of
+    widths.
     """
     n, d = max(1.0, average_rows), max(1, features)
     widest = 5.0 * min(MAX_SPREAD, math.exp(d * math.log1p(5.0 / n)))
