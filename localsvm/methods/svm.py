@@ -23,7 +23,7 @@ from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_mod
 from localsvm.kernels.gram import Gram, arena
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, State
 from localsvm.selection.grids import check_values, default_lambdas, default_widths
-from localsvm.solvers._smo import Problem
+from localsvm.solvers._smo import Problem, Report
 
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
 SINGLE_TOLERANCE = 1e-4
@@ -133,18 +133,24 @@ class Task:
         self.method, self.cell, self.index = method, cell, problem
         self.rows = np.flatnonzero(cell.Y[:, problem])
         self.n, self.size = len(self.rows), padded(len(self.rows))
-        self.K = K if self.n == len(cell.Y) else self._gather(K)
         self.y = self._pad(cell.Y[self.rows, problem])
         self.weight = self._pad(cell.weight[self.rows])
         self.count = cell.count[self.rows]
         self.folds = cell.folds[self.rows]
-        self.solver = Problem(self.K, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
+        sides = np.unique(self.y[: self.n])
+        # rows of one side only need no solver: their constant is the answer; with no rows nobody answers
+        self.constant = float(sides[0]) if len(sides) == 1 else 0.0
+        if len(sides) == 2:
+            part = K if self.n == len(cell.Y) else self._gather(K)
+            self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
 
     def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """(loss (costs,), coefficients (folds, costs, n), held-out decision values (costs, n))."""
         n_folds = int(self.cell.folds.max()) + 1
         f = np.zeros((grid.n_costs, self.n))
         b = np.zeros((n_folds, grid.n_costs, self.n))
+        if self.constant or not self.n:
+            return np.zeros(grid.n_costs), b, f + self.constant
         units = [
             self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
             for k in range(n_folds)
@@ -166,6 +172,10 @@ class Task:
         self, kernel: Kernel, grid: Grid, point: int, starts: NDArray[np.float64] | None, select: str
     ) -> Iterable[KernelModel]:
         """The models to keep at one point of the grid; `starts` are the fold models' coefficients there."""
+        if self.constant or not self.n:
+            report = Report(0.0, 0.0, 0.0, self.constant, 0, True)
+            nothing = np.empty(0, np.int64), np.empty(0)
+            return [KernelModel(self.index, -1, kernel, 0.0, 0.0, report, *nothing)] if self.n else []
         if starts is None or select == "refit":
             cost = float(grid.costs_for(self.count.sum())[point])
             start = None if starts is None or self.method.offset else starts.sum(axis=0) / max(1, len(starts) - 1)

@@ -1,0 +1,177 @@
+"""The kernel SVM of one cell: selection, voting and refitting, and the decision function from its saved state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import SVC
+
+from localsvm.methods.base import Cell, Grid, Scores
+from localsvm.methods.svm import KernelSVM
+from localsvm.multiclass import Scheme
+from localsvm.selection.folds import stratified
+
+LABELS = np.asarray([1.0, 2.0, 5.0])
+
+
+def make_cell(n: int = 180, classes: int = 2, scheme: str = "ova", seed: int = 0, folds: int = 4) -> tuple[Cell, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = LABELS[rng.integers(0, classes, n)]
+    X = rng.standard_normal((n, 3)).astype(np.float32)
+    X[:, 0] += y.astype(np.float32)
+    X[:, 1] *= np.where(y == 2.0, 0.3, 1.0).astype(np.float32)
+    targets = Scheme(LABELS[:classes], scheme).targets(y)
+    return Cell(X, targets, np.ones(n), np.ones(n), stratified(y, folds, rng)), y
+
+
+def test_cross_validation_equals_a_loop_over_libsvm() -> None:
+    cell, _ = make_cell()
+    method = KernelSVM(gamma=(0.1, 1.0), cost=(0.1, 1.0, 10.0), offset=True, tolerance=1e-5)
+    grid = method.grid(cell, 180.0, 4)
+    scores = method.score_grid(cell, grid, range(2))
+    y = cell.Y[:, 0]
+    for g, gamma in enumerate(grid.gammas):
+        for c, cost in enumerate(grid.costs):
+            wrong = 0
+            for fold in range(4):
+                train, held = cell.folds != fold, cell.folds == fold
+                svc = SVC(C=cost, gamma=gamma, tol=1e-5).fit(cell.X[train], y[train])
+                wrong += int((svc.predict(cell.X[held]) != y[held]).sum())
+            assert scores.loss[0, g, c] == pytest.approx(wrong / len(y), abs=1.01 / len(y))
+    best = min((scores.loss[0, g, c], c, g) for g in range(2) for c in range(3))
+    assert scores.best[0] == best
+
+
+def test_ties_go_to_the_smaller_cost_then_the_smaller_gamma() -> None:
+    def scores(best: tuple[float, int, int]) -> Scores:
+        return Scores(np.zeros((1, 1, 1)), [best], [np.full(1, float(best[2]))], [np.zeros((1, 1))])
+
+    first, second = scores((0.1, 3, 1)), scores((0.1, 2, 4))
+    assert first.merge(second).best == [(0.1, 2, 4)]
+    assert first.merge(second).held_out[0] == 4.0
+    assert scores((0.1, 2, 0)).merge(scores((0.1, 2, 1))).best == [(0.1, 2, 0)]
+
+
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_blocks_of_gammas_merge_into_the_whole(scheme: str) -> None:
+    cell, _ = make_cell(classes=3, scheme=scheme)
+    method = KernelSVM()
+    grid = method.grid(cell, 180.0, 4)
+    whole = method.score_grid(cell, grid, range(10))
+    merged = method.score_grid(cell, grid, range(3)).merge(method.score_grid(cell, grid, range(3, 10)))
+    np.testing.assert_array_equal(whole.loss, merged.loss)
+    assert whole.best == merged.best
+    for p in range(cell.Y.shape[1]):
+        np.testing.assert_array_equal(whole.held_out[p], merged.held_out[p])
+        np.testing.assert_array_equal(whole.models[p], merged.models[p])
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial", "linear"])
+@pytest.mark.parametrize("offset", [False, True])
+def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> None:
+    cell, _ = make_cell()
+    method = KernelSVM(kernel=kernel, gamma=(0.3,), cost=(2.0,), offset=offset, tolerance=1e-6, coef0=1.0, degree=2)
+    grid = method.grid(cell, 180.0, 4)
+    assert grid.n_points == 1
+    fitted = method.fit(cell, grid, None, "vote")
+    decisions = method.predictor(fitted.state, 1, 3).decision_function(cell.X)
+    if offset and kernel != "laplacian":
+        name = {"gaussian": "rbf", "polynomial": "poly", "linear": "linear"}[kernel]
+        svc = SVC(C=2.0, kernel=name, gamma=0.3, coef0=1.0, degree=2, tol=1e-6).fit(cell.X, cell.Y[:, 0])
+        np.testing.assert_allclose(decisions[:, 0], svc.decision_function(cell.X), atol=2e-3)
+    assert fitted.report["not_converged"] == 0
+    assert (np.sign(decisions[:, 0]) == cell.Y[:, 0]).mean() > 0.6
+
+
+def test_fold_models_vote_by_the_mean_of_clipped_values() -> None:
+    cell, _ = make_cell()
+    method = KernelSVM(gamma=(0.5,), cost=(1.0, 5.0))
+    grid = method.grid(cell, 180.0, 4)
+    scores = method.score_grid(cell, grid, range(1))
+    fitted = method.fit(cell, grid, scores, "vote")
+    voted = method.predictor(fitted.state, 1, 3).decision_function(cell.X)[:, 0]
+    assert list(fitted.state["model_fold"]) == [0, 1, 2, 3]
+    assert len(set(fitted.state["model_cost"])) == 1
+    ptr, total = fitted.state["coef_ptr"], np.zeros(len(cell.X))
+    squared = ((cell.X[:, None].astype(float) - fitted.state["support"][None]) ** 2).sum(axis=2)
+    for m in range(4):
+        part = slice(ptr[m], ptr[m + 1])
+        values = np.exp(-0.5 * squared[:, fitted.state["coef_index"][part]]) @ fitted.state["coef"][part]
+        total += np.clip(values, -1, 1) / 4
+        held = cell.folds == m
+        np.testing.assert_allclose(values[held], scores.held_out[0][held], atol=0.05)
+    np.testing.assert_allclose(voted, total, atol=1e-4)
+
+
+def test_refitting_keeps_lambda() -> None:
+    cell, _ = make_cell()
+    method = KernelSVM()
+    grid = method.grid(cell, 180.0, 4)
+    scores = method.score_grid(cell, grid, range(10))
+    state = method.fit(cell, grid, scores, "refit").state
+    chosen = grid.lambdas[scores.best[0][1]]
+    assert list(state["model_fold"]) == [-1]
+    assert state["model_cost"][0] == pytest.approx(1 / (2 * chosen * 180))
+    state = method.fit(cell, grid, scores, "vote").state
+    np.testing.assert_allclose(state["model_cost"], 1 / (2 * chosen * 135))
+
+
+def test_weighted_rows_are_repeated_rows() -> None:
+    cell, _ = make_cell(60)
+    method = KernelSVM(gamma=(0.5,), cost=(1.0,), tolerance=1e-7)
+    repeat = np.arange(60) % 3 + 1
+    rows = np.repeat(np.arange(60), repeat)
+    many = Cell(cell.X[rows], cell.Y[rows], np.ones(len(rows)), np.ones(len(rows)), cell.folds[rows])
+    few = replace(cell, count=repeat.astype(float))
+    grid = Grid((0.5,), lambdas=(0.01, 0.001))
+    a, b = (method.score_grid(c, grid, range(1)) for c in (many, few))
+    np.testing.assert_allclose(a.loss, b.loss, atol=1.5 / len(rows))
+    np.testing.assert_allclose(a.held_out[0], b.held_out[0][rows], atol=1e-3)
+
+
+def test_one_sided_problems_are_constants_and_absent_ones_are_silent() -> None:
+    cell, _ = make_cell(classes=2)
+    absent = np.concatenate([cell.Y, np.ones((180, 1)), -np.ones((180, 1)), np.zeros((180, 1))], axis=1)
+    cell = replace(cell, Y=absent)
+    method = KernelSVM()
+    grid = method.grid(cell, 180.0, 4)
+    scores = method.score_grid(cell, grid, range(2))
+    for select in ("vote", "refit"):
+        state = method.fit(cell, grid, scores, select).state
+        decisions = method.predictor(state, 4, 3).decision_function(cell.X)
+        assert (decisions[:, 1] == 1).all()
+        assert (decisions[:, 2] == -1).all()
+        assert (decisions[:, 3] == 0).all()
+    assert (scores.loss[1:] == 0).all()
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "linear"])
+def test_sparse_rows_give_what_dense_rows_give(kernel: str) -> None:
+    cell, _ = make_cell()
+    X = cell.X.copy()
+    X[np.abs(X) < 0.7] = 0
+    wide = np.zeros((180, 9), np.float32)
+    wide[:, [1, 4, 7]] = X
+    method = KernelSVM(kernel=kernel, gamma=(0.4,), cost=(1.0, 10.0), tolerance=1e-6)
+    grid = method.grid(cell, 180.0, 4)
+    test = np.random.default_rng(1).standard_normal((50, 9)).astype(np.float32)
+    results = []
+    for rows, queries in [(wide, test), (sparse.csr_array(wide), sparse.csr_array(test))]:
+        part = replace(cell, X=rows)
+        fitted = method.fit(part, grid, method.score_grid(part, grid, range(1)), "vote")
+        results.append(method.predictor(fitted.state, 1, 9).decision_function(queries))
+    np.testing.assert_allclose(results[0], results[1], atol=1e-4)
+
+
+def test_one_row_and_more_folds_than_rows() -> None:
+    for n in (1, 2, 3):
+        cell, _ = make_cell(n, folds=5)
+        method = KernelSVM()
+        grid = method.grid(cell, 3.0, 5)
+        scores = method.score_grid(cell, grid, range(len(grid.gammas)))
+        for select in ("vote", "refit"):
+            decisions = method.predictor(method.fit(cell, grid, scores, select).state, 1, 3).decision_function(cell.X)
+            assert np.isfinite(decisions).all()
