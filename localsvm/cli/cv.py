@@ -54,8 +54,9 @@ def cv(
     with Progress(quiet) as progress:
         progress.phase("read")
         data = read(train_file, zero_based=zero_based, jobs=count)
-        run = {"jobs": count, "memory": memory, "partition_file": partition_file, "observer": progress}
-        result = cross_validate(data, config, **run)
+        result = cross_validate(
+            data, config, jobs=count, memory=memory, partition_file=partition_file, observer=progress
+        )
     if plot:
         plotting.grid_error(*mean_error(result.points), plot, force)
     if not quiet:

@@ -52,7 +52,7 @@ class Methods(Names):
         return super().convert(value, param, ctx)
 
 
-class CellSize(click.ParamType[int]):
+class CellSize(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """Rows of a cell; what is not a whole number was meant as LIBSVM's cost."""
 
     name = "rows"
@@ -64,7 +64,7 @@ class CellSize(click.ParamType[int]):
         return int(text)
 
 
-class Memory(click.ParamType[int]):
+class Memory(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """An amount of memory in bytes, written with a unit: 500M, 8G (powers of 1024)."""
 
     name = "size"
@@ -78,7 +78,7 @@ class Memory(click.ParamType[int]):
         return int(float(match[1]) * 2 ** UNITS[match[2].upper()])
 
 
-class Values(click.ParamType[tuple[float, ...]]):
+class Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """Values of one axis of the grid: 0.5, a list 0.1,1,10, or a geometric range 2^-5:2^3:9."""
 
     name = "values"

@@ -43,7 +43,7 @@ class MethodOption:
         declarations = [*self.flags, self.name]
         return Option(declarations, default=None, type=self._type(), help=self.help, show_default=self._shown())
 
-    def _type(self) -> click.ParamType | None:
+    def _type(self) -> click.ParamType[Any]:
         if self.choices:
             return Names(self.choices, formerly.NAMES.get(self.name))
         return KINDS[self.annotation]

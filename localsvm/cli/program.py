@@ -11,7 +11,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import click
@@ -35,12 +36,20 @@ def examples(*lines: str) -> str:
 class Guarded(click.Command):
     """A command that ends with the exit codes of this module."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         """As click's; the exit codes for signals are the shell's."""
+        run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+            return run()
         with _terminable():
-            code = _exit_code(lambda: super(Guarded, self).main(*args, standalone_mode=False, **extra))
+            code = _exit_code(run)
         sys.exit(code)
 
 
@@ -49,8 +58,8 @@ class Program(Guarded):
 
     def __init__(self, *args: Any, **extra: Any) -> None:
         super().__init__(*args, **extra)
-        debug = {"is_flag": True, "expose_value": False, "callback": _set_debug, "help": "Show tracebacks of errors."}
-        self.params.append(click.Option(["--debug"], **debug))
+        debug = partial(click.Option, ["--debug"], is_flag=True, help="Show tracebacks of errors.")
+        self.params.append(debug(expose_value=False, callback=_set_debug))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click's, with a remedy for options that have another name here."""

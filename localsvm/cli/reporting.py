@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1  # of all JSON reports: new fields may come, those that are there keep their meaning
 SHOWN_LABELS = 8
+PHASES = ("read", "partition", "select", "train", "write")
 
 
 def label_text(label: float) -> str:
@@ -54,13 +55,15 @@ def spread_text(values: dict[str, float]) -> str:
     """Cells and their sizes (see partition.spread)."""
     if values["cells"] == 1:
         return f"1 cell of {values['largest']:,} rows"
+    if values["smallest"] == values["largest"]:
+        return f"{values['cells']:,} cells of {values['largest']:,} rows each"
     sizes = f"{values['smallest']:,} to {values['largest']:,} rows, median {values['median']:,.0f}"
     return f"{values['cells']:,} cells of {sizes}"
 
 
 def seconds_text(seconds: dict[str, float]) -> str:
     """The time of each phase and of all."""
-    parts = [f"{name} {value:.1f} s" for name, value in seconds.items()]
+    parts = [f"{name} {seconds[name]:.1f} s" for name in PHASES if name in seconds]
     return f"{', '.join(parts)}; {sum(seconds.values()):.1f} s in all"
 
 
