@@ -1,0 +1,264 @@
+"""The journal of a running training: finished tasks, appended one by one, so that a killed run loses none.
+
+The file begins with a header (magic, format version, the key of the run), then come records: a task's name
+and arrays. What `append` has returned for survives the end of the process, however it ends. A power cut may
+lose the last seconds: the disk is waited for at most every `SYNC_SECONDS`, as doing so for every record
+would slow small cells down. No pickle: a record is a line of JSON and arrays in NumPy's own format.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import io
+import json
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.errors import ModelError, RunError
+from localsvm.outputs import write_error
+
+SYNC_SECONDS = 5.0
+
+_MAGIC = b"LSVMJRNL"
+_VERSION = 1
+_HEADER = struct.Struct("<8sI64sI")  # magic, version, key, CRC-32 of what stands before it
+_RECORD = struct.Struct("<4sQ32sI")  # mark, bytes of the body, SHA-256 of the body, CRC-32 likewise
+_MARK = b"task"
+_KEPT = "what was finished is kept: free some space, and run again with --resume"
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def journal_path(model: str | os.PathLike[str]) -> Path:
+    """Where the journal of a run that writes `model` lies."""
+    return Path(f"{os.fspath(model)}.journal")
+
+
+class Journal(Mapping[str, dict[str, NDArray[Any]]]):
+    """The finished tasks of a run, by name, in the order of their completion; made by `open_journal`.
+
+    Only the places of the records are in memory; `journal[task]` reads one. For one thread of one process.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._places: dict[str, tuple[int, int]] = {}
+        self._end = _HEADER.size
+        self._synced = time.monotonic()
+
+    def __getitem__(self, task: str) -> dict[str, NDArray[Any]]:
+        """The arrays of a task; ModelError when they have changed since they were read or written."""
+        start, size = self._places[task]
+        body = self._body(start, size)
+        if body is None:
+            raise ModelError(f"{self.path}: the record of {task} has changed; run again with --resume")
+        return _unpack(body)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def append(self, task: str, arrays: Arrays) -> None:
+        """Record a finished task; a record of the same name that was there before is superseded.
+
+        ValueError for arrays of objects. RunError when the disk is full; the records before stay.
+        """
+        body = _pack(task, arrays)
+        try:
+            head = _sealed(_RECORD, _MARK, len(body), hashlib.sha256(body).digest())
+            _write_at(self._descriptor, head + body, self._end)
+        except OSError as error:
+            raise write_error(self.path, error, _KEPT) from error
+        self._places[task] = (self._end, len(body))
+        self._end += _RECORD.size + len(body)
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            self._sync()
+
+    def close(self) -> None:
+        """Wait for the disk and let the file go; it stays for a later run to resume."""
+        if self._descriptor >= 0:
+            self._sync()
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def delete(self) -> None:
+        """Remove the file: the model is written."""
+        self.path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _prepare(self, key: str, resume: bool, force: bool) -> None:
+        header = os.pread(self._descriptor, _HEADER.size, 0)
+        size = os.fstat(self._descriptor).st_size
+        if size <= _HEADER.size and header[: len(_MAGIC)] == _MAGIC[: len(header)]:
+            self._start(key)  # new, or its run ended before anything was finished
+            return
+        problem = _problem(self.path, header.ljust(_HEADER.size, b"\0"), key)
+        if resume and problem is None:
+            self._scan()
+        elif force:
+            self._start(key)
+        elif resume:
+            raise ModelError(f"{self.path}: cannot resume: {problem}")
+        else:
+            raise RunError(
+                f"{self.path}: an interrupted run left what it had finished; give --resume to continue it, "
+                "or --force to start afresh"
+            )
+
+    def _start(self, key: str) -> None:
+        os.ftruncate(self._descriptor, 0)
+        _write_at(self._descriptor, _sealed(_HEADER, _MAGIC, _VERSION, key.encode()), 0)
+        self._sync()
+
+    def _scan(self) -> None:
+        """Find the records; cut off a tail that was torn by the end of the run or of the power."""
+        size = os.fstat(self._descriptor).st_size
+        while (body_bytes := self._announced(size)) is not None:
+            body = self._body(self._end, body_bytes)
+            if body is not None:  # a record damaged in place is done again; those behind it are not lost
+                self._places[_task(body)] = (self._end, body_bytes)
+            self._end += _RECORD.size + body_bytes
+        os.ftruncate(self._descriptor, self._end)
+
+    def _announced(self, size: int) -> int | None:
+        """The length of the body at the end of what is known; None where no whole record follows."""
+        head = os.pread(self._descriptor, _RECORD.size, self._end)
+        if not _intact(_RECORD, head):
+            return None
+        body_bytes = int(_RECORD.unpack(head)[1])
+        return body_bytes if self._end + _RECORD.size + body_bytes <= size else None
+
+    def _body(self, start: int, size: int) -> bytes | None:
+        record = _read_at(self._descriptor, _RECORD.size + size, start)
+        body = record[_RECORD.size :]
+        digest = _RECORD.unpack_from(record)[2]
+        return body if hashlib.sha256(body).digest() == digest else None
+
+    def _sync(self) -> None:
+        try:
+            os.fdatasync(self._descriptor)
+        except OSError as error:
+            raise write_error(self.path, error, _KEPT) from error
+        self._synced = time.monotonic()
+
+
+def open_journal(
+    path: str | os.PathLike[str], key: str, *, resume: bool = False, force: bool = False
+) -> Journal:
+    """Open the journal of a run, or begin it.
+
+    key: 64 hexadecimal digits that stand for the data and the options which determine the model. A journal
+    that is there is continued with `resume` if its key is equal, and replaced with `force`; with both,
+    replaced only if it cannot be continued. With neither it is in the way, unless it holds nothing.
+    Raises ModelError: not a journal, a newer version, damaged, another key; RunError: in use by a running
+    process, in the way, cannot be written.
+    """
+    journal = Journal(Path(path), _locked(path))
+    try:
+        journal._prepare(key, resume, force)
+    except BaseException as error:
+        os.close(journal._descriptor)
+        if isinstance(error, OSError):
+            raise write_error(path, error) from error
+        raise
+    return journal
+
+
+def _locked(path: str | os.PathLike[str]) -> int:
+    """A descriptor of the file, made if need be, that no other process holds."""
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise write_error(path, error) from error
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise RunError(
+                    f"{path}: a running process is training this model; wait for it, or name another model"
+                ) from error
+            raise write_error(path, error) from error
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)  # its owner finished and deleted it between our two calls
+
+
+def _problem(path: Path, header: bytes, key: str) -> str | None:
+    """Why a journal with this header cannot be continued by a run with this key; None when it can."""
+    magic, version, found, _ = _HEADER.unpack(header)
+    if magic != _MAGIC:
+        raise ModelError(f"{path}: in the way, and not a journal of localsvm; move it, or name another model")
+    if version > _VERSION:
+        return f"its version {version} is newer than localsvm; upgrade it, or give --force to start afresh"
+    if not _intact(_HEADER, header):
+        return "its header is damaged; give --force to start afresh"
+    if found != key.encode():
+        return (
+            "the data or the options differ from those of the interrupted run; "
+            "give the same ones, or --force to start afresh"
+        )
+    return None
+
+
+def _sealed(layout: struct.Struct, *values: Any) -> bytes:
+    head = layout.pack(*values, 0)[:-4]
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+def _intact(layout: struct.Struct, head: bytes) -> bool:
+    return len(head) == layout.size and zlib.crc32(head[:-4]) == struct.unpack("<I", head[-4:])[0]
+
+
+def _pack(task: str, arrays: Arrays) -> bytes:
+    body = io.BytesIO()
+    body.write(json.dumps([task, list(arrays)]).encode() + b"\n")
+    for array in arrays.values():
+        np.lib.format.write_array(body, np.asarray(array), allow_pickle=False)
+    return body.getvalue()
+
+
+def _unpack(body: bytes) -> dict[str, NDArray[Any]]:
+    stream = io.BytesIO(body)
+    names = json.loads(stream.readline())[1]
+    return {name: np.lib.format.read_array(stream, allow_pickle=False) for name in names}
+
+
+def _task(body: bytes) -> str:
+    return str(json.loads(body[: body.index(b"\n")])[0])
+
+
+def _write_at(descriptor: int, data: bytes, offset: int) -> None:
+    left = memoryview(data)
+    while left:
+        written = os.pwrite(descriptor, left, offset)
+        left, offset = left[written:], offset + written
+
+
+def _read_at(descriptor: int, size: int, offset: int) -> bytes:
+    parts = []
+    while size > 0 and (part := os.pread(descriptor, size, offset)):
+        parts.append(part)
+        size, offset = size - len(part), offset + len(part)
+    return b"".join(parts)

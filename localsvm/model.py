@@ -1,0 +1,249 @@
+"""The trained model and its file, and the partition file; `docs/model-format.md` is their specification.
+
+What a cell keeps is a dict of arrays whose names and meaning belong to the method that trained it. The file
+holds them as columns: for each name the arrays of all cells one after another, and a row pointer that tells
+them apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.container import (
+    MODEL,
+    PARTITION,
+    AnyPath,
+    Array,
+    changed,
+    checked,
+    missing,
+    open_container,
+    piece,
+    text,
+)
+from localsvm.container_writing import Column, Writer, create
+from localsvm.errors import ModelError
+
+State = tuple[str, Mapping[str, Array]]
+
+
+def write_model(
+    path: AnyPath,
+    *,
+    config: dict[str, Any],
+    labels: Array,
+    scaling: State,
+    partition: State,
+    cells: Iterable[Mapping[str, Array]],
+    n_cells: int,
+    force: bool = False,
+) -> None:
+    """Write a model: complete under `path` at the end, or not at all.
+
+    config: every option that determines the model, as JSON can hold it. labels: (classes,) float64,
+    ascending. scaling: the mode and its arrays. partition: the name and its arrays. cells: the arrays of
+    each cell in cell order, consumed one at a time so that they need not fit in memory; every cell has the
+    same names, and a name has the same dtype and trailing shape in every cell, its length along axis 0 being
+    free. Raises RunError when `path` is in the way or the disk is full (nothing is overwritten then),
+    ValueError when the cells do not fit together.
+    """
+    with create(path, MODEL, config, force) as writer:
+        writer.array("/labels", np.asarray(labels, np.float64))
+        _write_state(writer, "scaling", "mode", scaling)
+        _write_state(writer, "partition", "name", partition)
+        _write_cells(writer, cells, n_cells)
+
+
+def load_model(path: AnyPath, verify: bool = True) -> Model:
+    """Open a model. With `verify`, its whole content is read and compared with its manifest first.
+
+    Raises ModelError, each with its message: no such file, not HDF5, not a localsvm model, a newer format,
+    truncated, changed content, a missing piece.
+    """
+    file = open_container(path, MODEL, verify)
+    try:
+        with checked(path):
+            return _read_model(path, file)
+    except BaseException:
+        file.close()
+        raise
+
+
+@dataclass
+class Model:
+    """An open model file; cells are read when asked for.
+
+    Not to be sent to another process: send `path`, and open it there with `verify=False`.
+    """
+
+    path: AnyPath
+    config: dict[str, Any]
+    labels: NDArray[np.float64]
+    scaling: tuple[str, dict[str, Array]]
+    partition: tuple[str, dict[str, Array]]
+    n_cells: int
+    row_ptr: dict[str, NDArray[np.int64]]
+    """For each name (n_cells + 1,): the column's rows row_ptr[name][i] to row_ptr[name][i + 1] are cell
+    i's."""
+    _file: h5py.File = field(repr=False)
+    _columns: dict[str, h5py.Dataset] = field(repr=False)
+
+    def cell(self, index: int) -> dict[str, Array]:
+        """The arrays of one cell, as they were written; only its rows are read."""
+        with checked(self.path):
+            return {
+                name: column[self.row_ptr[name][index] : self.row_ptr[name][index + 1]]
+                for name, column in self._columns.items()
+            }
+
+    def column(self, name: str) -> Array:
+        """The arrays of all cells under one name, one after another; KeyError when no cell has it."""
+        column = self._columns[name]
+        with checked(self.path):
+            return np.asarray(column[...])
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class PartitionFile:
+    """What a partition file holds; see `write_partition`."""
+
+    config: dict[str, Any]
+    scaling: tuple[str, dict[str, Array]]
+    partition: tuple[str, dict[str, Array]]
+    assignment: Array
+    sizes: NDArray[np.int64]
+    centres: Array | None
+
+
+def write_partition(
+    path: AnyPath,
+    *,
+    config: dict[str, Any],
+    fingerprint: str,
+    scaling: State,
+    partition: State,
+    assignment: Array,
+    sizes: Array,
+    centres: Array | None = None,
+    force: bool = False,
+) -> None:
+    """Write a partition: complete under `path` at the end, or not at all.
+
+    fingerprint: of the data that was divided (`journal.fingerprint`), kept in the config. assignment: (n,)
+    int32 or int64, the cell of each training row. sizes: (n_cells,) rows of each cell. centres: (n_cells,
+    d), where the partition has them. The rest, and what is raised: as in `write_model`.
+    """
+    with create(path, PARTITION, config | {"fingerprint": fingerprint}, force) as writer:
+        _write_state(writer, "scaling", "mode", scaling)
+        _write_state(writer, "partition", "name", partition)
+        writer.array("/assignment", assignment)
+        writer.array("/sizes", np.asarray(sizes, np.int64))
+        if centres is not None:
+            writer.array("/centres", centres)
+
+
+def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFile:
+    """Read a partition, verified; ModelError when `fingerprint` is given and the data divided was other data.
+
+    Raises ModelError as `load_model` does.
+    """
+    with open_container(path, PARTITION) as file, checked(path):
+        config = _config(path, file)
+        if fingerprint not in (None, config["fingerprint"]):
+            raise ModelError(
+                f"{path}: the partition was made from other data, or from the same data read or scaled with "
+                "other options; run lsvm-partition on this data"
+            )
+        return PartitionFile(
+            config=config,
+            scaling=_read_state(path, file, "scaling", "mode"),
+            partition=_read_state(path, file, "partition", "name"),
+            assignment=piece(path, file, "assignment")[...],
+            sizes=piece(path, file, "sizes")[...],
+            centres=file["centres"][...] if "centres" in file else None,
+        )
+
+
+def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
+    name, arrays = state
+    writer.group(f"/{group}", **{key: name})
+    for array_name in sorted(arrays):
+        writer.array(f"/{group}/{array_name}", np.asarray(arrays[array_name]))
+
+
+def _write_cells(writer: Writer, cells: Iterable[Mapping[str, Array]], n_cells: int) -> None:
+    writer.group("/cells", n_cells=n_cells)
+    writer.group("/cells/row_ptr")
+    columns: dict[str, Column] = {}
+    ends: dict[str, list[int]] = {}
+    written = 0
+    for cell in cells:
+        if written == 0:
+            columns = {
+                name: Column(writer, f"/cells/{name}", cell[name].dtype, cell[name].shape[1:])
+                for name in sorted(cell)
+            }
+            ends = {name: [0] for name in columns}
+        if cell.keys() != columns.keys():
+            raise ValueError(f"cell {written} has the arrays {sorted(cell)}, others have {sorted(columns)}")
+        for name, column in columns.items():
+            column.append(cell[name])
+            ends[name].append(ends[name][-1] + len(cell[name]))
+        written += 1
+    if written != n_cells:
+        raise ValueError(f"{written} cells were given, {n_cells} were announced")
+    for name, column in columns.items():
+        column.finish()
+        writer.array(f"/cells/row_ptr/{name}", np.array(ends[name], np.int64))
+
+
+def _config(path: AnyPath, file: h5py.File) -> dict[str, Any]:
+    return dict(json.loads(piece(path, file.attrs, "config")))
+
+
+def _read_state(path: AnyPath, file: h5py.File, group: str, key: str) -> tuple[str, dict[str, Array]]:
+    items = piece(path, file, group)
+    return text(piece(path, items.attrs, key)), {name: array[...] for name, array in items.items()}
+
+
+def _read_model(path: AnyPath, file: h5py.File) -> Model:
+    cells = piece(path, file, "cells")
+    n_cells = int(piece(path, cells.attrs, "n_cells"))
+    row_ptr = {name: pointer[...] for name, pointer in piece(path, cells, "row_ptr").items()}
+    columns = {name: column for name, column in cells.items() if name != "row_ptr"}
+    for name in row_ptr.keys() | columns.keys():
+        if name not in columns or name not in row_ptr:
+            raise missing(path, f"/cells/{name}" if name in row_ptr else f"/cells/row_ptr/{name}")
+        pointer = row_ptr[name]
+        if len(pointer) != n_cells + 1 or pointer[0] != 0 or pointer[-1] != len(columns[name]):
+            raise changed(path, f"/cells/row_ptr/{name} does not fit its column")
+    return Model(
+        path=path,
+        config=_config(path, file),
+        labels=piece(path, file, "labels")[...],
+        scaling=_read_state(path, file, "scaling", "mode"),
+        partition=_read_state(path, file, "partition", "name"),
+        n_cells=n_cells,
+        row_ptr=row_ptr,
+        _file=file,
+        _columns=columns,
+    )
