@@ -177,7 +177,10 @@ def test_one_seed_one_partition(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("n", "cell_size"), [(10_000, 300), (4_001, 2_000), (4_000, 2_000), (2_001, 2_000)])
 def test_voronoi_cells_are_balanced(n: int, cell_size: int) -> None:
-    found = spread(sizes(fit("voronoi", normal(n, 8), cell_size)))
+    X = normal(n, 8)
+    fitted = fit("voronoi", X, cell_size)
+    check_cells(fitted, X, np.zeros(n), cell_size)
+    found = spread(sizes(fitted))
     assert found["cells"] == -(-n // cell_size)
     assert found["balance"] < 1.001
 
@@ -278,7 +281,8 @@ def test_rows_of_another_width_are_refused() -> None:
 
 @pytest.mark.parametrize("d", [1, 7, 8, 9, 61])
 def test_projections_against_numpy(d: int) -> None:
-    X, u, rows = normal(50, d) + 1000, np.random.default_rng(0).standard_normal(d), np.array([3, 3, 49, 0])
+    X, u = np.maximum(normal(50, d), 0) * 1000, np.random.default_rng(0).standard_normal(d)
+    rows = np.array([3, 3, 49, 0])
     for matrix in (Matrix(X), Matrix(sparse.csr_array(X))):
         assert np.allclose(matrix.project(rows, u), X[rows].astype(float) @ u, rtol=1e-12)
         assert np.allclose(matrix.squares(rows), np.sum(X[rows].astype(float) ** 2, axis=1), rtol=1e-14)
