@@ -1,0 +1,370 @@
+#define _GNU_SOURCE /* strtod_l */
+#include "libsvm_text.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "decimal.h"
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define COLD static __attribute__((noinline, cold))
+
+/*
+ * The reader runs over texts that end with a newline, so that no loop has to compare with the end: every scan stops at
+ * a newline. lsvm_text_read_*() sees to that.
+ */
+ALWAYS_INLINE int is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+ALWAYS_INLINE const char *skip_blanks(const char *p)
+{
+    while (is_blank(*p))
+        p++;
+    return p;
+}
+
+ALWAYS_INLINE int at_line_end(const char *p)
+{
+    return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n');
+}
+
+ALWAYS_INLINE int ends_token(const char *p)
+{
+    return is_blank(*p) || at_line_end(p);
+}
+
+COLD int spells(const char *p, const char *word)
+{
+    for (; *word; p++, word++)
+        if ((*p | 0x20) != *word)
+            return 0;
+    return ends_token(p);
+}
+
+/* nan, inf or infinity, signed or not, any case */
+COLD int names_no_number(const char *p)
+{
+    p += *p == '-' || *p == '+';
+    return spells(p, "nan") || spells(p, "inf") || spells(p, "infinity");
+}
+
+/* `end`: where the number at p ends, NULL when there is none */
+COLD int label_mistake(const char *p, const char *end)
+{
+    if (end && *end == ':')
+        return LSVM_TEXT_LABEL_MISSING;
+    if (end && *end == ',')
+        return LSVM_TEXT_LABEL_LIST;
+    if (*(end ? end : p) == '\r')
+        return LSVM_TEXT_LONE_RETURN;
+    return names_no_number(p) ? LSVM_TEXT_LABEL_NOT_FINITE : LSVM_TEXT_LABEL_NOT_NUMBER;
+}
+
+COLD int value_mistake(const char *p, const char *end)
+{
+    if (ends_token(p))
+        return LSVM_TEXT_VALUE_MISSING;
+    if (*(end ? end : p) == '\r')
+        return LSVM_TEXT_LONE_RETURN;
+    return names_no_number(p) ? LSVM_TEXT_VALUE_NOT_FINITE : LSVM_TEXT_VALUE_NOT_NUMBER;
+}
+
+/* `end`: where the digits at p end */
+COLD int index_mistake(const char *p, const char *end)
+{
+    if (*end == '\r')
+        return LSVM_TEXT_LONE_RETURN;
+    if (end != p && ends_token(end))
+        return LSVM_TEXT_COLON_MISSING;
+    if (*p == '-' && lsvm_digit(p[1]) <= 9)
+        return LSVM_TEXT_INDEX_NEGATIVE;
+    return LSVM_TEXT_INDEX_NOT_NUMBER;
+}
+
+/* The index at p, whose digits go beyond any int64: too large, unless they are leading zeros. */
+COLD int64_t long_index(const char *p)
+{
+    int64_t index = 0;
+    for (; lsvm_digit(*p) <= 9 && index <= INT32_MAX; p++)
+        index = 10 * index + lsvm_digit(*p);
+    return index;
+}
+
+ALWAYS_INLINE int read_label(const char **cursor, double *label)
+{
+    lsvm_decimal number;
+    const char *end = lsvm_decimal_scan(*cursor, &number);
+    if (!end || !ends_token(end))
+        return label_mistake(*cursor, end);
+    if (!lsvm_decimal_to_double(&number, label) && lsvm_decimal_slow(*cursor, end, label))
+        return LSVM_TEXT_NO_MEMORY;
+    if (!isfinite(*label))
+        return LSVM_TEXT_LABEL_TOO_LARGE;
+    *label += 0.0; /* no -0 */
+    *cursor = skip_blanks(end);
+    return LSVM_TEXT_OK;
+}
+
+ALWAYS_INLINE int skip_query(const char **cursor)
+{
+    const char *p = *cursor;
+    if (*p != 'q' || p[1] != 'i' || p[2] != 'd' || p[3] != ':')
+        return LSVM_TEXT_OK;
+    p += 4;
+    p += *p == '-' || *p == '+';
+    while (lsvm_digit(*p) <= 9)
+        p++;
+    if (lsvm_digit(p[-1]) > 9 || !ends_token(p))
+        return LSVM_TEXT_QUERY_NOT_NUMBER;
+    *cursor = p;
+    return LSVM_TEXT_OK;
+}
+
+/* `last`: the column before on this line. Stops after the colon. */
+ALWAYS_INLINE int read_index(const char **cursor, int zero_based, int64_t last, int64_t *column)
+{
+    const char *p = *cursor;
+    uint64_t digits = 0;
+    int64_t index;
+    for (; lsvm_digit(*p) <= 9; p++)
+        digits = 10 * digits + lsvm_digit(*p);
+    if (*p != ':' || p == *cursor)
+        return index_mistake(*cursor, p);
+    index = p - *cursor <= 18 ? (int64_t)digits : long_index(*cursor);
+    *column = index - !zero_based;
+    if (*column < 0)
+        return LSVM_TEXT_INDEX_ZERO;
+    if (*column >= INT32_MAX) /* the width has to fit int32 too */
+        return LSVM_TEXT_INDEX_TOO_LARGE;
+    if (*column <= last)
+        return *column == last ? LSVM_TEXT_INDEX_REPEATED : LSVM_TEXT_INDEX_DESCENDING;
+    *cursor = p + 1;
+    return LSVM_TEXT_OK;
+}
+
+COLD int slow_value(const char *p, const char *end, float *value)
+{
+    double exact;
+    if (lsvm_decimal_slow(p, end, &exact))
+        return LSVM_TEXT_NO_MEMORY;
+    *value = (float)exact;
+    return LSVM_TEXT_OK;
+}
+
+ALWAYS_INLINE int read_value(const char **cursor, float *value)
+{
+    lsvm_decimal number;
+    const char *end = lsvm_decimal_scan(*cursor, &number);
+    if (!end || !ends_token(end))
+        return value_mistake(*cursor, end);
+    if (!lsvm_decimal_to_float(&number, value) && slow_value(*cursor, end, value))
+        return LSVM_TEXT_NO_MEMORY;
+    if (!isfinite(*value))
+        return LSVM_TEXT_VALUE_TOO_LARGE;
+    *value += 0.0f; /* no -0: rows that are equal are equal byte for byte */
+    *cursor = end;
+    return LSVM_TEXT_OK;
+}
+
+ALWAYS_INLINE int keep_sparse(lsvm_text_sink *sink, int64_t column, float value)
+{
+    if (column >= sink->width || value == 0)
+        return LSVM_TEXT_OK;
+    if (sink->entry == sink->capacity)
+        return LSVM_TEXT_CHANGED;
+    sink->indices[sink->entry] = (int32_t)column;
+    sink->values[sink->entry++] = value;
+    return LSVM_TEXT_OK;
+}
+
+/* One example; *cursor stands on the label's first byte and stops at the end of the line or on the mistake. */
+ALWAYS_INLINE int read_row(const char **cursor, lsvm_text_sink *sink, int sparse)
+{
+    const int64_t width = sink->width, begin = sink->entry;
+    float *x = sparse ? NULL : sink->values + sink->row * width;
+    int64_t last = -1, column = 0;
+    float value = 0;
+    int code;
+    if (sink->row == sink->rows)
+        return LSVM_TEXT_CHANGED;
+    if ((code = read_label(cursor, &sink->labels[sink->row])) || (code = skip_query(cursor)))
+        return code;
+    if (!sparse && width)
+        memset(x, 0, (size_t)width * sizeof *x);
+    for (*cursor = skip_blanks(*cursor); !at_line_end(*cursor); *cursor = skip_blanks(*cursor)) {
+        if ((code = read_index(cursor, sink->zero_based, last, &column)) || (code = read_value(cursor, &value)))
+            return code;
+        last = column;
+        if (sparse) {
+            if ((code = keep_sparse(sink, column, value)))
+                return code;
+        } else if (column < width) {
+            x[column] = value;
+        }
+    }
+    if (sparse)
+        sink->lengths[sink->row] = sink->entry - begin;
+    sink->row++;
+    return LSVM_TEXT_OK;
+}
+
+/* All lines of [text, end), the last byte of which is a newline; *place goes on from where it is. */
+ALWAYS_INLINE int read_lines(const char *text, const char *end, lsvm_text_sink *sink, int sparse, lsvm_text_place *place)
+{
+    const char *line = text, *p = text;
+    int code = LSVM_TEXT_OK;
+    for (; line < end; line = ++p, place->line++) {
+        p = skip_blanks(line);
+        if (!at_line_end(p) && (code = read_row(&p, sink, sparse)))
+            goto out;
+        if (*p != '\n')
+            p = memchr(p, '\n', (size_t)(end - p));
+    }
+out:
+    place->column = p - line + 1;
+    place->offset += p - text;
+    return code;
+}
+
+/* The lines that end with a newline in place, and a last one that does not as a copy that does. */
+ALWAYS_INLINE int read_text(const char *text, size_t size, lsvm_text_sink *sink, int sparse, lsvm_text_place *place)
+{
+    size_t tail = size;
+    char *copy = NULL;
+    int code;
+    sink->row = sink->entry = 0;
+    place->line = 1;
+    place->offset = 0;
+    while (tail > 0 && text[tail - 1] != '\n')
+        tail--;
+    code = read_lines(text, text + tail, sink, sparse, place);
+    if (code || tail == size)
+        goto out;
+    copy = malloc(size - tail + 1);
+    if (!copy) {
+        code = LSVM_TEXT_NO_MEMORY;
+        goto out;
+    }
+    memcpy(copy, text + tail, size - tail);
+    copy[size - tail] = '\n';
+    code = read_lines(copy, copy + (size - tail) + 1, sink, sparse, place);
+out:
+    free(copy);
+    return code;
+}
+
+int lsvm_text_read_dense(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
+{
+    return read_text(text, size, sink, 0, place);
+}
+
+int lsvm_text_read_sparse(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
+{
+    return read_text(text, size, sink, 1, place);
+}
+
+/* Columns that the index before the last colon of [p, end) asks for */
+static int64_t last_width(const char *p, const char *end, int zero_based)
+{
+    int64_t index = 0;
+    while (end > p && end[-1] != ':')
+        end--;
+    if (end == p)
+        return 0;
+    for (end--; end > p && lsvm_digit(end[-1]) <= 9; end--)
+        ;
+    for (; *end != ':' && index <= INT32_MAX; end++)
+        index = 10 * index + lsvm_digit(*end);
+    return index > INT32_MAX ? INT32_MAX : index + (zero_based != 0);
+}
+
+static int64_t count_colons(const char *p, const char *end)
+{
+    int64_t colons = 0;
+    for (; p < end; p++)
+        colons += *p == ':';
+    return colons;
+}
+
+/* One line without its newline */
+static void count_line(const char *p, const char *end, int zero_based, lsvm_text_counts *counts)
+{
+    const char *comment = memchr(p, '#', (size_t)(end - p));
+    int64_t width;
+    end = comment ? comment : end;
+    while (p < end && is_blank(*p))
+        p++;
+    if (p == end)
+        return;
+    counts->rows++;
+    while (p < end && !is_blank(*p)) /* the label */
+        p++;
+    while (p < end && is_blank(*p))
+        p++;
+    if (end - p > 3 && memcmp(p, "qid:", 4) == 0)
+        p += 4;
+    counts->entries += count_colons(p, end);
+    width = last_width(p, end, zero_based);
+    counts->width = width > counts->width ? width : counts->width;
+}
+
+void lsvm_text_count(const char *text, size_t size, int zero_based, lsvm_text_counts *counts)
+{
+    const char *end = text + size, *line_end, *last, *p = text;
+    *counts = (lsvm_text_counts){0, 0, 0, 0};
+    for (; p < end; p = line_end + 1) {
+        line_end = memchr(p, '\n', (size_t)(end - p));
+        if (!line_end)
+            line_end = end;
+        counts->lines++;
+        last = line_end;
+        if (last > p && last[-1] == '\r')
+            last--;
+        count_line(p, last, zero_based, counts);
+    }
+}
+
+static char *write_label(const lsvm_text_style *style, int64_t row, char *out)
+{
+    const char *label = style->labels + row * style->label_width;
+    size_t length = strnlen(label, (size_t)style->label_width);
+    memcpy(out, label, length);
+    return out + length;
+}
+
+static inline char *write_entry(int64_t column, float value, const lsvm_text_style *style, char *out)
+{
+    *out++ = ' ';
+    out = lsvm_digits_write((uint64_t)column + !style->zero_based, 1, out);
+    *out++ = ':';
+    return lsvm_decimal_write(value, style->digits, out);
+}
+
+size_t lsvm_text_write_dense(const float *x, int64_t rows, int64_t width, const lsvm_text_style *style, char *out)
+{
+    char *p = out;
+    for (int64_t row = 0; row < rows; row++, x += width) {
+        p = write_label(style, row, p);
+        for (int64_t column = 0; column < width; column++)
+            if (x[column] != 0)
+                p = write_entry(column, x[column], style, p);
+        *p++ = '\n';
+    }
+    return (size_t)(p - out);
+}
+
+size_t lsvm_text_write_sparse(const float *values, const int32_t *indices, const int64_t *indptr, int64_t rows,
+                              const lsvm_text_style *style, char *out)
+{
+    char *p = out;
+    for (int64_t row = 0; row < rows; row++) {
+        p = write_label(style, row, p);
+        for (int64_t entry = indptr[row]; entry < indptr[row + 1]; entry++)
+            if (values[entry] != 0)
+                p = write_entry(indices[entry], values[entry], style, p);
+        *p++ = '\n';
+    }
+    return (size_t)(p - out);
+}

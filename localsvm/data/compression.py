@@ -1,0 +1,206 @@
+"""Files as streams of decoded bytes: compressions known by their first bytes, `-` for stdin or stdout."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from localsvm.data.faults import refuse_foreign
+from localsvm.errors import DataError, RunError
+
+STDIN = "<stdin>"
+MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+HEAD = 8
+ZSTD_INPUT = 4096  # compressed bytes a step: what a step can yield stays bounded
+
+
+@dataclass
+class Source:
+    """An open input: its name in messages, its compression if any, the raw file and the decoded stream."""
+
+    name: str
+    kind: str | None
+    file: BinaryIO
+    stream: BinaryIO
+
+    def mappable(self) -> bool:
+        """Whether the raw bytes are plain text in a regular file, which may be memory-mapped."""
+        try:
+            status = os.fstat(self.file.fileno())
+        except OSError:  # a stdin that is no file
+            return False
+        plain = self.kind is None and self.name != STDIN
+        return plain and stat.S_ISREG(status.st_mode) and status.st_size > 0
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` decoded bytes, b"" at the end. Raises DataError for a truncated or damaged stream."""
+        try:
+            return self.stream.read(size)
+        except EOFError as error:
+            what = f"the {self.kind} data end too early"
+            raise DataError(f"{self.name}: {what}; copy the file again") from error
+        except (OSError, zlib.error, lzma.LZMAError) as error:
+            what = f"the {self.kind} data are damaged" if self.kind else "cannot be read"
+            raise DataError(f"{self.name}: {what} ({_reason(error)}); copy the file again") from error
+
+
+@contextmanager
+def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
+    """Opens a file, or stdin for "-", for reading.
+
+    Raises:
+        DataError: no such file, a directory, no permission, or a format that is known not to be LIBSVM text.
+    """
+    name = STDIN if os.fspath(path) == "-" else os.fspath(path)
+    with _open_raw(name) as file:
+        head = _head(file)
+        refuse_foreign(name, head)
+        kind = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+        raw = file if file.seekable() else io.BufferedReader(_Replay(head, file))
+        if raw is file:
+            file.seek(-len(head), io.SEEK_CUR)
+        yield Source(name, kind, file, _decoder(kind, raw))
+
+
+def _open_raw(name: str) -> Any:
+    if name == STDIN:
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return open(name, "rb")
+    except FileNotFoundError as error:
+        raise DataError(f"{name}: no such file; check the name") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{name}: this is a directory; name a file in it") from error
+    except PermissionError as error:
+        raise DataError(f"{name}: no permission to read it; change its mode or its owner") from error
+    except OSError as error:
+        raise DataError(f"{name}: cannot be opened ({_reason(error)}); check the name") from error
+
+
+def _head(file: BinaryIO) -> bytes:
+    head = b""
+    while len(head) < HEAD and (more := file.read(HEAD - len(head))):
+        head += more
+    return head
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
+
+
+class _Replay(io.RawIOBase):
+    """A stream that cannot seek, with the bytes already taken from its head put back."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
+        data = data or self._rest.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _ZstdStream(io.RawIOBase):
+    """All frames of a zstd file. zstandard's own reader takes a truncated file for a complete one."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        from zstandard import ZstdDecompressor, ZstdError
+
+        self._file, self._error = file, ZstdError
+        self._new_frame = ZstdDecompressor(max_window_size=1 << 31).decompressobj
+        self._frame: Any = None
+        self._input = self._output = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._output and self._step():
+            pass
+        data, self._output = self._output[: len(buffer)], self._output[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _step(self) -> bool:
+        data = self._input or self._file.read(ZSTD_INPUT)
+        if not data and self._frame is not None:
+            raise EOFError("the last frame is not complete")
+        if not data:
+            return False
+        self._frame = self._frame or self._new_frame()
+        try:
+            self._output = self._frame.decompress(data)
+        except self._error as error:
+            raise OSError(str(error)) from error
+        self._input = self._frame.unused_data if self._frame.eof else b""
+        self._frame = None if self._frame.eof else self._frame
+        return True
+
+
+def _decoder(kind: str | None, file: Any) -> Any:
+    if kind == "gzip":
+        return gzip.GzipFile(fileobj=file, mode="rb")
+    if kind == "bzip2":
+        return bz2.BZ2File(file)
+    if kind == "xz":
+        return lzma.LZMAFile(file)
+    return io.BufferedReader(_ZstdStream(file)) if kind == "zstd" else file
+
+
+@contextmanager
+def open_sink(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Opens a file for writing, or stdout for "-"; .gz, .bz2, .xz and .zst are compressed.
+
+    A regular file is written beside its name and takes it at the end, so that no half file is ever left.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    if os.fspath(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(path))  # a link stays a link
+    special = target.exists() and not target.is_file()
+    part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file, _encoder(SUFFIXES.get(target.suffix), file) as stream:
+            yield stream
+        if not special:
+            os.replace(part, target)
+    except OSError as error:
+        what = f"cannot be written ({_reason(error)})"
+        raise RunError(f"{path}: {what}; check the folder and its free space") from error
+    finally:
+        if not special:
+            part.unlink(missing_ok=True)
+
+
+def _encoder(kind: str | None, file: BinaryIO) -> Any:
+    if kind == "gzip":
+        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)  # no name and time: equal data give equal files
+    if kind == "bzip2":
+        return bz2.BZ2File(file, "wb")
+    if kind == "xz":
+        return lzma.LZMAFile(file, "wb")
+    if kind == "zstd":
+        from zstandard import ZstdCompressor
+
+        return ZstdCompressor().stream_writer(file, closefd=False)
+    return nullcontext(file)

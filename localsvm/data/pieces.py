@@ -1,0 +1,106 @@
+"""Pieces of a LIBSVM file: cut at line ends, counted and parsed on their own, in order, by some threads."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from localsvm.data import _text
+from localsvm.data.compression import Source
+from localsvm.data.faults import data_error
+
+BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C is at once; long against the cost of a task
+BOM = b"\xef\xbb\xbf"
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Counts(NamedTuple):
+    """What a text holds: lines, examples, index:value pairs, and the columns its largest index asks for."""
+
+    lines: int
+    rows: int
+    entries: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Whole lines of a file (bytes-like) from line `first_line` on. A mistake raises DataError."""
+
+    name: str
+    data: Any
+    first_line: int
+    zero_based: bool
+
+    def count(self) -> Counts:
+        return Counts(*_text.count(self.data, self.zero_based))
+
+    def read_dense(self, X: npt.NDArray[np.float32], y: npt.NDArray[np.float64]) -> None:
+        """Parse into X (rows, width), every element of which is written, and y (rows,)."""
+        try:
+            _text.read_dense(self.data, X, y, self.zero_based)
+        except _text.TextFault as fault:
+            raise data_error(self.name, fault, self.first_line, self.data, self.zero_based) from None
+
+    def read_sparse(
+        self,
+        values: npt.NDArray[np.float32],
+        indices: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int64],
+        y: npt.NDArray[np.float64],
+        width: int,
+    ) -> int:
+        """Parse into values, indices (entries,), lengths, y (rows,); returns the entries kept (not 0)."""
+        try:
+            return _text.read_sparse(self.data, values, indices, lengths, y, width, self.zero_based)
+        except _text.TextFault as fault:
+            raise data_error(self.name, fault, self.first_line, self.data, self.zero_based) from None
+
+
+def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterator[Piece]:
+    """Decoded blocks of about block_bytes, cut after their last newline; a longer line makes a longer one."""
+    line = 1
+    for data in _whole_lines(source, block_bytes):
+        yield Piece(source.name, data, line, zero_based)
+        line += data.count(b"\n")
+
+
+def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes]:
+    begun: list[bytes] = []  # a line whose end was not seen yet
+    first = True
+    while block := source.read(block_bytes):
+        begun.append(block)
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            continue
+        begun[-1] = block[:cut]
+        yield b"".join(begun).removeprefix(BOM if first else b"")
+        begun, first = [block[cut:]], False
+    if any(begun):
+        yield b"".join(begun).removeprefix(BOM if first else b"")
+
+
+def ordered(function: Callable[[Task], Result], tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
+    """map(function, tasks) on `jobs` threads: results and errors in order, only few tasks taken ahead."""
+    if jobs == 1:
+        yield from map(function, tasks)
+        return
+    pending: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        for task in tasks:
+            pending.append(pool.submit(function, task))
+            if len(pending) > 2 * jobs:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

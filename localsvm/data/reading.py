@@ -1,0 +1,197 @@
+"""Reading LIBSVM text: plain or compressed files and stdin, whole or block by block.
+
+A plain file is memory-mapped and parsed in two passes, counting and filling, straight into the arrays
+that are returned; nothing else of the size of the data is ever allocated. Compressed files and streams
+are decoded and parsed block by block, and the rows are merged at the end. What is read never depends on
+the number of threads or on where blocks are cut.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from localsvm.data.compression import Source, open_source
+from localsvm.data.dataset import Dataset, Dense, prefers_dense, sparse_examples
+from localsvm.data.faults import EMPTY, NO_ROWS
+from localsvm.data.parts import close_gaps, merge_dense, merge_sparse, parse
+from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, Piece, ordered, stream_pieces
+from localsvm.errors import DataError, RunError
+
+Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]
+Offsets: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The arguments of read(), by the same names."""
+
+    zero_based: bool
+    n_features: int | None
+    dense: bool | None
+    jobs: int
+    allocate: Allocate | None
+    block_bytes: int
+
+    def columns(self, width: int) -> int:
+        return width if self.n_features is None else self.n_features
+
+    def is_dense(self, rows: int, columns: int, entries: int) -> bool:
+        return prefers_dense(rows, columns, entries) if self.dense is None else self.dense
+
+    def matrix(self, name: str, rows: int, columns: int) -> Dense:
+        """A dense matrix of any content."""
+        try:
+            X = (self.allocate or _empty)((rows, columns))
+        except (MemoryError, ValueError) as error:
+            what = f"no memory for a dense matrix of {4 * rows * columns / 2**30:.1f} GiB"
+            raise RunError(f"{name}: {what}; read it as a sparse one") from error
+        if X.shape != (rows, columns) or X.dtype != np.float32 or not X.flags.c_contiguous:
+            raise TypeError("allocate() must return a C-contiguous float32 array of the shape asked for")
+        return X
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    zero_based: bool = False,
+    n_features: int | None = None,
+    dense: bool | None = None,
+    jobs: int = 1,
+    allocate: Allocate | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Dataset:
+    """Read a LIBSVM file.
+
+    Args:
+        path: a file, plain or compressed by gzip, bzip2, xz or zstd (known by content); "-" is stdin.
+        zero_based: indices start at 0.
+        n_features: the number of columns; entries beyond are dropped. None: all that the indices name.
+        dense: dense or CSR; None: `prefers_dense` chooses.
+        jobs: threads that parse.
+        allocate: makes the (n, d) float32 matrix of a dense result, for example in a memory-mapped file.
+        block_bytes: size of the pieces that are parsed at once.
+
+    Returns:
+        X (n, d), dense or CSR without stored zeros, each value the float32 nearest to the float64 nearest
+        to its text (-0 becomes 0), and y (n,) float64.
+
+    Raises:
+        DataError: the file cannot be read, has no examples, or holds a mistake; the message says where.
+        RunError: a dense matrix was asked for that does not fit in memory.
+    """
+    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes)
+    with open_source(path) as source:
+        mapping = _map(source)
+        return _read_stream(source, options) if mapping is None else _read_mapped(source, mapping, options)
+
+
+def read_blocks(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int,
+    dense: bool,
+    zero_based: bool = False,
+    jobs: int = 1,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[Dataset]:
+    """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
+
+    Arguments and errors are those of `read`; every X has exactly n_features columns and is dense or CSR
+    as asked. Blocks hold at least one row; where they are cut is not promised. DataError for a mistake
+    comes after the blocks before it, and so does the one for a file without examples.
+    """
+    message = EMPTY
+    with open_source(path) as source:
+        pieces = stream_pieces(source, zero_based, block_bytes)
+        for part in ordered(lambda piece: parse(piece, n_features, dense), pieces, jobs):
+            message = message and NO_ROWS
+            if part.counts.rows:
+                message = ""
+                yield Dataset(part.X, part.y)
+        if message:
+            raise DataError(message.format(path=source.name))
+
+
+def _empty(shape: tuple[int, int]) -> Dense:
+    return np.empty(shape, dtype=np.float32)
+
+
+def _map(source: Source) -> mmap.mmap | None:
+    try:
+        return mmap.mmap(source.file.fileno(), 0, access=mmap.ACCESS_READ) if source.mappable() else None
+    except OSError:  # a file system without memory maps
+        return None
+
+
+def _cuts(mapping: mmap.mmap, block_bytes: int) -> list[int]:
+    """Offsets of line starts about block_bytes apart, from the first line's to the end of the file."""
+    cuts = [len(BOM) if mapping[: len(BOM)] == BOM else 0]
+    while cuts[-1] < len(mapping):
+        newline = mapping.find(b"\n", cuts[-1] + block_bytes - 1)
+        cuts.append(newline + 1 if newline >= 0 else len(mapping))
+    return cuts
+
+
+def _read_mapped(source: Source, mapping: mmap.mmap, options: _Options) -> Dataset:
+    name, zero_based = source.name, options.zero_based
+    data = np.frombuffer(mapping, np.uint8)
+    texts = [data[begin:end] for begin, end in pairwise(_cuts(mapping, options.block_bytes))]
+    counted = list(ordered(lambda text: Piece(name, text, 1, zero_based).count(), texts, options.jobs))
+    table = np.array(counted, np.int64).reshape(-1, len(Counts._fields))
+    lines, rows, entries = (np.concatenate(([0], np.cumsum(column))) for column in table.T[:3])
+    if rows[-1] == 0:
+        raise DataError(NO_ROWS.format(path=name))
+    columns = options.columns(int(table[:, 3].max()))
+    pieces = [Piece(name, text, int(lines[i]) + 1, zero_based) for i, text in enumerate(texts)]
+    if options.is_dense(int(rows[-1]), columns, int(entries[-1])):
+        return _fill_dense(pieces, rows, columns, options)
+    return _fill_sparse(pieces, rows, entries, columns, options.jobs)
+
+
+def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Options) -> Dataset:
+    X, y = options.matrix(pieces[0].name, int(rows[-1]), columns), np.empty(rows[-1])
+
+    def fill(i: int) -> None:
+        own = slice(rows[i], rows[i + 1])
+        if own.start < own.stop:
+            pieces[i].read_dense(X[own], y[own])
+
+    for _ in ordered(fill, range(len(pieces)), options.jobs):
+        pass
+    return Dataset(X, y)
+
+
+def _fill_sparse(pieces: list[Piece], rows: Offsets, entries: Offsets, columns: int, jobs: int) -> Dataset:
+    values, indices = np.empty(entries[-1], np.float32), np.empty(entries[-1], np.int32)
+    indptr, y = np.zeros(rows[-1] + 1, np.int64), np.empty(rows[-1])
+
+    def fill(i: int) -> int:
+        own, at = slice(rows[i], rows[i + 1]), slice(entries[i], entries[i + 1])
+        if own.start == own.stop:
+            return 0
+        return pieces[i].read_sparse(values[at], indices[at], indptr[1:][own], y[own], columns)
+
+    kept = list(ordered(fill, range(len(pieces)), jobs))
+    close_gaps((values, indices), entries[:-1], kept)
+    return Dataset(sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns), y)
+
+
+def _read_stream(source: Source, options: _Options) -> Dataset:
+    pieces = stream_pieces(source, options.zero_based, options.block_bytes)
+    parts = list(ordered(lambda piece: parse(piece, options.n_features, None), pieces, options.jobs))
+    rows = sum(part.counts.rows for part in parts)
+    if rows == 0:
+        raise DataError((NO_ROWS if parts else EMPTY).format(path=source.name))
+    y = np.concatenate([part.y for part in parts])
+    columns = options.columns(max(part.counts.width for part in parts))
+    if options.is_dense(rows, columns, sum(part.counts.entries for part in parts)):
+        return Dataset(merge_dense(parts, options.matrix(source.name, rows, columns)), y)
+    return Dataset(merge_sparse(parts, columns), y)

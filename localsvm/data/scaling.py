@@ -1,0 +1,199 @@
+"""Scaling of features, learned from the training examples, kept in the model, applied to all it sees.
+
+A column that is constant in training carries no information, exactly as a feature that training never
+saw: `std`, `zscore` and `minmax` give it the factor 0, so that it is 0 in every scaled example, whatever
+a test file holds there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from localsvm.data.dataset import Dense, Examples, densify, row_blocks, sparse_examples
+from localsvm.errors import DataError, ModelError, OptionError
+
+MODES = ("std", "none", "zscore", "minmax", "row")
+BLOCK = 1 << 20  # elements worked on at once: what a temporary may hold
+DENSIFY_BYTES = 1 << 33  # the largest dense matrix that a sparse one is turned into
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass
+class Scaling:
+    """x -> (x - offset) * factor by columns, in float32; for mode "row", x -> x / |x|, zero rows as they are.
+
+    std: factor 1/s, no offset, so that sparse examples stay sparse; s is the population standard
+    deviation (ddof 0,
+        zeros counted), computed in float64.
+    zscore: offset the mean, factor 1/s. minmax: onto [-1, 1] as svm-scale does, offset the middle of the
+    range and
+        factor 2 / (max - min). Both turn sparse examples dense.
+    none, row: no factor and no offset.
+    """
+
+    mode: str
+    factor: Dense | None = None  # (d,)
+    offset: Dense | None = None  # (d,)
+
+    @classmethod
+    def fit(cls, X: Examples, mode: str) -> Self:
+        """Learn the scaling of the examples X (n, d), n >= 1.
+
+        Raises:
+            OptionError: no such mode.
+            DataError: a sparse X that zscore or minmax would turn into more than 8 GiB of dense values.
+        """
+        if mode not in MODES:
+            raise OptionError(f"unknown scaling {mode!r}; choose one of {', '.join(MODES)}")
+        if mode in ("none", "row"):
+            return cls(mode)
+        if mode != "std":
+            _check_dense_size(X, mode)
+        low, high = _extremes(X)
+        if mode == "minmax":
+            half = (high - low) / 2
+            return cls(mode, _inverse(half, low, high), (low + half).astype(np.float32))
+        mean, deviation = _moments(X)
+        factor = _inverse(deviation, low, high)
+        return cls(mode, factor, mean.astype(np.float32) if mode == "zscore" else None)
+
+    def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
+        """The scaled examples (n, d). A row's result depends on that row alone.
+
+        Args:
+            X: as many columns as the scaling was fitted on.
+            in_place: a dense X is overwritten and returned; sparse examples always get new values.
+
+        Returns:
+            New examples; X itself when there is nothing to do (mode "none"). Sparse ones share X's
+            indices, or are dense for zscore and minmax.
+        """
+        if self.factor is not None and X.shape[1] != len(self.factor):
+            what = f"the examples have {X.shape[1]} features, the scaling {len(self.factor)}"
+            raise DataError(f"{what}; read them with n_features={len(self.factor)}")
+        if self.mode == "none":
+            return X
+        if not isinstance(X, np.ndarray):
+            return self._apply_sparse(X)
+        out = X if in_place else np.empty_like(X)
+        for rows in row_blocks(X, BLOCK):
+            self._scale(X[rows], out[rows])
+        return out
+
+    def _scale(self, x: Dense, out: Dense) -> None:
+        if self.factor is None:
+            np.divide(x, _norms(x)[:, None], out=out, casting="same_kind")
+            return
+        if self.offset is not None:
+            x = np.subtract(x, self.offset, out=out)
+        np.multiply(x, self.factor, out=out)
+
+    def _apply_sparse(self, X: Any) -> Examples:
+        if self.offset is not None:
+            return self._densify(X)
+        values = np.empty_like(X.data)
+        for rows in row_blocks(X, BLOCK):
+            bounds = X.indptr[rows.start : rows.stop + 1]
+            own = slice(bounds[0], bounds[-1])
+            if self.factor is None:
+                norms = np.repeat(_sparse_norms(X.data[own], bounds), np.diff(bounds))
+                np.divide(X.data[own], norms, out=values[own], casting="same_kind")
+            else:
+                np.multiply(X.data[own], self.factor[X.indices[own]], out=values[own])
+        return sparse_examples(values, X.indices, X.indptr, X.shape[1])
+
+    def _densify(self, X: Any) -> Dense:
+        _check_dense_size(X, self.mode)
+        out = np.empty(X.shape, np.float32)
+        for rows in row_blocks(out, BLOCK):
+            densify(X, rows, out[rows])
+            self._scale(out[rows], out[rows])
+        return out
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays to keep besides the mode: those of "factor" and "offset" that there are."""
+        arrays = {"factor": self.factor, "offset": self.offset}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    @classmethod
+    def from_state(cls, mode: str, state: Mapping[str, np.ndarray]) -> Self:
+        """The scaling whose mode and state() these are. ModelError when they do not fit."""
+        expected = {"std": {"factor"}, "zscore": {"factor", "offset"}, "minmax": {"factor", "offset"}}
+        if mode not in MODES or set(state) != expected.get(mode, set()):
+            raise ModelError(f"scaling {mode!r} with arrays {sorted(state)} is not one of ours; train again")
+        return cls(mode, *(np.asarray(state[name], np.float32) for name in sorted(state)))
+
+
+def _check_dense_size(X: Examples, mode: str) -> None:
+    size = 4 * X.shape[0] * X.shape[1]
+    if not isinstance(X, np.ndarray) and size > DENSIFY_BYTES:
+        what = f"{mode} scaling would turn these sparse examples into {size / 2**30:.1f} GiB of dense ones"
+        raise DataError(f"{what}; scale by std, row or none, which keep them sparse")
+
+
+def _slices(total: int, step: int) -> Iterator[slice]:
+    for begin in range(0, total, step):
+        yield slice(begin, min(begin + step, total))
+
+
+def _inverse(spread: Vector, low: Vector, high: Vector) -> Dense:
+    """1 / spread, 0 for constant columns, at most the largest float32."""
+    inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=(low < high) & (spread > 0))
+    return np.minimum(inverse, np.finfo(np.float32).max).astype(np.float32)
+
+
+def _extremes(X: Examples) -> tuple[Vector, Vector]:
+    """Least and greatest element of every column, zeros that are not stored included."""
+    if isinstance(X, np.ndarray):
+        return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    rows, columns = X.shape
+    low, high, stored = np.full(columns, np.inf), np.full(columns, -np.inf), np.zeros(columns)
+    for part in _slices(X.nnz, BLOCK):
+        np.minimum.at(low, X.indices[part], X.data[part].astype(np.float64))
+        np.maximum.at(high, X.indices[part], X.data[part].astype(np.float64))
+        stored += np.bincount(X.indices[part], minlength=columns)
+    sparse = stored < rows
+    return np.where(sparse, np.minimum(low, 0), low), np.where(sparse, np.maximum(high, 0), high)
+
+
+def _moments(X: Examples) -> tuple[Vector, Vector]:
+    """Mean and population standard deviation of every column: two passes in float64."""
+    rows, columns = X.shape
+    total, squares = np.zeros(columns), np.zeros(columns)
+    if isinstance(X, np.ndarray):
+        for part in row_blocks(X, BLOCK):
+            total += X[part].sum(axis=0, dtype=np.float64)
+        mean = total / rows
+        for part in row_blocks(X, BLOCK):
+            squares += np.square(X[part] - mean).sum(axis=0)
+        return mean, np.sqrt(squares / rows)
+    stored = np.zeros(columns)
+    for part in _slices(X.nnz, BLOCK):
+        total += np.bincount(X.indices[part], X.data[part], columns)
+        stored += np.bincount(X.indices[part], minlength=columns)
+    mean = total / rows
+    for part in _slices(X.nnz, BLOCK):
+        squares += np.bincount(X.indices[part], np.square(X.data[part] - mean[X.indices[part]]), columns)
+    return mean, np.sqrt((squares + (rows - stored) * np.square(mean)) / rows)
+
+
+def _norms(x: Dense) -> Vector:
+    """Euclidean norm of every row, in float64; 1 for zero rows."""
+    wide = x.astype(np.float64)
+    norms = np.sqrt(np.square(wide, out=wide).sum(axis=1))
+    return np.where(norms > 0, norms, 1.0)
+
+
+def _sparse_norms(values: Dense, bounds: npt.NDArray[np.int64]) -> Vector:
+    """As _norms, for CSR rows of these values; bounds (rows + 1) begin with that of values[0]."""
+    norms = np.zeros(len(bounds) - 1)
+    filled = np.flatnonzero(np.diff(bounds))
+    if len(filled):
+        squares = np.square(values, dtype=np.float64)
+        norms[filled] = np.sqrt(np.add.reduceat(squares, bounds[filled] - bounds[0]))
+    return np.where(norms > 0, norms, 1.0)

@@ -1,0 +1,410 @@
+"""Reading: every spelling of the format, exact floats, one result however a file is cut and packed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import locale
+import lzma
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zstandard
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
+
+from localsvm.data.dataset import Dataset, as_examples, prefers_dense
+from localsvm.data.reading import read, read_blocks
+from localsvm.data.writing import write
+from localsvm.errors import DataError
+
+FOLDER_OK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+DECOMPRESSED = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstandard.compress}
+
+
+def dense_of(data: Dataset) -> np.ndarray:
+    return data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
+
+
+def read_text(folder: Path, text: bytes, **options: Any) -> Dataset:
+    path = folder / "some.libsvm"
+    path.write_bytes(text)
+    return read(path, **options)
+
+
+def assert_same(a: Dataset, b: Dataset) -> None:
+    """Equal to the bit: type, shape, dtypes and content."""
+    assert type(a.X) is type(b.X)
+    assert a.X.shape == b.X.shape
+    names = [] if isinstance(a.X, np.ndarray) else ["data", "indices", "indptr"]
+    pairs = [(getattr(a.X, name), getattr(b.X, name)) for name in names] or [(a.X, b.X)]
+    for left, right in [*pairs, (a.y, b.y)]:
+        assert left.dtype == right.dtype
+        assert left.tobytes() == right.tobytes()
+
+
+def some_text(rows: int = 200, columns: int = 30, density: float = 0.3) -> bytes:
+    rng = np.random.default_rng(5)
+    lines = []
+    for row in range(rows):
+        entries = [f"{j + 1}:{rng.normal():.6g}" for j in np.flatnonzero(rng.random(columns) < density)]
+        lines.append(" ".join([str(row % 3), *entries]) + ("  # note" if row % 17 == 0 else ""))
+    lines[3:3] = ["", "# comment", "   ", "-1.5", "2 1:0 2:-0"]
+    return "\n".join(lines).encode()
+
+
+SPELLINGS = [
+    (b"1 1:2 3:4\n", 1, [2, 0, 4]),
+    (b"+1 1:+2 3:4.\n", 1, [2, 0, 4]),
+    (b"-1.5e0 1:20e-1 3:.4e+1", -1.5, [2, 0, 4]),
+    (b"\t 1\t1:2 \t 3:4 \t\n", 1, [2, 0, 4]),
+    (b"1 1:2 3:4\r\n", 1, [2, 0, 4]),
+    (b"1 1:2 3:4\r", 1, [2, 0, 4]),
+    (b"1 1:2 3:4 # 5:6\n", 1, [2, 0, 4]),
+    (b"1 1:2 3:4#5:6", 1, [2, 0, 4]),
+    (b"1 qid:7 1:2 3:4\n", 1, [2, 0, 4]),
+    (b"1 qid:-7\t1:2 3:4\n", 1, [2, 0, 4]),
+    (b"1 01:2 000000000000000000000000003:4\n", 1, [2, 0, 4]),
+    (b"\n# first\n\n 1 1:2 2:0 3:4\n\n# last", 1, [2, 0, 4]),
+    (b"\xef\xbb\xbf1 1:2 3:4\n", 1, [2, 0, 4]),
+    (b"1 1:0000000000000000000000000000002 3:4.00000000000000000000000000\n", 1, [2, 0, 4]),
+    (b"12345678901234567890 1:2 3:4\n", 12345678901234567890.0, [2, 0, 4]),
+    (b"1.000000000000000000e+00 1:2.000000000000000000e+00 3:4\n", 1, [2, 0, 4]),
+]
+
+
+@pytest.mark.parametrize(("text", "label", "row"), SPELLINGS)
+@pytest.mark.parametrize("dense", [True, False])
+def test_spellings(tmp_path: Path, text: bytes, label: float, row: list[float], dense: bool) -> None:
+    data = read_text(tmp_path, text, dense=dense)
+    assert data.y.dtype == np.float64
+    assert data.y.tolist() == [label]
+    assert dense_of(data).tolist() == [row]
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_rows_without_entries(tmp_path: Path, dense: bool) -> None:
+    data = read_text(tmp_path, b"1\n-1 qid:3\n2 # nothing\n0", dense=dense)
+    assert data.y.tolist() == [1, -1, 2, 0]
+    assert data.X.shape == (4, 0)
+    assert read_text(tmp_path, b"1\n-1 2:5\n2\n", dense=dense, n_features=3).X.shape == (3, 3)
+
+
+def test_zero_based(tmp_path: Path) -> None:
+    assert dense_of(read_text(tmp_path, b"1 0:5 2:7\n", zero_based=True)).tolist() == [[5, 0, 7]]
+
+
+def test_largest_index(tmp_path: Path) -> None:
+    X = read_text(tmp_path, b"1 2147483647:5\n2 1:1\n").X
+    assert X.shape == (2, 2**31 - 1)
+    assert (X.indices.tolist(), X.data.tolist()) == ([2**31 - 2, 0], [5, 1])
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_n_features(tmp_path: Path, dense: bool) -> None:
+    text = some_text()
+    whole = dense_of(read_text(tmp_path, text))
+    for width in (0, 1, 7, 30, 50):
+        for block_bytes in (100, 1 << 20):
+            data = read_text(tmp_path, text, n_features=width, dense=dense, block_bytes=block_bytes)
+            expected = np.zeros((len(whole), width), np.float32)
+            expected[:, : min(width, 30)] = whole[:, :width]
+            assert np.array_equal(dense_of(data), expected)
+
+
+def test_sparse_form_is_canonical(tmp_path: Path) -> None:
+    X = read_text(tmp_path, b"1 1:0 2:3 9:-0\n2\n0 4:1e-60 5:2\n", dense=False).X
+    assert (X.data.dtype, X.indices.dtype, X.indptr.dtype) == (np.float32, np.int32, np.int64)
+    assert (X.data.tolist(), X.indices.tolist(), X.indptr.tolist()) == ([3, 2], [1, 4], [0, 1, 1, 2])
+    assert X.shape == (3, 9)
+
+
+# --- exact floats
+
+
+def parsed(tokens: list[str], folder: Path) -> np.ndarray:
+    text = "".join(f"0 1:{token}\n" for token in tokens)
+    return read_text(folder, text.encode(), dense=True).X.ravel()
+
+
+def nearest(token: str) -> np.float32:
+    with np.errstate(over="ignore"):
+        return np.float32(float(token)) + np.float32(0)
+
+
+def assert_nearest(tokens: list[str], folder: Path) -> None:
+    tokens = [token for token in tokens if np.isfinite(nearest(token))]
+    expected = np.array([nearest(token) for token in tokens], np.float32)
+    wrong = (
+        np.flatnonzero(parsed(tokens, folder).view(np.uint32) != expected.view(np.uint32)) if tokens else []
+    )
+    assert [tokens[i] for i in wrong] == []
+
+
+DIGITS = st.text("0123456789", max_size=30)
+NUMBERS = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "-", "+"]),
+    st.tuples(DIGITS, DIGITS).filter(any).map(lambda d: f"{d[0]}.{d[1]}" if d[1] else d[0]),
+    st.sampled_from(["", "e", "E"]),
+    st.integers(-60, 60),
+).map(lambda t: t if "e" in t.lower() else t.rstrip("-"))
+
+
+@FOLDER_OK
+@given(tokens=st.lists(NUMBERS, min_size=1))
+def test_any_decimal_is_rounded_as_python_does(tmp_path: Path, tokens: list[str]) -> None:
+    assert_nearest([t for t in tokens if _is_number(t)], tmp_path)
+
+
+def _is_number(token: str) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return "_" not in token
+
+
+@FOLDER_OK
+@given(bits=st.lists(st.integers(0, 0x7F7FFFFF), min_size=1))
+@example(bits=[0, 1, 2, 0x007FFFFF, 0x00800000, 0x00800001, 0x7F7FFFFE, 0x7F7FFFFF])
+def test_decimals_next_to_the_borders_between_floats(tmp_path: Path, bits: list[int]) -> None:
+    low = np.array(bits, np.uint32).view(np.float32).astype(np.float64)
+    high = np.array(np.minimum(np.array(bits) + 1, 0x7F7FFFFF), np.uint32).view(np.float32).astype(np.float64)
+    middle = (low + high) / 2
+    around = [*low, *middle, *np.nextafter(middle, 0), *np.nextafter(middle, np.inf)]
+    tokens = [form % value for value in around for form in ("%.17g", "%.18e", "%.60e", "%.9g", "%.6g")]
+    assert_nearest(tokens, tmp_path)
+
+
+def test_random_decimals(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    values = rng.standard_normal(4000) * 10.0 ** rng.integers(-46, 38, 4000)
+    forms = ["%.3f", "%.6g", "%.9g", "%.17g", "%.18e", "%.25e", "%r"]
+    assert_nearest([forms[i % len(forms)] % value for i, value in enumerate(values.tolist())], tmp_path)
+
+
+def test_very_long_numbers(tmp_path: Path) -> None:
+    tiny = "0." + "0" * 500 + "1" + "7" * 300 + "e501"
+    border = f"{1 + 2.0**-24:.24f}"
+    assert_nearest([tiny, border, border + "0" * 400, border + "0" * 400 + "1", "9" * 35 + ".5"], tmp_path)
+
+
+@FOLDER_OK
+@given(labels=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_labels_are_exact_doubles(tmp_path: Path, labels: list[float]) -> None:
+    text = "".join(f"{label!r} 1:1\n{label:.25e}\n" for label in labels)
+    expected = [value + 0.0 for label in labels for value in (label, float(f"{label:.25e}"))]
+    assert read_text(tmp_path, text.encode()).y.tolist() == expected
+
+
+def test_the_decimal_comma_of_a_locale_changes_nothing(tmp_path: Path) -> None:
+    before = locale.setlocale(locale.LC_NUMERIC)
+    for name in ("de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"):
+        try:
+            locale.setlocale(locale.LC_NUMERIC, name)
+            break
+        except locale.Error:
+            continue
+    else:
+        pytest.skip("no locale with a decimal comma is installed")
+    try:
+        assert_nearest([f"{1 + 2.0**-24:.24f}1", "1.5"], tmp_path)  # the first goes through the slow path
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
+
+
+# --- one result, however it is read
+
+
+@pytest.mark.parametrize("dense", [True, False, None])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_blocks_and_jobs_change_nothing(tmp_path: Path, dense: bool | None, end: bytes) -> None:
+    text = some_text() + end
+    expected = read_text(tmp_path, text, dense=dense)
+    assert len(expected.y) == 202
+    for block_bytes in (1, 50, 777, 1 << 20):
+        for jobs in (1, 2, 5):
+            assert_same(read_text(tmp_path, text, dense=dense, block_bytes=block_bytes, jobs=jobs), expected)
+
+
+@pytest.mark.parametrize("kind", DECOMPRESSED)
+@pytest.mark.parametrize("dense", [True, False])
+def test_compressed(tmp_path: Path, kind: str, dense: bool) -> None:
+    text, pack = some_text(), DECOMPRESSED[kind]
+    expected = read_text(tmp_path, text, dense=dense)
+    half = text.index(b"\n", 3000) + 5  # two members, cut within a line
+    for packed in (pack(text), pack(text[:half]) + pack(text[half:])):
+        for block_bytes, jobs in ((33, 1), (1000, 3), (1 << 20, 2)):
+            assert_same(
+                read_text(tmp_path, packed, dense=dense, block_bytes=block_bytes, jobs=jobs), expected
+            )
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+def test_stdin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    text = some_text()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pack(text))))
+    assert_same(read("-"), read_text(tmp_path, text))
+
+
+def test_a_pipe_that_cannot_seek(tmp_path: Path) -> None:
+    text = some_text()
+    expected = read_text(tmp_path, text)
+    command = "from localsvm.data.reading import read; d = read('-'); print(d.X.sum().item(), d.X.shape)"
+    done = subprocess.run([sys.executable, "-c", command], input=gzip.compress(text), capture_output=True)
+    assert done.stdout.decode().strip() == f"{expected.X.sum()} {expected.X.shape}", done.stderr
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("packed", [True, False])
+def test_read_blocks(tmp_path: Path, dense: bool, packed: bool) -> None:
+    text = some_text()
+    expected = dense_of(read_text(tmp_path, text, n_features=20))
+    path = tmp_path / "some.libsvm"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    for block_bytes in (1, 500, 1 << 20):
+        blocks = list(read_blocks(path, n_features=20, dense=dense, block_bytes=block_bytes))
+        assert all(isinstance(block.X, np.ndarray) is dense and len(block.y) > 0 for block in blocks)
+        assert np.array_equal(np.concatenate([dense_of(block) for block in blocks]), expected)
+    assert len(list(read_blocks(path, n_features=20, dense=dense, block_bytes=500))) > 20
+
+
+def test_read_blocks_is_lazy(tmp_path: Path) -> None:
+    path = tmp_path / "late.libsvm"
+    path.write_bytes(some_text() + b"\nlate 1:1\n")
+    blocks = read_blocks(path, n_features=20, dense=True, block_bytes=500)
+    assert len(next(blocks).y) > 0
+    with pytest.raises(DataError, match=r"late\.libsvm:206:1"):
+        list(blocks)
+
+
+def test_allocate(tmp_path: Path) -> None:
+    text, made = some_text(), []
+
+    def allocate(shape: tuple[int, int]) -> np.ndarray:
+        made.append(np.memmap(tmp_path / "matrix", np.float32, "w+", shape=shape))
+        made[-1][:] = 7  # the reader writes zeros too
+        return made[-1]
+
+    expected = read_text(tmp_path, text, dense=True)
+    for packed in (text, gzip.compress(text)):
+        data = read_text(tmp_path, packed, dense=True, allocate=allocate, jobs=2)
+        assert data.X is made[-1]
+        assert np.array_equal(data.X, expected.X)
+    with pytest.raises(TypeError, match="float32"):
+        read_text(tmp_path, text, dense=True, allocate=np.empty)
+
+
+# --- against another reader
+
+
+@FOLDER_OK
+@given(data=st.data())
+def test_equals_scikit_learn(tmp_path: Path, data: st.DataObject) -> None:
+    rows = data.draw(st.integers(1, 12))
+    X = sp.random_array((rows, 9), density=0.4, rng=data.draw(st.integers(0, 99)), dtype=np.float32)
+    y = data.draw(st.lists(st.integers(-5, 5), min_size=rows, max_size=rows))
+    path = tmp_path / "some.libsvm"
+    write(path, X, y)
+    assert_equals_scikit_learn(path, 9)
+
+
+def assert_equals_scikit_learn(path: Path, n_features: int | None) -> None:
+    X, y = load_svmlight_file(str(path), n_features=n_features, zero_based=False)
+    data = read(path, n_features=n_features, jobs=2)
+    assert data.X.shape == X.shape
+    X.eliminate_zeros()
+    ours = data.X if sp.issparse(data.X) else sp.csr_array(data.X)
+    assert np.array_equal(ours.indptr, X.indptr)
+    assert np.array_equal(ours.indices, X.indices)
+    assert np.array_equal(ours.data, X.data.astype(np.float32))
+    assert np.array_equal(data.y, y)
+
+
+REAL = ["svmguide1.train", "a9a.test", "usps.test", "crx.train", "letter.test", "w8a.test", "magic.test"]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_equals_scikit_learn_on_real_files(tmp_path: Path, name: str) -> None:
+    folder = os.environ.get("LOCALSVM_DATA")
+    if not folder:
+        pytest.skip("LOCALSVM_DATA names no folder with *.libsvm.xz files")
+    packed = Path(folder) / f"{name}.libsvm.xz"
+    path = tmp_path / f"{name}.libsvm"
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
+    assert_equals_scikit_learn(path, None)
+    assert_same(read(packed), read(path))
+
+
+# --- dense or sparse, and memory
+
+
+def test_the_rule_for_dense() -> None:
+    assert prefers_dense(1_000_000, 28, 28_000_000)
+    assert prefers_dense(10_000, 2_000, 5_000_000)
+    assert not prefers_dense(10_000, 2_000, 4_999_999)
+    assert prefers_dense(16_384, 1_024, 0)
+    assert not prefers_dense(16_385, 1_024, 0)
+    assert not prefers_dense(1, 1_025, 1)
+
+
+def test_as_examples() -> None:
+    dense = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert as_examples(dense) is dense
+    assert as_examples(dense.astype(np.float64).T).flags.c_contiguous
+    coo = sp.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [2, 2, 0])), shape=(2, 3))
+    X = as_examples(coo)
+    assert (X.data.tolist(), X.indices.tolist(), X.indptr.tolist()) == ([3, 4], [2, 0], [0, 1, 2])
+    assert (X.data.dtype, X.indices.dtype, X.indptr.dtype) == (np.float32, np.int32, np.int64)
+    for bad in (np.nan, np.inf, 1e300):
+        with pytest.raises(DataError, match="NaN, infinities or values beyond float32"):
+            as_examples([[bad]])
+    with pytest.raises(DataError, match=r"shape \(2,\)"):
+        as_examples([1, 2])
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from localsvm.data.reading import read
+path, limit, jobs, dense = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"
+small = path + ".small"
+open(small, "wb").write(b"1 1:1\\n" * 10)
+read(small, jobs=jobs, dense=dense, block_bytes=5)  # what imports and threads take
+used = {l.split(":")[0]: int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmData")}
+resource.setrlimit(resource.RLIMIT_DATA, (1024 * used["VmData"] + limit,) * 2)
+data = read(path, jobs=jobs, dense=dense)
+print(data.X.shape)
+"""
+STACKS = 1 << 23
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize(("jobs", "share", "fits"), [(1, 1.5, True), (2, 1.5, True), (1, 0.9, False)])
+def test_private_memory_stays_within_the_matrix(
+    tmp_path: Path, dense: bool, jobs: int, share: float, fits: bool
+) -> None:
+    """At most 1.5 times the matrix may be allocated; the last case shows that this limit would be noticed."""
+    rows, columns = 150_000, 50
+    path = tmp_path / "large.libsvm"
+    row = b"1 " + b" ".join(b"%d:0.5" % (j + 1) for j in range(columns)) + b"\n"
+    path.write_bytes(row * rows)
+    matrix = rows * columns * 4 if dense else rows * (columns * 8 + 8)
+    limit = str(int(share * matrix) + (jobs - 1) * jobs * STACKS)
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, path, limit, str(jobs), str(dense)], capture_output=True, text=True
+    )
+    assert (done.stdout.strip() == f"({rows}, {columns})") is fits, done.stderr
+    assert fits or "MemoryError" in done.stderr
