@@ -65,6 +65,11 @@ class Divided:
         return np.diff(self.edges)
 
 
+    def as_dict(self) -> dict[str, Any]:
+        """What prediction has to know of the training data."""
+        return {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+
+
 def divide(data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None) -> Divided:
     """Scale the data (in place where dense), fit or load the partition, and bring the rows into cell order.
 

@@ -32,6 +32,7 @@ from localsvm.container import (
 from localsvm.container_writing import Column, Writer, create
 from localsvm.errors import ModelError
 
+HEADER = ("format", "format_version", "generator", "created")
 State = tuple[str, Mapping[str, Array]]
 
 
@@ -96,6 +97,12 @@ class Model:
     _file: h5py.File = field(repr=False)
     _columns: dict[str, h5py.Dataset] = field(repr=False)
 
+    @property
+    def header(self) -> dict[str, Any]:
+        """The root attributes that say what the file is: format, format_version, generator, created."""
+        attributes = {name: piece(self.path, self._file.attrs, name) for name in HEADER}
+        return {name: int(v) if name == "format_version" else text(v) for name, v in attributes.items()}
+
     def cell(self, index: int) -> dict[str, Array]:
         """The arrays of one cell, as they were written; only its rows are read."""
         with checked(self.path):
@@ -130,6 +137,7 @@ class PartitionFile:
     scaling: tuple[str, dict[str, Array]]
     partition: tuple[str, dict[str, Array]]
     assignment: Array
+    weight: NDArray[np.float64]
     sizes: NDArray[np.int64]
     centres: Array | None
 
@@ -142,20 +150,23 @@ def write_partition(
     scaling: State,
     partition: State,
     assignment: Array,
+    weight: Array,
     sizes: Array,
     centres: Array | None = None,
     force: bool = False,
 ) -> None:
     """Write a partition: complete under `path` at the end, or not at all.
 
-    fingerprint: of the data that was divided (`journal.fingerprint`), kept in the config. assignment: (n,)
-    int32 or int64, the cell of each training row. sizes: (n_cells,) rows of each cell. centres: (n_cells,
+    fingerprint: of the data that was divided (`fingerprint.fingerprint`), kept in the config. assignment: (n,)
+    int32 or int64, the cell of each training row, -1 for a row merged into another. weight: (n,), how many rows
+    stand behind each row, 0 for one merged into another. sizes: (n_cells,) rows of each cell. centres: (n_cells,
     d), where the partition has them. The rest, and what is raised: as in `write_model`.
     """
     with create(path, PARTITION, config | {"fingerprint": fingerprint}, force) as writer:
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         writer.array("/assignment", assignment)
+        writer.array("/weight", np.asarray(weight, np.float64))
         writer.array("/sizes", np.asarray(sizes, np.int64))
         if centres is not None:
             writer.array("/centres", centres)
@@ -178,6 +189,7 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
             scaling=_read_state(path, file, "scaling", "mode"),
             partition=_read_state(path, file, "partition", "name"),
             assignment=piece(path, file, "assignment")[...],
+            weight=piece(path, file, "weight")[...],
             sizes=piece(path, file, "sizes")[...],
             centres=file["centres"][...] if "centres" in file else None,
         )

@@ -32,6 +32,11 @@ class Scheme:
             return [(-1, c) for c in range(k)]
         return [(i, j) for i in range(k) for j in range(i + 1, k)]
 
+    @property
+    def problems(self) -> list[tuple[float | None, float]]:
+        """The labels of `pairs`; None is all other classes."""
+        return [(None if i < 0 else float(self.labels[i]), float(self.labels[j])) for i, j in self.pairs]
+
     def targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, problems) targets in {-1, 0, +1} for the labels y."""
         codes = np.searchsorted(self.labels, y)

@@ -44,6 +44,7 @@ class LocalModel:
         self.partition = restore(*self.file.partition)
         self.scheme = Scheme(self.file.labels, config["multiclass"])
         self.features: int = config["features"]
+        self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
         self._method = method_from(config["method"])
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}

@@ -71,7 +71,7 @@ def train(
             cells = (unpack(journal.read(str(i))).state for i in range(len(divided.sizes)))
             write_model(
                 output,
-                config=config.as_dict() | {"features": divided.X.features, "partition": divided.partition.name},
+                config=config.as_dict() | divided.as_dict(),
                 labels=divided.labels,
                 scaling=(divided.scaling.mode, divided.scaling.state()),
                 partition=(divided.partition.name, divided.partition.state()),

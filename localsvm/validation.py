@@ -94,9 +94,8 @@ def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def _points(result: CellResult, divided: Divided, config: TrainingConfig) -> Iterator[Point]:
-    pairs = Scheme(divided.labels, config.multiclass).pairs
-    for (negative, positive), loss in zip(pairs, result.loss, strict=True):
-        problem = (None if negative < 0 else float(divided.labels[negative]), float(divided.labels[positive]))
+    problems = Scheme(divided.labels, config.multiclass).problems
+    for problem, loss in zip(problems, result.loss, strict=True):
         best = min((e, c, g) for g, row in enumerate(loss) for c, e in enumerate(row))
         for g, gamma in enumerate(result.gammas):
             for c, cost in enumerate(result.costs):

@@ -171,6 +171,18 @@ def test_layout_as_specified(tmp_path: Path) -> None:
         assert file["cells/row_ptr/coef"][...].tolist() == [0, 90_000, 90_005]
 
 
+def test_the_header_says_what_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    write(tmp_path / "model.h5")
+    with load_model(tmp_path / "model.h5") as model:
+        assert model.header == {
+            "format": "localsvm-model",
+            "format_version": 1,
+            "generator": f"localsvm {__version__}",
+            "created": "1970-01-01T00:00:00+00:00",
+        }
+
+
 def test_filters_as_specified(tmp_path: Path) -> None:
     write(tmp_path / "model.h5", make_cells(90_000, 5))
     items: list[Any] = []
@@ -382,6 +394,7 @@ def make_partition(path: Path, **changes: Any) -> dict[str, Any]:
         "scaling": SCALING,
         "partition": PARTITION,
         "assignment": np.array([0, 1, 1, 0, 1], np.int32),
+        "weight": np.array([1.0, 1.0, 2.0, 1.0, 0.0]),
         "sizes": np.array([2, 3]),
         "centres": np.ones((2, 3), np.float32),
     } | changes
@@ -398,6 +411,7 @@ def test_partition_round_trip(tmp_path: Path, centres: Any) -> None:
     assert_same(found.scaling[1], SCALING[1])
     assert_same(found.partition[1], PARTITION[1])
     assert_same({"": found.assignment}, {"": content["assignment"]})
+    assert_same({"": found.weight}, {"": content["weight"]})
     assert_same({"": found.sizes}, {"": content["sizes"]})
     assert (found.centres is None) == (centres is None)
     assert found.centres is None or found.centres.tolist() == centres.tolist()

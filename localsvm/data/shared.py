@@ -87,6 +87,11 @@ class SharedExamples:
             self._parts = [SharedArray.copy(a) for a in (part.data, part.indices, part.indptr)]
         self.features = X.shape[1]
 
+    @property
+    def dense(self) -> bool:
+        """Whether the examples are dense."""
+        return len(self._parts) == 1
+
     def handle(self) -> ExamplesHandle:
         """What a worker needs to read rows."""
         return ExamplesHandle(tuple(part.handle() for part in self._parts), self.features)

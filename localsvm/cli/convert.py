@@ -1,0 +1,46 @@
+"""`lsvm convert`."""
+
+from __future__ import annotations
+
+import click
+
+from localsvm.cli import options as opt
+from localsvm.cli.kinds import Names
+from localsvm.cli.paths import check_outputs
+from localsvm.cli.program import Program, examples
+
+
+@click.command(
+    cls=Program,
+    epilog=examples(
+        "lsvm convert raw.txt.gz clean.libsvm",
+        "lsvm convert --zero-based from0.txt from1.libsvm",
+        "lsvm convert --scale minmax raw.libsvm - | head",
+    ),
+)
+@click.argument("input_file", metavar="IN")
+@click.argument("output_file", metavar="OUT")
+@click.option(
+    "--scale",
+    type=Names(opt.SCALES),
+    default="none",
+    show_default=True,
+    help="Scale the features of IN as lsvm-train would.",
+)
+@opt.zero_based
+@opt.jobs
+@opt.force
+def convert(input_file: str, output_file: str, scale: str, zero_based: bool, jobs: int | None, force: bool) -> None:
+    """Rewrite LIBSVM text IN as clean LIBSVM text OUT.
+
+    OUT has indices from 1, no comments and no zeros. IN may be compressed, and OUT is if its name ends in .gz, .bz2,
+    .xz or .zst; - is stdin or stdout. A mistake in IN is refused with its line and column.
+    """
+    from localsvm.data.reading import read
+    from localsvm.data.scaling import Scaling
+    from localsvm.data.writing import write
+
+    check_outputs(force, [input_file], [output_file])
+    data = read(input_file, zero_based=zero_based, jobs=opt.job_count(jobs))
+    scaled = Scaling.fit(data.X, scale).apply(data.X, in_place=True)
+    write(output_file, scaled, data.y)

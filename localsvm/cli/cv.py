@@ -1,0 +1,66 @@
+"""`lsvm cv`, `lsvm-cv`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from localsvm.cli import options as opt
+from localsvm.cli.grid_table import best_text, print_points, validation_report
+from localsvm.cli.paths import check_outputs
+from localsvm.cli.program import Program, examples
+from localsvm.cli.progress import Progress
+from localsvm.cli.reporting import print_json
+
+
+@click.command(
+    cls=Program,
+    epilog=examples(
+        "lsvm-cv train.libsvm > grid.csv",
+        "lsvm-cv -g 2^-8:2^2:11 -C 2^-2:2^10:13 --plot grid.png train.libsvm > grid.csv",
+        "lsvm-cv -g 0.5 -C 1,10,100 -v 10 train.libsvm",
+    ),
+)
+@opt.train_file
+@opt.learning
+@opt.dividing
+@opt.selection
+@opt.seed
+@opt.partition_file
+@opt.plot("the error over gamma and C")
+@opt.zero_based
+@opt.running
+@opt.force
+@opt.as_json
+@opt.quiet
+def cv(
+    train_file: str, partition_file: str | None, plot: str | None, zero_based: bool, jobs: int | None,
+    memory: int | None, force: bool, as_json: bool, quiet: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Cross-validate a grid of gamma and C on TRAIN_FILE.
+
+    This is what lsvm-train does in each cell before it trains. The table goes to stdout as CSV: a line for each cell,
+    binary problem, gamma and C, with the share of held-out rows that were wrong, and whether the point is the best of
+    its cell and problem. The best point goes to stderr.
+    """
+    from localsvm import plotting
+    from localsvm.data.reading import read
+    from localsvm.validation import cross_validate, mean_error
+
+    check_outputs(force, [train_file, partition_file], [plot])
+    plotting.check(plot)
+    config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
+    with Progress(quiet) as progress:
+        progress.phase("read")
+        data = read(train_file, zero_based=zero_based, jobs=count)
+        run = {"jobs": count, "memory": memory, "partition_file": partition_file, "observer": progress}
+        result = cross_validate(data, config, **run)
+    if plot:
+        plotting.grid_error(*mean_error(result.points), plot, force)
+    if not quiet:
+        click.echo(best_text(result), err=True)
+    if as_json:
+        print_json("cv", validation_report(result, config))
+    else:
+        print_points(result.points)

@@ -1,0 +1,85 @@
+"""What `lsvm inspect` says of a model."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from localsvm.cli.grid_table import range_text
+from localsvm.cli.reporting import labels_text, lines_text
+
+if TYPE_CHECKING:
+    from localsvm.model import Model
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """A model as JSON can hold it; `models` is there for methods that keep a table of models."""
+    return {
+        "file": os.fspath(model.path),
+        "bytes": os.path.getsize(model.path),
+        **model.header,
+        "config": model.config,
+        "labels": model.labels.tolist(),
+        "scaling": model.scaling[0],
+        "partition": model.partition[0],
+        "cells": model.n_cells,
+        "models": _models(model) if "model_gamma" in model.row_ptr else None,
+    }
+
+
+def _models(model: Model) -> dict[str, Any]:
+    support = next(name for name in ("support", "support_indptr") if name in model.row_ptr)
+    rows = model.row_ptr[support][1:] - model.row_ptr[support][:-1] - (support == "support_indptr")
+    gaps, converged = model.column("model_gap"), model.column("model_converged")
+    return {
+        "models": len(gaps),
+        "support_vectors": int(rows.sum()),
+        "support_vectors_by_cell": _spread(rows.tolist()),
+        "not_converged": int((converged == 0).sum()),
+        "largest_gap": float(gaps.max(initial=0.0)),
+        "gamma": _spread(model.column("model_gamma").tolist()),
+        "cost": _spread(model.column("model_cost").tolist()),
+    }
+
+
+def _spread(values: list[float]) -> dict[str, float] | None:
+    if not values:
+        return None
+    values = sorted(values)
+    return {"smallest": values[0], "median": values[len(values) // 2], "largest": values[-1]}
+
+
+def description_text(found: dict[str, Any]) -> str:
+    """The human table."""
+    config, models = found["config"], found["models"]
+    method = {key: value for key, value in config["method"].items() if value not in ([], ())}
+    weights = "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
+    lines = [
+        ("file", f"{found['file']}, {found['bytes']:,} bytes, checksums agree"),
+        ("format", f"{found['format']} {found['format_version']}, by {found['generator']}, {found['created']}"),
+        ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
+        ("selection", f"{config['folds']} folds, {config['select']}, seed {config['seed']}{weights}"),
+        ("features", f"{config['features']:,}, scaling {found['scaling']}"),
+        ("classes", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
+        ("partition", f"{found['partition']}, {found['cells']:,} cells (at most {config['cell_size']:,} rows each)"),
+    ]
+    return lines_text(lines + (_model_lines(models) if models else []))
+
+
+def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
+    converged = f"{models['not_converged']:,} not converged" if models["not_converged"] else "all converged"
+    support = f"{models['support_vectors']:,}, by cell {_spread_text(models['support_vectors_by_cell'])}"
+    return [
+        ("models", f"{models['models']:,}, {converged}, largest gap {models['largest_gap']:.2g} of the cost"),
+        ("support", support),
+        ("gamma", _spread_text(models["gamma"])),
+        ("C", _spread_text(models["cost"])),
+    ]
+
+
+def _spread_text(spread: dict[str, float] | None) -> str:
+    return range_text([spread["smallest"], spread["median"], spread["largest"]]) if spread else "none"
+
+
+def _text(value: Any) -> str:
+    return " ".join(f"{v:g}" for v in value) if isinstance(value, list) else str(value).lower()

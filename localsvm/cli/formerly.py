@@ -1,0 +1,45 @@
+"""What users of LIBSVM, LIBLINEAR and liquidSVM would type, and what it is called here."""
+
+from __future__ import annotations
+
+# options that are not there
+UNKNOWN = {
+    "-s": "This trains classification (C-SVC) only and has one solver; LIBSVM's -s 0 needs no option.",
+    "-b": "Probabilities are not available; lsvm-predict --decision-values writes decision values.",
+    "-h": "LIBSVM's shrinking has no switch here. For help, type --help.",
+    "-d": "The degree of the polynomial kernel is --degree.",
+    "-r": "LIBSVM's coef0 is --coef0; liquidSVM's random seed is --seed.",
+    "-n": "nu-SVM is not available; give the cost with -C.",
+    "-p": "Regression is not available.",
+    "-B": "LIBLINEAR's bias is --offset.",
+    "-T": "The number of processes is -j.",
+    "-l": "liquidSVM's lambda is given as the cost, C = 1/(2 lambda n) for n training rows of a cell: -C.",
+    "-f": "The number of folds is -v.",
+    "-k": "The kernel is -t.",
+    "-R": "The selection among the fold models is --select.",
+    "-W": "liquidSVM's kinds of tasks are --multiclass ova and ava; weights of classes are -w LABEL WEIGHT.",
+    "-L": "The loss is the hinge loss; weights of classes are -w LABEL WEIGHT.",
+}
+
+# values of options that are there
+KERNELS = {
+    "0": "LIBSVM's 0 is -t linear",
+    "1": "LIBSVM's 1 is -t polynomial",
+    "2": "LIBSVM's 2 is -t gaussian, the default",
+    "3": "LIBSVM's 3, the sigmoid kernel, is not available",
+    "4": "LIBSVM's 4, a precomputed kernel, is not available",
+    "rbf": "the radial basis function kernel is -t gaussian",
+    "poly": "the polynomial kernel is -t polynomial",
+}
+PARTITIONS = {
+    "0": "liquidSVM's 0 is -P none",
+    "1": "liquidSVM's 1 SIZE is -P chunks -c SIZE",
+    "2": "liquidSVM's 2, a number of chunks, is -P chunks -c ROWS/NUMBER",
+    "3": "liquidSVM's 3, cells of a radius, is not available; cells of a size are -P voronoi -c SIZE",
+    "4": "liquidSVM's 4 SIZE is -P voronoi -c SIZE",
+    "5": "liquidSVM's 5, overlapping cells, is not available; try -P voronoi -c SIZE",
+    "6": "liquidSVM's 6 SIZE is -P voronoi -c SIZE",
+}
+NAMES = {"kernel": KERNELS, "partition": PARTITIONS}
+METHOD = "-m is the method here; LIBSVM's cache size has no counterpart (--memory bounds the whole run)"
+COST = "-c is the number of rows in a cell, a whole number from 10; the cost C is -C"

@@ -1,0 +1,60 @@
+"""The table of a cross-validated grid."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from localsvm.cli.reporting import label_text, lines_text, problem_text, seconds_text
+
+if TYPE_CHECKING:
+    from localsvm.dividing import TrainingConfig
+    from localsvm.validation import Point, Validation
+
+COLUMNS = ("cell", "rows", "problem", "gamma", "cost", "error", "best")
+
+
+def print_points(points: list[Point]) -> None:
+    """CSV on stdout. problem is NEGATIVE/POSITIVE, `rest` for all other classes; best is 1 or 0."""
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for p in points:
+        row = (p.cell, p.rows, problem_text(p.problem), repr(p.gamma), repr(p.cost), f"{p.error:.6g}", int(p.best))
+        table.writerow(row)
+
+
+def best_text(result: Validation) -> str:
+    """The best point, or the range of the chosen ones where several cells or problems chose."""
+    chosen = [point for point in result.points if point.best]
+    lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
+    if len(chosen) == 1:
+        lines = [("best", f"-g {chosen[0].gamma:.6g} -C {chosen[0].cost:.6g}"), *lines]
+    else:
+        gammas, costs = sorted(p.gamma for p in chosen), sorted(p.cost for p in chosen)
+        problems = len({p.problem for p in chosen})
+        lines = [
+            ("chosen", f"by each of {result.cells:,} cells, in {problems} binary problem{'s' * (problems > 1)}"),
+            *((name, range_text(values)) for name, values in (("gamma", gammas), ("C", costs))),
+            *lines,
+        ]
+    return lines_text([*lines, ("time", seconds_text(result.seconds))])
+
+
+def range_text(values: list[float]) -> str:
+    """The least, the greatest and the median of ascending values."""
+    if values[0] == values[-1]:
+        return f"{values[0]:.4g}"
+    return f"{values[0]:.4g} to {values[-1]:.4g}, median {values[len(values) // 2]:.4g}"
+
+
+def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
+    """The JSON report."""
+    points = [asdict(point) | {"problem": _problem(point)} for point in result.points]
+    values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
+    return {**values, "seconds": result.seconds, "points": points}
+
+
+def _problem(point: Point) -> list[str]:
+    return ["rest" if label is None else label_text(label) for label in point.problem]

@@ -1,0 +1,29 @@
+"""`lsvm inspect`."""
+
+from __future__ import annotations
+
+import click
+
+from localsvm.cli import options as opt
+from localsvm.cli.description import describe, description_text
+from localsvm.cli.program import Program, examples
+from localsvm.cli.reporting import print_json
+
+
+@click.command(cls=Program, epilog=examples("lsvm inspect model.h5", "lsvm inspect --json model.h5 | jq .models"))
+@click.argument("model_file", metavar="MODEL_FILE")
+@opt.as_json
+def inspect(model_file: str, as_json: bool) -> None:
+    """Print what a model is and how well it converged.
+
+    Its options, classes, cells and support vectors, and the gamma and C that its cells chose. The whole file is read
+    and compared with its checksums first.
+    """
+    from localsvm.model import load_model
+
+    with load_model(model_file) as model:
+        found = describe(model)
+    if as_json:
+        print_json("inspect", found)
+    else:
+        click.echo(description_text(found))

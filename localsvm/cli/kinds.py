@@ -1,0 +1,94 @@
+"""Kinds of option values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localsvm.cli import formerly
+from localsvm.errors import OptionError
+
+if TYPE_CHECKING:
+    from click.types import OptionHelpExtra
+
+UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
+SMALLEST_CELL = 10
+
+
+class Option(click.Option):
+    """An option whose help shows a default given in words as click shows those that it knows itself."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """As click's, without parentheses."""
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.show_default, str):
+            extra["default"] = self.show_default
+        extra.pop("range", None)
+        return extra
+
+
+class Names(click.Choice[str]):
+    """One of some names; what other tools call them gets a message of its own."""
+
+    def __init__(self, names: Sequence[str], others: Mapping[str, str] | None = None) -> None:
+        super().__init__(names)
+        self.others = others or {}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self.others:
+            self.fail(f"{value!r} is not a name: {self.others[value]}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Methods(Names):
+    """The name of a method; a number would be LIBSVM's cache size."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if str(value).isdecimal():
+            self.fail(f"{formerly.METHOD}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class CellSize(click.ParamType[int]):
+    """Rows of a cell; what is not a whole number was meant as LIBSVM's cost."""
+
+    name = "rows"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        if not text.isdecimal() or int(text) < SMALLEST_CELL:
+            self.fail(f"{text!r}: {formerly.COST}.", param, ctx)
+        return int(text)
+
+
+class Memory(click.ParamType[int]):
+    """An amount of memory in bytes, written with a unit: 500M, 8G (powers of 1024)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])(?:i?B)?", str(value), re.IGNORECASE)
+        if match is None or float(match[1]) == 0:
+            self.fail(f"{value!r} is not a size; write a number with a unit, as in 500M or 8G.", param, ctx)
+        return int(float(match[1]) * 2 ** UNITS[match[2].upper()])
+
+
+class Values(click.ParamType[tuple[float, ...]]):
+    """Values of one axis of the grid: 0.5, a list 0.1,1,10, or a geometric range 2^-5:2^3:9."""
+
+    name = "values"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        from localsvm.selection.grids import check_values, parse_values
+
+        try:
+            return check_values(parse_values(value))
+        except OptionError as error:
+            self.fail(f"{error}.", param, ctx)

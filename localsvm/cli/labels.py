@@ -1,0 +1,44 @@
+"""Predictions as lines of text, and their table of confusion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+from localsvm.cli.reporting import label_text, problem_text
+
+if TYPE_CHECKING:
+    from localsvm.multiclass import Scheme
+    from localsvm.prediction import Predicted, Score
+
+
+class Lines:
+    """Writes predictions, one a line: the label, as training data had it, and on request the decision values.
+
+    Decision values are written with as many digits as tell the float64 apart.
+    """
+
+    def __init__(self, out: TextIO, scheme: Scheme, decision_values: bool) -> None:
+        self._out, self._labels, self._values = out, scheme.labels, decision_values
+        self._names = [label_text(label) for label in scheme.labels.tolist()]
+        if decision_values:
+            out.write(" ".join(["labels", *(problem_text(problem) for problem in scheme.problems)]) + "\n")
+
+    def write(self, block: Predicted) -> None:
+        """Write the predictions of a block of rows."""
+        codes = self._labels.searchsorted(block.labels).tolist()
+        rows = [self._names[code] for code in codes]
+        if self._values:
+            values = (" ".join(map(repr, row)) for row in block.decisions.tolist())
+            rows = [f"{name} {row}" for name, row in zip(rows, values, strict=True)]
+        self._out.write("".join(f"{row}\n" for row in rows))
+
+
+def confusion_text(score: Score) -> str:
+    """Rows by their label in the file (down) and the predicted one (across)."""
+    true = sorted({label for label, _ in score.confusion})
+    given = sorted({label for _, label in score.confusion})
+    table = [["true\\predicted", *map(label_text, given)]]
+    table += [[label_text(t), *(str(score.confusion.get((t, g), 0)) for g in given)] for t in true]
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in table]
+    return "\n" + "\n".join(lines)

@@ -1,0 +1,167 @@
+"""Every option and argument that commands share, with the one text of its help.
+
+Options that determine the model have no default here: what is not given is left to `TrainingConfig` and to the method;
+the help shows those defaults, and a test compares them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from localsvm.cli import formerly, method_options
+from localsvm.cli.kinds import CellSize, Memory, Methods, Names, Option
+
+if TYPE_CHECKING:
+    from localsvm.dividing import TrainingConfig
+
+Callback = TypeVar("Callback", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
+
+PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
+SCALES = ("std", "none", "zscore", "minmax", "row")
+FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale"}
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """Several options as one decorator, shown in the help in this order."""
+
+    def decorate(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def _method_options(function: Callback) -> Callback:
+    for option in reversed(method_options.options()):
+        function.__dict__.setdefault("__click_params__", []).append(option)
+    return function
+
+
+def _weights(ctx: click.Context, param: click.Parameter, values: tuple[tuple[float, float], ...]) -> Any:
+    for label, weight in values:
+        if not 0 < weight < math.inf:
+            raise click.BadParameter(f"the weight of label {label:g} must be a positive number.", ctx, param)
+    return values
+
+
+option = partial(click.option, cls=Option)
+
+train_file = click.argument("train_file", metavar="TRAIN_FILE")
+
+method = option(
+    "-m", "--method", type=Methods(tuple(method_options.methods())), help="Learning method.", show_default="svm"
+)
+partition = option(
+    "-P",
+    "--partition",
+    type=Names(PARTITIONS, formerly.PARTITIONS),
+    show_default="none up to -c rows, voronoi beyond",
+    help="How to divide the space into cells: not at all, into random chunks, into the Voronoi cells of centres "
+    "found by farthest-first traversal, or around k-means centres.",
+)
+cell_size = option(
+    "-c",
+    "--cell-size",
+    type=CellSize(),
+    show_default="2000",
+    help="No cell has more training rows than this. (Not LIBSVM's -c: the cost is -C.)",
+)
+scale = option(
+    "--scale",
+    type=Names(SCALES),
+    show_default="std",
+    help="Scaling, stored in the model: by the standard deviation without centring (std), not at all, to mean 0 and "
+    "deviation 1 (zscore), to [-1, 1] (minmax), or rows to length 1 (row).",
+)
+folds = option(
+    "-v",
+    "--folds",
+    type=click.IntRange(2, 100),
+    show_default="5",
+    help="Folds of the cross-validation that chooses gamma and C in each cell.",
+)
+select = option(
+    "--select",
+    type=Names(("vote", "refit")),
+    show_default="vote",
+    help="After selection, let the models of the folds vote, or refit one model on all rows of the cell.",
+)
+multiclass = option(
+    "--multiclass",
+    type=Names(("ova", "ava")),
+    show_default="ova",
+    help="More than two classes: one against all others, or all pairs.",
+)
+class_weights = option(
+    "-w",
+    "class_weights",
+    type=(float, float),
+    multiple=True,
+    callback=_weights,
+    metavar="LABEL WEIGHT",
+    help="Multiply C by WEIGHT for rows of this label. Repeatable; -w1 2.0 works as well.",
+)
+seed = option("--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.")
+partition_file = option(
+    "--partition-file",
+    metavar="FILE",
+    help="Use the cells that lsvm-partition wrote for this data, and their scaling, instead of -P, -c and --scale.",
+)
+zero_based = option("--zero-based", is_flag=True, help="Feature indices of the data start at 0 instead of 1.")
+jobs = option(
+    "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
+)
+memory = option(
+    "--memory", type=Memory(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
+)
+resume = option("--resume", is_flag=True, help="Go on with an interrupted run of the same data and options.")
+force = option("--force", is_flag=True, help="Overwrite files that exist.")
+as_json = option("--json", "as_json", is_flag=True, help="Print one report as JSON on stdout.")
+quiet = option("-q", "--quiet", is_flag=True, help="Print errors only on stderr.")
+
+
+def plot(what: str) -> Decorator:
+    """The option that draws `what`."""
+    return option("--plot", metavar="FILE", help=f"Draw {what} into FILE (.png, .pdf or .svg; needs matplotlib).")
+
+
+learning = together(method, _method_options)
+dividing = together(partition, cell_size, scale)
+selection = together(folds, multiclass, class_weights)
+running = together(jobs, memory)
+
+
+def training_config(options: dict[str, Any], file: str | None = None) -> TrainingConfig:
+    """The configuration of a run from the options that were given; `file` is the partition file."""
+    from dataclasses import fields
+
+    from localsvm.dividing import TrainingConfig
+
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    shared = {name: given.pop(name) for name in [f.name for f in fields(TrainingConfig)] if name in given}
+    shared["method"] = method_options.create(shared.get("method", "svm"), given)
+    return TrainingConfig(**(shared | _from_file(shared, file) if file else shared))
+
+
+def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
+    from localsvm.model import load_partition
+
+    for name, flag in FIXED_BY_FILE.items():
+        if name in given:
+            raise click.UsageError(f"{flag} is fixed by --partition-file; give one of the two.")
+    config = load_partition(file).config
+    return {name: config[name] for name in FIXED_BY_FILE}
+
+
+def job_count(jobs: int | None) -> int:
+    """-j, or all cores."""
+    from localsvm.parallel.local import cpu_count
+
+    return jobs or cpu_count()

@@ -1,0 +1,61 @@
+"""`lsvm partition`, `lsvm-partition`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from localsvm.cli import options as opt
+from localsvm.cli.paths import check_outputs
+from localsvm.cli.program import Program, examples
+from localsvm.cli.progress import Progress
+from localsvm.cli.reporting import print_json, sizes_table
+
+
+@click.command(
+    cls=Program,
+    epilog=examples(
+        "lsvm-partition -P voronoi -c 2000 train.libsvm cells.h5",
+        "lsvm-partition -P kmeans -c 5000 --plot sizes.png train.libsvm cells.h5",
+        "lsvm-train --partition-file cells.h5 train.libsvm model.h5",
+    ),
+)
+@opt.train_file
+@click.argument("output", metavar="PARTITION_FILE")
+@opt.dividing
+@opt.seed
+@opt.plot("a histogram of the cell sizes")
+@opt.zero_based
+@opt.jobs
+@opt.force
+@opt.as_json
+@opt.quiet
+def partition(
+    train_file: str, output: str, plot: str | None, zero_based: bool, jobs: int | None, force: bool, as_json: bool,
+    quiet: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Divide TRAIN_FILE into cells, as lsvm-train would.
+
+    PARTITION_FILE keeps the cells and the scaling, for lsvm-train --partition-file. The spread of the cell sizes is
+    printed as a table of names and values. Balance is 1 for equal cells, and the factor by which unequal ones slow
+    training down.
+    """
+    from localsvm import plotting
+    from localsvm.data.reading import read
+    from localsvm.dividing import partition_only
+
+    check_outputs(force, [train_file], [output, plot])
+    plotting.check(plot)
+    config = opt.training_config(options)
+    with Progress(quiet) as progress:
+        progress.phase("read")
+        data = read(train_file, zero_based=zero_based, jobs=opt.job_count(jobs))
+        progress.phase("partition")
+        sizes = partition_only(data, config, output, force)
+    if plot:
+        plotting.cell_sizes(sizes, config.cell_size, plot, force)
+    if as_json:
+        print_json("partition", {"output": output, "sizes": sizes.tolist(), "spread": sizes_table(sizes)})
+    else:
+        click.echo("\n".join(f"{name:<10}{value:g}" for name, value in sizes_table(sizes).items()))

@@ -1,0 +1,59 @@
+"""`lsvm predict`, `lsvm-predict`."""
+
+from __future__ import annotations
+
+import click
+
+from localsvm.cli import options as opt
+from localsvm.cli.labels import Lines, confusion_text
+from localsvm.cli.paths import check_outputs, text_output
+from localsvm.cli.program import Program, examples
+from localsvm.cli.reporting import accuracy_text, print_json
+
+
+@click.command(
+    cls=Program,
+    epilog=examples(
+        "lsvm-predict test.libsvm train.model.h5 predictions.txt",
+        "lsvm-predict --confusion test.libsvm train.model.h5 /dev/null",
+        "lsvm-predict --decision-values test.libsvm train.model.h5 | head",
+    ),
+)
+@click.argument("test_file", metavar="TEST_FILE")
+@click.argument("model_file", metavar="MODEL_FILE")
+@click.argument("output", metavar="[OUTPUT]", required=False)
+@click.option("--decision-values", is_flag=True, help="Write the decision values after each label.")
+@click.option("--confusion", is_flag=True, help="Print a table of the labels given to each class on stderr.")
+@opt.zero_based
+@opt.jobs
+@opt.force
+@opt.as_json
+@opt.quiet
+def predict(
+    test_file: str, model_file: str, output: str | None, decision_values: bool, confusion: bool, zero_based: bool,
+    jobs: int | None, force: bool, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Predict a label for each row of TEST_FILE.
+
+    Labels are written to OUTPUT, or stdout, one a line. The labels that TEST_FILE holds are compared with them and
+    the accuracy goes to stderr; put 0 where they are unknown. With --decision-values there is a header line:
+    `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
+    speaks for POSITIVE.
+    """
+    from localsvm.data.reading import read_blocks
+    from localsvm.prediction import LocalModel, Score
+
+    if as_json and output in (None, "-"):
+        raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
+    check_outputs(force, [test_file, model_file], [output])
+    count = opt.job_count(jobs)
+    with LocalModel(model_file, count) as model, text_output(output, force) as out:
+        lines, score = Lines(out, model.scheme, decision_values), Score(model.file.labels)
+        blocks = read_blocks(test_file, n_features=model.features, dense=model.dense, zero_based=zero_based, jobs=count)
+        for block in model.predict_blocks(blocks):
+            lines.write(block)
+            score.add(block)
+    if not quiet:
+        click.echo(accuracy_text(score.right, score.total) + (confusion_text(score) if confusion else ""), err=True)
+    if as_json:
+        print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})

@@ -1,0 +1,124 @@
+"""What all programs have in common: exit codes, signals, and one message for a user's mistake.
+
+Exit codes: 0 done, 1 bad data, model or run, 2 bad usage, 130 interrupted, 143 terminated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import click
+
+from localsvm.cli.formerly import UNKNOWN
+from localsvm.errors import LocalSVMError
+
+INTERRUPTED = 130
+TERMINATED = 143
+
+
+class Terminated(BaseException):
+    """SIGTERM, as an exception, so that workers and temporary files are cleaned up as after Ctrl-C."""
+
+
+def examples(*lines: str) -> str:
+    """The worked examples at the end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class Guarded(click.Command):
+    """A command that ends with the exit codes of this module."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """As click's; the exit codes for signals are the shell's."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        with _terminable():
+            code = _exit_code(lambda: super(Guarded, self).main(*args, standalone_mode=False, **extra))
+        sys.exit(code)
+
+
+class Program(Guarded):
+    """A command whose errors become one message, with the options that LIBSVM users would try explained."""
+
+    def __init__(self, *args: Any, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        debug = {"is_flag": True, "expose_value": False, "callback": _set_debug, "help": "Show tracebacks of errors."}
+        self.params.append(click.Option(["--debug"], **debug))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's, with a remedy for options that have another name here."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name in UNKNOWN:
+                raise click.UsageError(f"{error.message} {UNKNOWN[error.option_name]}", ctx) from None
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a mistake of the user ends it with a message and its exit code."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except LocalSVMError as error:
+            _fail(ctx, str(error), error.exit_code)
+        except BrokenPipeError:
+            _drop_stdout()
+            ctx.exit(1)
+        except MemoryError as error:
+            _fail(ctx, f"out of memory: {error}; use smaller cells (-c) or fewer jobs (-j)", 1)
+        except OSError as error:
+            _drop_stdout()
+            _fail(ctx, f"{error.filename or 'output'}: {error.strerror or error}", 1)
+
+
+def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta["localsvm.debug"] = value
+
+
+def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:
+    if ctx.meta.get("localsvm.debug"):
+        traceback.print_exc()
+    click.echo(f"error: {message}", err=True)
+    ctx.exit(code)
+
+
+def _drop_stdout() -> None:
+    """What stdout still buffers cannot be written: let it go, or Python complains of it at its end."""
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), sys.stdout.fileno())
+
+
+def _exit_code(run: Callable[[], Any]) -> int:
+    try:
+        return int(run() or 0)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except Terminated:
+        return TERMINATED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+
+
+def _terminate(_number: int, _frame: object) -> NoReturn:
+    raise Terminated
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,105 @@
+"""How results are printed: labels as the files write them, tables, and JSON reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localsvm import __version__
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localsvm.training import Summary
+
+SCHEMA_VERSION = 1  # of all JSON reports: new fields may come, those that are there keep their meaning
+SHOWN_LABELS = 8
+
+
+def label_text(label: float) -> str:
+    """A label as the files have it: whole numbers without a point, others with as few digits as read back."""
+    from localsvm.data import writing
+
+    return str(writing.label_text(float(label)))
+
+
+def problem_text(problem: Sequence[float | None]) -> str:
+    """A binary problem: NEGATIVE/POSITIVE, with `rest` for all other classes."""
+    return "/".join("rest" if label is None else label_text(label) for label in problem)
+
+
+def accuracy_text(right: int, total: int) -> str:
+    """As svm-predict prints it."""
+    return f"Accuracy = {100 * right / max(1, total):g}% ({right}/{total})"
+
+
+def print_json(command: str, values: dict[str, Any]) -> None:
+    """One report on stdout."""
+    report = {"schema_version": SCHEMA_VERSION, "command": command, "localsvm_version": __version__, **values}
+    click.echo(json.dumps(report, indent=2, allow_nan=False))
+
+
+def lines_text(items: Iterable[tuple[str, str]]) -> str:
+    """Names and what they stand for, aligned."""
+    rows = list(items)
+    width = max(len(name) for name, _ in rows) + 3
+    return "\n".join(f"{name:<{width}}{text}" for name, text in rows)
+
+
+def spread_text(values: dict[str, float]) -> str:
+    """Cells and their sizes (see partition.spread)."""
+    if values["cells"] == 1:
+        return f"1 cell of {values['largest']:,} rows"
+    sizes = f"{values['smallest']:,} to {values['largest']:,} rows, median {values['median']:,.0f}"
+    return f"{values['cells']:,} cells of {sizes}"
+
+
+def seconds_text(seconds: dict[str, float]) -> str:
+    """The time of each phase and of all."""
+    parts = [f"{name} {value:.1f} s" for name, value in seconds.items()]
+    return f"{', '.join(parts)}; {sum(seconds.values()):.1f} s in all"
+
+
+def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> str:
+    """How many classes, which, and with how many rows."""
+    names = [label_text(label) for label in labels[:SHOWN_LABELS]]
+    if rows is not None:
+        names = [f"{name} ({count:,})" for name, count in zip(names, rows, strict=False)]
+    more = ", ..." if len(labels) > SHOWN_LABELS else ""
+    return f"{len(labels)} classes: {', '.join(names)}{more}"
+
+
+def summary_text(summary: Summary, model_file: str) -> str:
+    """The closing summary of a training run."""
+    error = "none (one gamma, one C)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
+    data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
+    return lines_text(
+        [
+            ("data", data),
+            ("partition", f"{summary.partition}, {spread_text(summary.cell_rows)}"),
+            ("selection", error),
+            ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {_convergence(summary)}"),
+            ("time", seconds_text(summary.seconds)),
+            ("model", model_file),
+        ]
+    )
+
+
+def _convergence(summary: Summary) -> str:
+    if not summary.not_converged:
+        return "all converged"
+    return (
+        f"{summary.not_converged:,} NOT CONVERGED (largest gap {summary.largest_gap:.2g} of the cost): "
+        "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"
+    )
+
+
+def sizes_table(sizes: NDArray[np.int64]) -> dict[str, float]:
+    """The spread of the cell sizes: all rows, and how many rows the cells have."""
+    from localsvm.partition import spread
+
+    return {"rows": int(sizes.sum()), **spread(sizes)}

@@ -1,0 +1,70 @@
+"""`lsvm train`, `lsvm-train`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from localsvm.cli import options as opt
+from localsvm.cli.paths import check_outputs, default_model
+from localsvm.cli.program import Program, examples
+from localsvm.cli.progress import Progress
+from localsvm.cli.reporting import print_json, summary_text
+
+
+@click.command(
+    cls=Program,
+    epilog=examples(
+        "lsvm-train train.libsvm                     # writes train.model.h5",
+        "lsvm-train -P voronoi -c 2000 train.libsvm model.h5",
+        "lsvm-train -g 0.5 -C 10 train.libsvm        # no selection",
+        "xz -dc big.xz | lsvm-train - model.h5",
+    ),
+)
+@opt.train_file
+@click.argument("model_file", metavar="[MODEL_FILE]", required=False)
+@opt.learning
+@opt.dividing
+@opt.selection
+@opt.select
+@opt.seed
+@opt.partition_file
+@opt.zero_based
+@opt.running
+@opt.resume
+@opt.force
+@opt.as_json
+@opt.quiet
+def train(
+    train_file: str, model_file: str | None, partition_file: str | None, zero_based: bool, jobs: int | None,
+    memory: int | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
+
+    TRAIN_FILE is LIBSVM text, plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
+    beside it. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, features scaled by
+    their standard deviation, and gamma and C chosen in each cell by 5-fold cross-validation over a grid of 10 x 10.
+    """
+    from dataclasses import asdict
+
+    from localsvm.data.reading import read
+    from localsvm.observing import Clock
+    from localsvm.training import train as run
+
+    output = model_file or default_model(train_file)
+    check_outputs(force, [train_file, partition_file], [output])
+    config = opt.training_config(options, partition_file)
+    with Progress(quiet, resumable=True) as progress:
+        clock, count = Clock(progress), opt.job_count(jobs)
+        with clock("read"):
+            data = read(train_file, zero_based=zero_based, jobs=count)
+        summary = run(
+            data, config, output, jobs=count, memory=memory, force=force, resume=resume,
+            partition_file=partition_file, observer=progress,
+        )  # fmt: skip
+    summary.seconds = clock.seconds | summary.seconds
+    if not quiet:
+        click.echo(summary_text(summary, output), err=True)
+    if as_json:
+        print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})

@@ -1,0 +1,95 @@
+"""Pictures of cell sizes and of cross-validated grids. Needs matplotlib: the extra `plot`."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.errors import OptionError
+from localsvm.outputs import replacing
+
+FORMATS = ("png", "pdf", "svg")
+Floats = NDArray[np.float64]
+
+
+def check(path: str | None) -> None:
+    """Before a run: OptionError where `path` could not be drawn (no matplotlib, or not a format of FORMATS)."""
+    if path is None:
+        return
+    if _format(path) not in FORMATS:
+        raise OptionError(f"{path}: pictures end in .png, .pdf or .svg")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise OptionError("pictures need matplotlib, which is not installed: pip install 'localsvm[plot]'")
+
+
+def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool = False) -> None:
+    """A histogram of the cell sizes (cells,) with their median and the largest size allowed."""
+    with _figure(path, force) as figure:
+        axes = figure.subplots()
+        axes.hist(sizes, bins=min(40, max(5, len(sizes) // 2)), range=(0, max(cell_size, int(sizes.max()))), color="C0")
+        axes.axvline(float(np.median(sizes)), color="C1", label=f"median, {np.median(sizes):,.0f} rows")
+        axes.axvline(cell_size, color="0.3", linestyle="--", label=f"at most, {cell_size:,} rows")
+        axes.set_xlabel("training rows in a cell")
+        axes.set_ylabel("number of cells")
+        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.set_title(f"{len(sizes):,} cells, {sizes.sum():,} rows")
+        axes.legend()
+
+
+def grid_error(gammas: Floats, costs: Floats, error: Floats, path: str, force: bool = False) -> None:
+    """The cross-validated error (gammas, costs) in per cent over both axes, the best point marked.
+
+    Contours over log gamma and log C; a curve where one of the axes has a single value.
+    """
+    with _figure(path, force) as figure:
+        axes = figure.subplots()
+        if min(error.shape) > 1:
+            _contours(figure, axes, gammas, costs, 100 * error)
+        else:
+            _curve(axes, gammas, costs, 100 * error)
+
+
+def _contours(figure: Any, axes: Any, gammas: Floats, costs: Floats, error: Floats) -> None:
+    g, c = np.unravel_index(int(error.argmin()), error.shape)
+    # most of a grid is far from the best: levels by quantiles show where it matters
+    levels = np.unique(np.quantile(error, np.linspace(0, 1, 13)))
+    if len(levels) < 2:
+        levels = np.asarray([error.min() - 0.5, error.max() + 0.5])
+    filled = axes.contourf(gammas, costs, error.T, levels, cmap="viridis_r")
+    axes.contour(gammas, costs, error.T, levels, colors="white", linewidths=0.4)
+    label = f"best: {error[g, c]:.2f} % at gamma {gammas[g]:.3g}, C {costs[c]:.3g}"
+    axes.plot(gammas[g], costs[c], "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False)
+    axes.set(xscale="log", yscale="log", xlabel="kernel gamma", ylabel="cost C")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    bar = figure.colorbar(filled, format="%.1f", ticks=levels)
+    bar.set_label("cross-validated error, %")
+
+
+def _curve(axes: Any, gammas: Floats, costs: Floats, error: Floats) -> None:
+    name, values = ("cost C", costs) if len(gammas) == 1 else ("kernel gamma", gammas)
+    flat, best = error.ravel(), int(error.argmin())
+    axes.semilogx(values, flat, "o-")
+    label = f"best: {flat[best]:.2f} % at {values[best]:.3g}"
+    axes.plot(values[best], flat[best], "*", markersize=15, color="red", label=label)
+    axes.set(xlabel=name, ylabel="cross-validated error, %")
+    axes.legend()
+
+
+@contextmanager
+def _figure(path: str, force: bool) -> Iterator[Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    yield figure
+    with replacing(path, force) as temporary:
+        figure.savefig(temporary, format=_format(path), dpi=150)
+
+
+def _format(path: str) -> str:
+    return Path(path).suffix.lower().removeprefix(".")
