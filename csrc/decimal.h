@@ -246,7 +246,7 @@ static inline char *lsvm_decimal_layout(uint64_t digits, int exponent, char *out
 
 /*
  * Writes a finite float to `out` (up to 20 bytes, no terminator) and returns the end. places = 0: the shortest text that
- * reads back as the same float (nine digits below 1e-38); 1 to 9: that many significant digits, less trailing zeros,
+ * reads back as the same float (below 1e-38, where fewer than six digits might do, up to six); 1 to 9: that many significant digits, less trailing zeros,
  * cut off where rounding would exceed the largest float.
  */
 static inline char *lsvm_decimal_write(float value, int places, char *out)

@@ -312,14 +312,17 @@ static void count_line(const char *p, const char *end, int zero_based, lsvm_text
 
 void lsvm_text_count(const char *text, size_t size, int zero_based, lsvm_text_counts *counts)
 {
-    const char *end = text + size, *line_end, *p = text;
+    const char *end = text + size, *line_end, *last, *p = text;
     *counts = (lsvm_text_counts){0, 0, 0, 0};
     for (; p < end; p = line_end + 1) {
         line_end = memchr(p, '\n', (size_t)(end - p));
         if (!line_end)
             line_end = end;
         counts->lines++;
-        count_line(p, line_end - (line_end > p && line_end[-1] == '\r'), zero_based, counts);
+        last = line_end;
+        if (last > p && last[-1] == '\r')
+            last--;
+        count_line(p, last, zero_based, counts);
     }
 }
 

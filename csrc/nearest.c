@@ -29,15 +29,20 @@ static double row_dot(const nearest_matrix *m, int64_t row, const double *u) {
     return sparse_dot(m->data + begin, m->indices + begin, m->indptr[row + 1] - begin, u);
 }
 
-static double row_square(const nearest_matrix *m, int64_t row) {
+static double dense_square(const float *x, int64_t d) {
     double lane[LANES] = {0};
-    if (m->indptr) {
-        for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++)
-            lane[(uint32_t)m->indices[k] % LANES] += (double)m->data[k] * (double)m->data[k];
-    } else {
-        const float *x = m->data + row * m->n_features;
-        for (int64_t j = 0; j < m->n_features; j++) lane[j % LANES] += (double)x[j] * (double)x[j];
-    }
+    int64_t j = 0;
+    for (; j + LANES <= d; j += LANES)
+        for (int l = 0; l < LANES; l++) lane[l] += (double)x[j + l] * (double)x[j + l];
+    for (int l = 0; j + l < d; l++) lane[l] += (double)x[j + l] * (double)x[j + l];
+    return add_lanes(lane);
+}
+
+static double row_square(const nearest_matrix *m, int64_t row) {
+    if (!m->indptr) return dense_square(m->data + row * m->n_features, m->n_features);
+    double lane[LANES] = {0};
+    for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++)
+        lane[(uint32_t)m->indices[k] % LANES] += (double)m->data[k] * (double)m->data[k];
     return add_lanes(lane);
 }
 

@@ -1,4 +1,4 @@
-"""Reading: every spelling of the format, exact floats, and the same result however a file is cut, packed and parsed."""
+"""Reading: every spelling of the format, exact floats, one result however a file is cut and packed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ SPELLINGS = [
     (b"\n# first\n\n 1 1:2 2:0 3:4\n\n# last", 1, [2, 0, 4]),
     (b"\xef\xbb\xbf1 1:2 3:4\n", 1, [2, 0, 4]),
     (b"1 1:0000000000000000000000000000002 3:4.00000000000000000000000000\n", 1, [2, 0, 4]),
-    (b"12345678901234567890 1:2 3:4\n", 12345678901234567890, [2, 0, 4]),
+    (b"12345678901234567890 1:2 3:4\n", 12345678901234567890.0, [2, 0, 4]),
     (b"1.000000000000000000e+00 1:2.000000000000000000e+00 3:4\n", 1, [2, 0, 4]),
 ]
 
@@ -145,7 +145,9 @@ def nearest(token: str) -> np.float32:
 def assert_nearest(tokens: list[str], folder: Path) -> None:
     tokens = [token for token in tokens if np.isfinite(nearest(token))]
     expected = np.array([nearest(token) for token in tokens], np.float32)
-    wrong = np.flatnonzero(parsed(tokens, folder).view(np.uint32) != expected.view(np.uint32)) if tokens else []
+    wrong = (
+        np.flatnonzero(parsed(tokens, folder).view(np.uint32) != expected.view(np.uint32)) if tokens else []
+    )
     assert [tokens[i] for i in wrong] == []
 
 
@@ -244,7 +246,9 @@ def test_compressed(tmp_path: Path, kind: str, dense: bool) -> None:
     half = text.index(b"\n", 3000) + 5  # two members, cut within a line
     for packed in (pack(text), pack(text[:half]) + pack(text[half:])):
         for block_bytes, jobs in ((33, 1), (1000, 3), (1 << 20, 2)):
-            assert_same(read_text(tmp_path, packed, dense=dense, block_bytes=block_bytes, jobs=jobs), expected)
+            assert_same(
+                read_text(tmp_path, packed, dense=dense, block_bytes=block_bytes, jobs=jobs), expected
+            )
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
@@ -257,7 +261,7 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[[
 def test_a_pipe_that_cannot_seek(tmp_path: Path) -> None:
     text = some_text()
     expected = read_text(tmp_path, text)
-    command = "import sys; from localsvm.data.reading import read; d = read('-'); print(d.X.sum(), d.X.shape)"
+    command = "from localsvm.data.reading import read; d = read('-'); print(d.X.sum().item(), d.X.shape)"
     done = subprocess.run([sys.executable, "-c", command], input=gzip.compress(text), capture_output=True)
     assert done.stdout.decode().strip() == f"{expected.X.sum()} {expected.X.shape}", done.stderr
 
@@ -281,7 +285,7 @@ def test_read_blocks_is_lazy(tmp_path: Path) -> None:
     path.write_bytes(some_text() + b"\nlate 1:1\n")
     blocks = read_blocks(path, n_features=20, dense=True, block_bytes=500)
     assert len(next(blocks).y) > 0
-    with pytest.raises(DataError, match=r"late\.libsvm:207:1"):
+    with pytest.raises(DataError, match=r"late\.libsvm:206:1"):
         list(blocks)
 
 
@@ -306,7 +310,6 @@ def test_allocate(tmp_path: Path) -> None:
 
 
 @FOLDER_OK
-@settings(max_examples=50)
 @given(data=st.data())
 def test_equals_scikit_learn(tmp_path: Path, data: st.DataObject) -> None:
     rows = data.draw(st.integers(1, 12))
@@ -404,3 +407,4 @@ def test_private_memory_stays_within_the_matrix(
         [sys.executable, "-c", LIMITED, path, limit, str(jobs), str(dense)], capture_output=True, text=True
     )
     assert (done.stdout.strip() == f"({rows}, {columns})") is fits, done.stderr
+    assert fits or "MemoryError" in done.stderr

@@ -122,7 +122,7 @@ class Scaling:
 
     @classmethod
     def from_state(cls, mode: str, state: Mapping[str, np.ndarray]) -> Self:
-        """The scaling whose mode and state() these are. Raises ModelError when they do not belong together."""
+        """The scaling whose mode and state() these are. ModelError when they do not fit."""
         expected = {"std": {"factor"}, "zscore": {"factor", "offset"}, "minmax": {"factor", "offset"}}
         if mode not in MODES or set(state) != expected.get(mode, set()):
             raise ModelError(f"scaling {mode!r} with arrays {sorted(state)} is not one of ours; train again")
@@ -190,7 +190,7 @@ def _norms(x: Dense) -> Vector:
 
 
 def _sparse_norms(values: Dense, bounds: npt.NDArray[np.int64]) -> Vector:
-    """As _norms, for CSR rows with these values and bounds (rows + 1), the first of which is that of values[0]."""
+    """As _norms, for CSR rows of these values; bounds (rows + 1) begin with that of values[0]."""
     norms = np.zeros(len(bounds) - 1)
     filled = np.flatnonzero(np.diff(bounds))
     if len(filled):

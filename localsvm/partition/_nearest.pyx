@@ -1,8 +1,10 @@
 # cython: language_level=3
-"""The passes of csrc/nearest.c over a float32 matrix: arguments are checked here, the lock is released, codes raise."""
+"""The passes of csrc/nearest.c over a float32 matrix: arguments are checked here, the lock is released,
+codes raise."""
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 
 
@@ -42,9 +44,10 @@ cdef extern from "nearest.h" nogil:
 cdef int64_t VALUES_PER_CALL = 1 << 24
 
 
-cdef int raise_code(int code) except -1:
+cdef int end_call(int code) except -1:
+    """Turns the code of a finished call into an exception, or Ctrl-C into one."""
     if code == NEAREST_OK:
-        return 0
+        return PyErr_CheckSignals()
     if code == NEAREST_ROW:
         raise IndexError("a row index is outside the matrix")
     if code == NEAREST_CHILD:
@@ -64,14 +67,19 @@ def _checked(object array, object dtype, str name):
 
 
 cdef class Matrix:
-    """Rows of float32, dense or CSR, checked once so that the passes below can trust them. Keeps X's arrays alive."""
+    """Rows of float32, dense or CSR, checked once so that the passes below can trust them; X must not
+    change meanwhile.
+
+    X is the matrix as given, width the number of values stored for a row (on average).
+    """
 
     cdef nearest_matrix m
+    cdef readonly object X
+    cdef readonly int64_t width
     cdef object keep
     cdef int64_t block
 
     def __init__(self, X):
-        cdef int64_t per_row
         if len(X.shape) != 2:
             raise ValueError("X must have two dimensions")
         if isinstance(X, np.ndarray):
@@ -79,21 +87,22 @@ cdef class Matrix:
             self.m.data = <const float *>address(X)
             self.m.indices = NULL
             self.m.indptr = NULL
-            per_row = X.shape[1]
+            self.width = X.shape[1]
         else:
-            self._take_sparse(X)
-            per_row = X.nnz // max(1, X.shape[0])
+            self._read_sparse(X)
+            self.width = X.nnz // max(1, X.shape[0])
+        self.X = X
         self.m.n_rows, self.m.n_features = X.shape
-        self.block = max(1, VALUES_PER_CALL // (per_row + 16))
+        self.block = max(1, VALUES_PER_CALL // (self.width + 16))
 
-    def _take_sparse(self, X):
+    def _read_sparse(self, X):
         if getattr(X, "format", None) != "csr":
             raise TypeError("X must be a dense array or a CSR array")
         data = _checked(X.data, np.float32, "X.data")
+        if len(X.indices) and (X.indices.min() < 0 or X.indices.max() >= min(X.shape[1], 2**31)):
+            raise ValueError("a column index of X is outside the matrix")
         indices = np.ascontiguousarray(X.indices, dtype=np.int32)
         indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
-        if len(indices) and (indices.min() < 0 or indices.max() >= X.shape[1]):
-            raise ValueError("a column index of X is outside the matrix")
         stored = min(len(data), len(indices))
         if indptr[0] != 0 or indptr.max() > stored or np.any(np.diff(indptr) < 0):
             raise ValueError("X.indptr must ascend from 0 to the number of stored values")
@@ -123,7 +132,7 @@ cdef class Matrix:
             size = min(self.block, n - at)
             with nogil:
                 code = nearest_project(&self.m, row + at, size, u, result + at)
-            raise_code(code)
+            end_call(code)
             at += size
         return out
 
@@ -138,7 +147,7 @@ cdef class Matrix:
             size = min(self.block, n - at)
             with nogil:
                 code = nearest_squares(&self.m, row + at, size, result + at)
-            raise_code(code)
+            end_call(code)
             at += size
         return out
 
@@ -153,13 +162,14 @@ cdef class Matrix:
             size = min(self.block, n - at)
             with nogil:
                 code = nearest_total(&self.m, row + at, size, result)
-            raise_code(code)
+            end_call(code)
             at += size
         return out
 
     def choose(self, rows, directions, thresholds):
-        """Child (n,) int32 of each row (int64 indices): the largest <x, directions[c]> - thresholds[c], where child 0
-        scores 0; ties to the lower child. directions (k, features) and thresholds (k,) float64."""
+        """Child (n,) int32 of each row (int64 indices): the largest <x, directions[c]> - thresholds[c],
+        where child 0 scores 0; ties to the lower child. directions (k, features) and thresholds (k,)
+        float64."""
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
         cdef nearest_children children
         children.n = len(_checked(thresholds, np.float64, "thresholds"))
@@ -176,12 +186,13 @@ cdef class Matrix:
             size = min(step, n - at)
             with nogil:
                 code = nearest_choose(&self.m, row + at, size, &children, result + at)
-            raise_code(code)
+            end_call(code)
             at += size
         return out
 
     def route(self, directions, thresholds, first_child, n_children, cell):
-        """Cell (rows,) int32 of every row: down the tree from node 0; the arrays are those of a CentreTree."""
+        """Cell (rows,) int32 of every row: down the tree from node 0; the arrays are those of a
+        CentreTree."""
         cdef int64_t n = self.m.n_rows, at = 0, size, step = max(1, self.block // 16)
         cdef nearest_tree tree
         tree.n_nodes = len(_checked(thresholds, np.float64, "thresholds"))
@@ -204,7 +215,7 @@ cdef class Matrix:
             size = min(step, n - at)
             with nogil:
                 code = nearest_route(&self.m, at, size, &tree, result + at)
-            raise_code(code)
+            end_call(code)
             at += size
         return out
 
@@ -218,7 +229,7 @@ cdef class Matrix:
             size = min(self.block, n - at)
             with nogil:
                 code = nearest_hash(&self.m, at, size, seed, result + at)
-            raise_code(code)
+            end_call(code)
             at += size
         return out
 
@@ -236,13 +247,14 @@ cdef class Matrix:
             size = min(self.block, n - at)
             with nogil:
                 code = nearest_same(&self.m, left + at, right + at, size, result + at)
-            raise_code(code)
+            end_call(code)
             at += size
         return out.view(np.bool_)
 
 
 def group(rows, child, int64_t n_children):
-    """Sorts rows (int64, in place) stably by child (n,) int32; returns the bounds (n_children + 1,) int64 of the groups."""
+    """Sorts rows (int64, in place) stably by child (n,) int32; returns the bounds (n_children + 1,) int64
+    of the groups."""
     cdef int64_t n = len(_checked(rows, np.int64, "rows"))
     if len(_checked(child, np.int32, "child")) != n or n_children < 1:
         raise ValueError("child must have one value per row, of at least one child")
@@ -257,5 +269,5 @@ def group(rows, child, int64_t n_children):
     cdef int code
     with nogil:
         code = nearest_group(row, label, n, n_children, space, bound)
-    raise_code(code)
+    end_call(code)
     return bounds

@@ -31,17 +31,20 @@ class TrainingCell:
 
 
 class Partition(ABC):
-    """A division of the space. Fitted on training rows once; a saved state routes rows exactly as the fitted object."""
+    """A division of the space. Fitted on training rows once; a saved state routes rows exactly as the
+    fitted object."""
 
     name: ClassVar[str]
 
     @abstractmethod
-    def fit(self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator) -> Self:
+    def fit(
+        self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator
+    ) -> Self:
         """Divides the rows of X (n, d) float32, dense (a read-only memory map will do) or CSR.
 
-        y (n,) serves only to tell identical rows of different labels apart. No training cell has more than cell_size
-        rows; the classes say where that cannot be kept. The result depends on the arguments and the state of rng
-        alone. Raises DataError without rows and OptionError for an impossible cell_size.
+        y (n,) serves only to tell identical rows of different labels apart. No training cell has more than
+        cell_size rows; the classes say where that cannot be kept. The result depends on the arguments and
+        the state of rng alone. Raises DataError without rows and OptionError for an impossible cell_size.
         """
 
     @abstractmethod
@@ -92,21 +95,25 @@ def check_cell_size(cell_size: int | None) -> int:
     """The cell size as a positive int; OptionError otherwise."""
     if cell_size is None or cell_size < 1:
         given = "none" if cell_size is None else cell_size
-        raise OptionError(f"-c/--cell-size must be at least 1 row for this partition, not {given}; try -c 2000")
+        raise OptionError(
+            f"-c/--cell-size must be at least 1 row for this partition, not {given}; try -c 2000"
+        )
     return int(cell_size)
 
 
 def smallest_size(cell_size: int) -> int:
-    """The fewest rows that a cell should have to be worth learning from: a fiftieth of the cell size, but at least 10
-    rows, and never more than half the cell size (so that any cell too large by one row can still be halved)."""
+    """The fewest rows that a cell should have to be worth learning from: a fiftieth of the cell size, but
+    at least 10 rows, and never more than half the cell size (so that any cell too large by one row can
+    still be halved)."""
     return max(1, min(max(10, cell_size // 50), cell_size // 2))
 
 
 def spread(sizes: ArrayLike) -> dict[str, float]:
     """How the cell sizes (cells,) are spread.
 
-    Returns cells, smallest, median, mean, largest (rows), and balance: the sum of squared sizes over that of equal
-    cells, sum(s^2) * cells / sum(s)^2, which is 1 at best and the factor by which unequal sizes slow training down.
+    Returns cells, smallest, median, mean, largest (rows), and balance: the sum of squared sizes over that
+    of equal cells, sum(s^2) * cells / sum(s)^2, which is 1 at best and the factor by which unequal sizes
+    slow training down.
     """
     s = np.asarray(sizes, dtype=np.float64)
     return {

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Chunks(Partition):
     """ceil(n / cell_size) random chunks whose sizes differ by at most one row.
 
-    Every chunk answers for every row with the weight 1 / n_cells, so routing n rows takes memory for n * n_cells
-    entries: route in blocks. The state keeps the number of chunks alone.
+    Every chunk answers for every row with the weight 1 / n_cells, so routing n rows takes memory for n *
+    n_cells entries: route in blocks. The state keeps the number of chunks alone.
     """
 
     name: ClassVar[str] = "chunks"
@@ -28,7 +28,9 @@ class Chunks(Partition):
         self._n_cells = n_cells
         self._cells: list[TrainingCell] | None = None
 
-    def fit(self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator) -> Self:
+    def fit(
+        self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator
+    ) -> Self:
         n = check_rows(X)
         self._n_cells = -(-n // check_cell_size(cell_size))
         parts = np.array_split(rng.permutation(n), self._n_cells)
@@ -50,7 +52,9 @@ class Chunks(Partition):
         return sparse.csr_array((np.full(n * k, 1 / k), cells, np.arange(n + 1) * k), shape=(n, k))
 
     def assign(self, X: Examples) -> NDArray[np.int32]:
-        raise OptionError("random chunks answer for every row together; a row belongs to one cell with -P voronoi")
+        raise OptionError(
+            "random chunks answer for every row together; a row belongs to one cell with -P voronoi"
+        )
 
     def state(self) -> State:
         return {"n_cells": np.array([self._n_cells], dtype=np.int64)}

@@ -13,15 +13,15 @@ def collapse(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Keeps rows whose values occur more than `most` times (whatever their label) once per label.
 
-    Cells can only be cut between rows of different values, so a value too frequent would make cells too large, or
-    cells of nothing else. Rows that occur less often stay as they are, because in cross-validation a weighted row
-    falls into one fold as a whole.
+    Cells can only be cut between rows of different values, so a value too frequent would make cells too
+    large, or cells of nothing else. Rows that occur less often stay as they are, because in
+    cross-validation a weighted row falls into one fold as a whole.
 
-    Returns the kept rows, ascending (int64; the first of every collapsed kind), and (n,) how many each row of the
-    matrix stands for (0 where it is not kept), or None when nothing was collapsed.
+    Returns the kept rows, ascending (int64; the first of every collapsed kind), and (n,) how many each row
+    of the matrix stands for (0 where it is not kept), or None when nothing was collapsed.
     """
     n = matrix.shape[0]
-    # the seed keeps a file from being written so that different rows collide
+    # with a random seed no file can be written so that different rows collide
     hashes = matrix.hashes(int(rng.integers(2**63)))
     rows = _frequent(matrix, hashes, most)
     if not len(rows):
@@ -39,7 +39,9 @@ def _frequent(matrix: Matrix, hashes: NDArray[np.uint64], most: int) -> NDArray[
     """The rows whose values occur more than `most` times, each compared with the first row of its hash."""
     ordered = np.sort(hashes)
     many = np.unique(ordered[most:][ordered[most:] == ordered[:-most]])
-    rows = np.flatnonzero(np.isin(hashes, many)).astype(np.int64, copy=False) if len(many) else np.empty(0, np.int64)
+    if not len(many):
+        return np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(np.isin(hashes, many)).astype(np.int64, copy=False)
     first = np.full(len(many), -1, dtype=np.int64)
     kind = np.searchsorted(many, hashes[rows])
     first[kind[::-1]] = rows[::-1]

@@ -22,7 +22,9 @@ class NoPartition(Partition):
     def __init__(self) -> None:
         self._n_rows: int | None = None
 
-    def fit(self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator) -> Self:
+    def fit(
+        self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator
+    ) -> Self:
         self._n_rows = check_rows(X)
         return self
 
