@@ -108,11 +108,10 @@ def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:
     """A cell's result as arrays, for the journal."""
+    arrays: dict[str, NDArray[Any]] = {f"state/{name}": array for name, array in result.state.items()}
     report = np.frombuffer(json.dumps(result.report).encode(), np.uint8)
-    table = {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "report": report}
-    return (
-        {f"state/{name}": array for name, array in result.state.items()} | table | {"index": np.asarray(result.index)}
-    )
+    arrays |= {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "report": report}
+    return arrays | {"index": np.asarray(result.index)}
 
 
 def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:

@@ -69,7 +69,7 @@ class Scores:
 
     loss (problems, gammas, costs): held-out error, weighted; best: (loss, cost index, gamma index) of the best point,
     the order in which points are compared: ties go to the smaller cost, then to the smaller gamma; held_out: (n,)
-    decision values of rows held out there, 0 for rows that take no part; models: (folds, rows of the problem)
+    decision values of rows held out there, those in no part of the problem included; models: (folds, its rows)
     coefficients there.
     """
 

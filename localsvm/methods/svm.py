@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,11 +84,10 @@ class KernelSVM:
             K = gram.matrix(self._kernel(grid.gammas[g]), double)
             for p in range(n_problems):
                 task = Task(self, K, cell, p)
-                loss[p, slot], b, f = task.cross_validate(grid)
+                loss[p, slot], path = task.cross_validate(grid)
                 c = int(loss[p, slot].argmin())
                 if (point := (float(loss[p, slot, c]), c, g)) < best[p]:
-                    best[p], models[p] = point, b[:, c].copy()
-                    held_out[p] = task.spread(f[c])
+                    best[p], models[p], held_out[p] = point, path.b[:, c].copy(), task.held_out(K, path, c)
         return Scores(loss, best, held_out, models)
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
@@ -126,6 +125,15 @@ class KernelSVM:
         return self.tolerance < SINGLE_TOLERANCE or float(np.max(costs) * cell.weight.max(initial=0.0)) > SINGLE_COST
 
 
+class Path(NamedTuple):
+    """Cross-validation along the costs: coefficients b (folds, costs, n), biases (folds, costs), held-out values f
+    (costs, n)."""
+
+    b: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    f: NDArray[np.float64]
+
+
 class Task:
     """One binary problem of a cell over a kernel matrix: the rows that take part, padded for the solver."""
 
@@ -144,13 +152,17 @@ class Task:
             part = K if self.n == len(cell.Y) else self._gather(K)
             self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
 
-    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(loss (costs,), coefficients (folds, costs, n), held-out decision values (costs, n))."""
+    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], Path]:
+        """(loss (costs,), what all folds' paths along the costs gave)."""
         n_folds = int(self.cell.folds.max()) + 1
-        f = np.zeros((grid.n_costs, self.n))
-        b = np.zeros((n_folds, grid.n_costs, self.n))
+        path = Path(
+            np.zeros((n_folds, grid.n_costs, self.n)),
+            np.zeros((n_folds, grid.n_costs)),
+            np.zeros((grid.n_costs, self.n)),
+        )
         if self.constant or not self.n:
-            return np.zeros(grid.n_costs), b, f + self.constant
+            path.bias[:] = path.f[:] = self.constant
+            return np.zeros(grid.n_costs), path
         units = [
             self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
             for k in range(n_folds)
@@ -159,14 +171,25 @@ class Task:
         for k in range(n_folds):
             held = np.flatnonzero(self.folds == k)
             costs = grid.costs_for(max(1.0, self._trained_on(k)))
-            coef, values, reports = self.solver.path(
-                self._weight_without(k), whole - units[k], costs, self.method.tolerance
-            )
-            b[k] = coef[:, : self.n]
-            f[:, held] = values[:, held] + np.asarray([r.bias for r in reports])[:, None]
-        wrong = (f > 0) != (self.y[: self.n] > 0)
+            b, f, reports = self.solver.path(self._weight_without(k), whole - units[k], costs, self.method.tolerance)
+            path.b[k], path.bias[k] = b[:, : self.n], [r.bias for r in reports]
+            path.f[:, held] = f[:, held] + path.bias[k][:, None]
+        wrong = (path.f > 0) != (self.y[: self.n] > 0)
         weight = self.weight[: self.n]
-        return wrong @ weight / weight.sum(), b, f
+        return wrong @ weight / weight.sum(), path
+
+    def held_out(self, K: NDArray[Any], path: Path, c: int) -> NDArray[np.float64]:
+        """Decision values over all rows of the cell at cost c, by the model of the fold that holds the row out.
+
+        Rows of other classes, in no fold's training, count too: many classes are decided between all problems.
+        """
+        out: NDArray[np.float64] = path.bias[self.cell.folds, c]
+        others = np.flatnonzero(self.cell.Y[:, self.index] == 0)
+        if len(others):
+            values = K[np.ix_(others, self.rows)] @ path.b[:, c].T
+            out[others] += values[np.arange(len(others)), self.cell.folds[others]]
+        out[self.rows] = path.f[c]
+        return out
 
     def final_models(
         self, kernel: Kernel, grid: Grid, point: int, starts: NDArray[np.float64] | None, select: str
@@ -185,12 +208,6 @@ class Task:
             for k, start in enumerate(starts)
             if self._trained_on(k) > 0
         ]
-
-    def spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of the problem's rows as an array over the cell's rows, 0 elsewhere."""
-        out = np.zeros(len(self.cell.Y))
-        out[self.rows] = values
-        return out
 
     def _solve(
         self, kernel: Kernel, fold: int, cost: float, weight: NDArray[np.float64], start: NDArray[np.float64] | None
