@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
+from localsvm.errors import OptionError
 from localsvm.methods.base import Cell, Grid, Scores
 from localsvm.methods.svm import KernelSVM
 from localsvm.multiclass import Scheme
@@ -43,6 +44,12 @@ def test_cross_validation_equals_a_loop_over_libsvm() -> None:
             assert scores.loss[0, g, c] == pytest.approx(wrong / len(y), abs=1.01 / len(y))
     best = min((scores.loss[0, g, c], c, g) for g in range(2) for c in range(3))
     assert scores.best[0] == best
+
+
+@pytest.mark.parametrize("option", [{"tolerance": 0.0}, {"tolerance": np.nan}, {"degree": 0}, {"coef0": np.inf}])
+def test_impossible_options_are_refused_by_name(option: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match=f"--{next(iter(option))} must be"):
+        KernelSVM(**option)
 
 
 def test_ties_go_to_the_smaller_cost_then_the_smaller_gamma() -> None:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
@@ -43,8 +44,16 @@ class KernelSVM:
     kernel: str = _option(
         "gaussian", "-t", "--kernel", help="Kernel.", choices=("gaussian", "laplacian", "polynomial", "linear")
     )
-    gamma: tuple[float, ...] = _option((), "-g", "--gamma", help="Kernel gamma: a value, a list or a range.")
-    cost: tuple[float, ...] = _option((), "-C", "--cost", help="Cost C: a value, a list or a range.")
+    gamma: tuple[float, ...] = _option(
+        (),
+        "-g",
+        "--gamma",
+        help="Gamma of the kernel as in LIBSVM, exp(-gamma |x-y|^2): one value, a list (0.1,1,10) or a geometric range "
+        "LOW:HIGH:COUNT (2^-5:2^3:9). A width w of liquidSVM is gamma = 1/w^2.",
+    )
+    cost: tuple[float, ...] = _option(
+        (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
+    )
     degree: int = _option(3, "--degree", help="Degree of the polynomial kernel.")
     coef0: float = _option(0.0, "--coef0", help="Constant of the polynomial kernel.")
     offset: bool = _option(
@@ -53,6 +62,14 @@ class KernelSVM:
     tolerance: float = _option(
         1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none)."
     )
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.tolerance < np.inf:
+            raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
+        if self.degree < 1:
+            raise OptionError(f"--degree must be a whole number from 1, not {self.degree}")
+        if not np.isfinite(self.coef0):
+            raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see selection.grids)."""

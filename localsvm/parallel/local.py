@@ -6,8 +6,10 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from typing import Any
+
+from localsvm.errors import RunError
 
 THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -48,7 +50,17 @@ class LocalPool:
                 task = queue.popleft()
                 pending[self._executor.submit(task)] = task
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                yield pending.pop(future), future.result()
+                yield pending.pop(future), _result(future)
+
+
+def _result(future: Any) -> Any:
+    try:
+        return future.result()
+    except BrokenExecutor as error:
+        raise RunError(
+            "a worker process was killed, most likely because the memory ran out; use fewer jobs (-j), smaller cells "
+            "(-c) or a bound (--memory), and go on from the finished cells with --resume"
+        ) from error
 
 
 def _start_worker() -> None:
