@@ -20,6 +20,7 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--sets", default=",".join(BINARY + MANY_CLASSES))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--peers", action="store_true", help="also scikit-learn's SVC on the sets of many classes (slow)")
+    parser.add_argument(
+        "--peers", action="store_true", help="also scikit-learn's SVC on the sets of many classes (slow)"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     log = options.out / "vp.jsonl"
@@ -78,7 +81,9 @@ def main() -> None:
     for name in options.sets.split(","):
         plans = [("voronoi", "ova"), ("chunks", "ova")] if name in BINARY else [("voronoi", "ova"), ("voronoi", "ava")]
         wanted = [(p, m, s) for p, m in plans for s in range(options.seeds)]
-        missing = [w for w in wanted if not any((r.name, r.partition, r.multiclass, r.seed) == (name, *w) for r in done)]
+        missing = [
+            w for w in wanted if not any((r.name, r.partition, r.multiclass, r.seed) == (name, *w) for r in done)
+        ]
         if missing:
             done += measure(options.data, name, missing, log)
         if options.peers and name in MANY_CLASSES:
@@ -118,9 +123,22 @@ def plain(data: Path, name: str, part: str, folder: Path) -> Path:
 def run(name: str, train: Path, test: Path, partition: str, multiclass: str, seed: int, folder: Path) -> Run:
     """One run through the command line."""
     model, output = folder / "model.h5", folder / "out.txt"
-    options = ["-P", partition, "-c", "2000", "--multiclass", multiclass, "--seed", str(seed), "--json", "--force"]
-    fit, fit_cpu, fit_wall = command("train", [*options, str(train), str(model)])
-    score, score_cpu, score_wall = command("predict", ["--json", "--force", str(test), str(model), str(output)])
+    options = [
+        "-P",
+        partition,
+        "-c",
+        "2000",
+        "--multiclass",
+        multiclass,
+        "--seed",
+        str(seed),
+        "--json",
+        "--force",
+        "-q",
+    ]
+    fitted, fit_cpu, fit_wall = command("train", [*options, str(train), str(model)])
+    fit = fitted["summary"]
+    score, score_cpu, score_wall = command("predict", ["--json", "--force", "-q", str(test), str(model), str(output)])
     return Run(
         name, partition, multiclass, seed, fit["rows"], score["total"], 100 * (1 - score["accuracy"]),
         100 * fit["cv_error"], fit["cells"], fit["support_vectors"], fit["not_converged"],
@@ -128,7 +146,7 @@ def run(name: str, train: Path, test: Path, partition: str, multiclass: str, see
     )  # fmt: skip
 
 
-def command(name: str, arguments: list[str]) -> tuple[dict[str, float], float, float]:
+def command(name: str, arguments: list[str]) -> tuple[dict[str, Any], float, float]:
     """(JSON report, processor seconds, wall-clock seconds) of an `lsvm` command."""
     program = [sys.executable, "-m", "localsvm.cli", name, *arguments]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -171,10 +189,11 @@ def report(runs: list[Run], svc: Path) -> str:
     lines = [
         "# Local kernel SVMs on real data",
         "",
-        "Written by `make reproduce-vp DATA=...` (`scripts/reproduce_vp.py`): cells and chunks of at most 2 000 rows, std",
-        "scaling, full 10 x 10 grid, 5 folds, fold models vote. Errors in per cent on the test files, mean (and standard",
-        "deviation) over the seeds; times are processor seconds of the whole commands, reading and writing included, on two",
-        f"cores of {processor()}. The reference is one run of liquidSVM of the same protocol on the same files.",
+        "Written by `make reproduce-vp DATA=...` (`scripts/reproduce_vp.py`): cells and chunks of at most 2 000 rows,",
+        "std scaling, full 10 x 10 grid, 5 folds, fold models vote. Errors in per cent on the test files, mean (and",
+        "standard deviation) over the seeds; times are processor seconds of the whole commands, reading and writing",
+        f"included, on two cores of {processor()}. The reference is one run of liquidSVM of the same protocol on the",
+        "same files.",
         "",
         "| set | train / test rows | liquidSVM | to reach | Voronoi cells | chunks | cells | train s: cells, chunks | "
         "predict s: cells, chunks |",

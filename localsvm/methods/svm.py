@@ -97,6 +97,7 @@ class KernelSVM:
         best = [(np.inf, 0, 0)] * n_problems
         held_out: list[Any] = [None] * n_problems
         models: list[Any] = [None] * n_problems
+        iterations: list[Any] = [None] * n_problems
         for slot, g in enumerate(gammas):
             K = gram.matrix(self._kernel(grid.gammas[g]), double)
             for p in range(n_problems):
@@ -104,8 +105,9 @@ class KernelSVM:
                 loss[p, slot], path = task.cross_validate(grid)
                 c = int(loss[p, slot].argmin())
                 if (point := (float(loss[p, slot, c]), c, g)) < best[p]:
-                    best[p], models[p], held_out[p] = point, path.b[:, c].copy(), task.held_out(K, path, c)
-        return Scores(loss, best, held_out, models)
+                    best[p], held_out[p] = point, task.held_out(K, path, c)
+                    models[p], iterations[p] = path.b[:, c].copy(), path.iterations[:, c]
+        return Scores(loss, best, held_out, models, iterations)
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """Fold models (`select` = "vote") certified in float64, or one model refitted on the whole cell ("refit")."""
@@ -118,8 +120,7 @@ class KernelSVM:
             double = self._double(cell, max(grid.costs_for(cell.count.sum())[points[p][1]] for p in problems))
             K = gram.matrix(kernel, double)
             for p in problems:
-                starts = scores.models[p] if scores else None
-                models += Task(self, K, cell, p).final_models(kernel, grid, points[p][1], starts, select)
+                models += Task(self, K, cell, p).final_models(kernel, grid, points[p][1], scores, select)
         models.sort(key=lambda m: (m.problem, m.fold))
         return Fitted(pack_models(cell.X, models), _summary(models))
 
@@ -143,11 +144,12 @@ class KernelSVM:
 
 
 class Path(NamedTuple):
-    """Cross-validation along the costs: coefficients b (folds, costs, n), biases (folds, costs), held-out values f
-    (costs, n)."""
+    """Cross-validation along the costs: coefficients b (folds, costs, n), biases and iterations (folds, costs),
+    held-out values f (costs, n)."""
 
     b: NDArray[np.float64]
     bias: NDArray[np.float64]
+    iterations: NDArray[np.int64]
     f: NDArray[np.float64]
 
 
@@ -175,6 +177,7 @@ class Task:
         path = Path(
             np.zeros((n_folds, grid.n_costs, self.n)),
             np.zeros((n_folds, grid.n_costs)),
+            np.zeros((n_folds, grid.n_costs), np.int64),
             np.zeros((grid.n_costs, self.n)),
         )
         if self.constant or not self.n:
@@ -190,6 +193,7 @@ class Task:
             costs = grid.costs_for(max(1.0, self._trained_on(k)))
             b, f, reports = self.solver.path(self._weight_without(k), whole - units[k], costs, self.method.tolerance)
             path.b[k], path.bias[k] = b[:, : self.n], [r.bias for r in reports]
+            path.iterations[k] = [r.iterations for r in reports]
             path.f[:, held] = f[:, held] + path.bias[k][:, None]
         wrong = (path.f > 0) != (self.y[: self.n] > 0)
         weight = self.weight[: self.n]
@@ -209,30 +213,46 @@ class Task:
         return out
 
     def final_models(
-        self, kernel: Kernel, grid: Grid, point: int, starts: NDArray[np.float64] | None, select: str
+        self, kernel: Kernel, grid: Grid, point: int, scores: Scores | None, select: str
     ) -> Iterable[KernelModel]:
-        """The models to keep at one point of the grid; `starts` are the fold models' coefficients there."""
+        """The models to keep at one point of the grid, started from the fold models that scored it."""
         if self.constant or not self.n:
             report = Report(0.0, 0.0, 0.0, self.constant, 0, True)
             nothing = np.empty(0, np.int64), np.empty(0)
             return [KernelModel(self.index, -1, kernel, 0.0, 0.0, report, *nothing)] if self.n else []
-        if starts is None or select == "refit":
+        starts = scores.models[self.index] if scores else None
+        if scores is None or starts is None or select == "refit":
             cost = float(grid.costs_for(self.count.sum())[point])
             start = None if starts is None or self.method.offset else starts.sum(axis=0) / max(1, len(starts) - 1)
-            return [self._solve(kernel, -1, cost, self.weight, start)]
+            return [self._solve(kernel, -1, cost, self.weight, start, 0)]
         return [
-            self._solve(kernel, k, float(grid.costs_for(self._trained_on(k))[point]), self._weight_without(k), start)
+            self._solve(
+                kernel,
+                k,
+                float(grid.costs_for(self._trained_on(k))[point]),
+                self._weight_without(k),
+                start,
+                int(scores.iterations[self.index][k]),
+            )
             for k, start in enumerate(starts)
             if self._trained_on(k) > 0
         ]
 
     def _solve(
-        self, kernel: Kernel, fold: int, cost: float, weight: NDArray[np.float64], start: NDArray[np.float64] | None
+        self,
+        kernel: Kernel,
+        fold: int,
+        cost: float,
+        weight: NDArray[np.float64],
+        start: NDArray[np.float64] | None,
+        before: int,
     ) -> KernelModel:
+        """Solve and certify from a start that took so many iterations before."""
         box = cost * weight
         hi, lo = np.where(self.y > 0, box, 0.0), np.where(self.y < 0, -box, 0.0)
         first = None if start is None else np.clip(self._pad(start), lo, hi)
         b, _, report = self.solver.solve(lo, hi, self.method.tolerance, first)
+        report.iterations += before
         keep = np.flatnonzero(b[: self.n])
         gap = report.gap / box.sum() if box.sum() else 0.0
         return KernelModel(self.index, fold, kernel, cost, gap, report, self.rows[keep], b[keep])
