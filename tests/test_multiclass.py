@@ -28,7 +28,7 @@ def test_all_vs_all() -> None:
     scheme = Scheme(LABELS, "ava")
     assert scheme.pairs == [(0, 1), (0, 2), (1, 2)]
     np.testing.assert_array_equal(scheme.targets(LABELS), [[-1, -1, 0], [1, 0, -1], [0, 1, 1]])
-    # the middle class wins both its pairs; then a cycle, won by the largest sum; then silence, won by the smallest label
+    # the middle class wins both pairs; a cycle is won by the largest sum; silence by the smallest label
     decisions = np.asarray([[0.2, 0.9, -0.1], [0.1, -0.9, 0.2], [0.0, 0.0, 0.0]])
     np.testing.assert_array_equal(scheme.decide(decisions), [0.5, -3.0, -3.0])
 
