@@ -148,7 +148,7 @@ def run(name: str, train: Path, test: Path, partition: str, multiclass: str, see
 
 def command(name: str, arguments: list[str]) -> tuple[dict[str, Any], float, float]:
     """(JSON report, processor seconds, wall-clock seconds) of an `lsvm` command."""
-    program = [sys.executable, "-m", "localsvm.cli", name, *arguments]
+    program = [sys.executable, "-m", "localsvm", name, *arguments]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     out = subprocess.run(program, stdout=subprocess.PIPE, check=True, env=os.environ)
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,5 +1,0 @@
-"""`python -m localsvm.cli` is `lsvm`."""
-
-from localsvm.cli.group import lsvm
-
-lsvm()
