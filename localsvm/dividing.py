@@ -13,7 +13,7 @@ from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.scaling import Scaling
 from localsvm.data.shared import SharedArray, SharedExamples
 from localsvm.errors import DataError
-from localsvm.journal import fingerprint
+from localsvm.fingerprint import fingerprint
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.model import load_partition, write_partition

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm import __version__
 from localsvm.cells import CellResult
 from localsvm.data.dataset import Dataset
 from localsvm.dividing import Divided, TrainingConfig, divide
-from localsvm.journal import Journal, fingerprint
+from localsvm.fingerprint import fingerprint
+from localsvm.journal import Journal, journal_path, open_journal
+from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.model import write_model
 from localsvm.observing import Clock, Observer, Silent
 from localsvm.partition import spread
@@ -65,10 +68,10 @@ def train(
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file)
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
-    with clock("train"), Journal(journal_path(output), key, resume=resume, force=force) as journal:
+    with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(divided, config, journal, jobs, memory, observer)
         with clock("write"):
-            cells = (unpack(journal.read(str(i))).state for i in range(len(divided.sizes)))
+            cells = (unpack(journal[str(i)]).state for i in range(len(divided.sizes)))
             write_model(
                 output,
                 config=config.as_dict() | divided.as_dict(),
@@ -86,7 +89,7 @@ def train(
 def _train_cells(
     divided: Divided, config: TrainingConfig, journal: Journal, jobs: int, memory: int | None, observer: Observer
 ) -> list[dict[str, float]]:
-    reports = {int(key): unpack(journal.read(key)).report for key in journal.keys()}
+    reports = {int(key): unpack(journal[key]).report for key in journal}
     observer.cells(len(divided.sizes), len(reports))
     for result in run_cells(divided, config, jobs, memory, observer, skip=set(reports)):
         journal.append(str(result.index), pack(result))
@@ -96,24 +99,19 @@ def _train_cells(
 
 
 def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> str:
-    """Hash of the data and of every option that determines the model: what a journal belongs to."""
+    """Hash of the data and of all that determines the model's bits: what a journal belongs to."""
     options = json.dumps(config.as_dict(), sort_keys=True)
     part = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest() if partition_file else ""
-    return hashlib.sha256(f"{fingerprint(data.X, data.y)} {options} {part}".encode()).hexdigest()
-
-
-def journal_path(output: str | Path) -> Path:
-    """The journal of a run stands beside its model."""
-    return Path(f"{output}.journal")
+    parts = (fingerprint(data.X, data.y), options, part, __version__, LEVELS[simd_level()])
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:
     """A cell's result as arrays, for the journal."""
+    arrays: dict[str, NDArray[Any]] = {f"state/{name}": array for name, array in result.state.items()}
     report = np.frombuffer(json.dumps(result.report).encode(), np.uint8)
-    table = {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "report": report}
-    return (
-        {f"state/{name}": array for name, array in result.state.items()} | table | {"index": np.asarray(result.index)}
-    )
+    arrays |= {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "report": report}
+    return arrays | {"index": np.asarray(result.index)}
 
 
 def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:

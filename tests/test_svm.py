@@ -18,7 +18,9 @@ from localsvm.selection.folds import stratified
 LABELS = np.asarray([1.0, 2.0, 5.0])
 
 
-def make_cell(n: int = 180, classes: int = 2, scheme: str = "ova", seed: int = 0, folds: int = 4) -> tuple[Cell, np.ndarray]:
+def make_cell(
+    n: int = 180, classes: int = 2, scheme: str = "ova", seed: int = 0, folds: int = 4
+) -> tuple[Cell, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = LABELS[rng.integers(0, classes, n)]
     X = rng.standard_normal((n, 3)).astype(np.float32)
@@ -54,7 +56,7 @@ def test_impossible_options_are_refused_by_name(option: dict[str, float]) -> Non
 
 def test_ties_go_to_the_smaller_cost_then_the_smaller_gamma() -> None:
     def scores(best: tuple[float, int, int]) -> Scores:
-        return Scores(np.zeros((1, 1, 1)), [best], [np.full(1, float(best[2]))], [np.zeros((1, 1))])
+        return Scores(np.zeros((1, 1, 1)), [best], [np.full(1, float(best[2]))], [np.zeros((1, 1))], [np.zeros(1, int)])
 
     first, second = scores((0.1, 3, 1)), scores((0.1, 2, 4))
     assert first.merge(second).best == [(0.1, 2, 4)]
@@ -101,6 +103,7 @@ def test_fold_models_vote_by_the_mean_of_clipped_values() -> None:
     fitted = method.fit(cell, grid, scores, "vote")
     voted = method.predictor(fitted.state, 1, 3).decision_function(cell.X)[:, 0]
     assert list(fitted.state["model_fold"]) == [0, 1, 2, 3]
+    assert (fitted.state["model_iterations"] > 0).all()
     assert len(set(fitted.state["model_cost"])) == 1
     ptr, total = fitted.state["coef_ptr"], np.zeros(len(cell.X))
     squared = ((cell.X[:, None].astype(float) - fitted.state["support"][None]) ** 2).sum(axis=2)

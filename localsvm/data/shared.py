@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import uuid
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -26,6 +27,7 @@ class SharedArray:
         self.shape, self.dtype = shape, np.dtype(dtype)
         size = max(1, int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize)
         self._file = os.memfd_create("localsvm")
+        self._name = uuid.uuid4().hex
         try:
             os.ftruncate(self._file, size)
             buffer = mmap.mmap(self._file, size)
@@ -43,7 +45,7 @@ class SharedArray:
 
     def handle(self) -> Handle:
         """What another process needs to map the array while this one lives."""
-        return Handle(f"/proc/{os.getpid()}/fd/{self._file}", self.shape, self.dtype.str)
+        return Handle(f"/proc/{os.getpid()}/fd/{self._file}", self._name, self.shape, self.dtype.str)
 
     def __del__(self) -> None:
         if getattr(self, "_file", None) is not None:
@@ -52,9 +54,10 @@ class SharedArray:
 
 @dataclass(frozen=True)
 class Handle:
-    """Where a shared array can be mapped."""
+    """Where a shared array can be mapped. The name tells it from an earlier one whose file number it got."""
 
     path: str
+    name: str
     shape: tuple[int, ...]
     dtype: str
 

@@ -24,7 +24,8 @@ def arena(name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     if name not in _arena or _arena[name].nbytes < size:
         _arena.pop(name, None)
         _arena[name] = aligned((size,), np.uint8)
-    return _arena[name][:size].view(dtype).reshape(shape)
+    view: NDArray[Any] = _arena[name][:size].view(dtype).reshape(shape)
+    return view
 
 
 def dense_rows(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import Any, cast
+from typing import Any
 
 from localsvm.errors import ModelError
 from localsvm.methods.base import Method
@@ -15,16 +15,17 @@ def methods() -> dict[str, type[Method]]:
     found: dict[str, type[Method]] = {}
     for module in pkgutil.iter_modules(__path__):
         for item in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
-            if isinstance(item, type) and isinstance(getattr(item, "name", None), str):
-                found[item.name] = item
+            name = getattr(item, "name", None)
+            if isinstance(item, type) and isinstance(name, str):
+                found[name] = item
     return found
 
 
 def method_from(options: dict[str, Any]) -> Method:
     """The method of a model's config; ModelError where this version does not know it."""
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    name = values.pop("name")
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    name = str(values.pop("name", ""))
     try:
-        return cast(Method, methods()[name](**values))
+        return methods()[name](**values)
     except (KeyError, TypeError):
         raise ModelError(f"the model was trained with the method {name!r}, which this version does not have") from None

@@ -69,14 +69,15 @@ class Scores:
 
     loss (problems, gammas, costs): held-out error, weighted; best: (loss, cost index, gamma index) of the best point,
     the order in which points are compared: ties go to the smaller cost, then to the smaller gamma; held_out: (n,)
-    decision values of rows held out there, 0 for rows that take no part; models: (folds, rows of the problem)
-    coefficients there.
+    decision values of rows held out there, those in no part of the problem included; models: (folds, its rows)
+    coefficients there, found in so many iterations (folds,).
     """
 
     loss: NDArray[np.float64]
     best: list[tuple[float, int, int]]
     held_out: list[NDArray[np.float64]]
     models: list[NDArray[np.float64]]
+    iterations: list[NDArray[np.int64]]
 
     def merge(self, other: Scores) -> Scores:
         """Scores of both blocks; the order of merging does not matter for `best`. `other` holds the larger gammas."""
@@ -86,6 +87,7 @@ class Scores:
             [min(a, b) for a, b in zip(self.best, other.best, strict=True)],
             [s.held_out[p] for p, s in enumerate(pick)],
             [s.models[p] for p, s in enumerate(pick)],
+            [s.iterations[p] for p, s in enumerate(pick)],
         )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,16 +97,17 @@ class KernelSVM:
         best = [(np.inf, 0, 0)] * n_problems
         held_out: list[Any] = [None] * n_problems
         models: list[Any] = [None] * n_problems
+        iterations: list[Any] = [None] * n_problems
         for slot, g in enumerate(gammas):
             K = gram.matrix(self._kernel(grid.gammas[g]), double)
             for p in range(n_problems):
                 task = Task(self, K, cell, p)
-                loss[p, slot], b, f = task.cross_validate(grid)
+                loss[p, slot], path = task.cross_validate(grid)
                 c = int(loss[p, slot].argmin())
                 if (point := (float(loss[p, slot, c]), c, g)) < best[p]:
-                    best[p], models[p] = point, b[:, c].copy()
-                    held_out[p] = task.spread(f[c])
-        return Scores(loss, best, held_out, models)
+                    best[p], held_out[p] = point, task.held_out(K, path, c)
+                    models[p], iterations[p] = path.b[:, c].copy(), path.iterations[:, c]
+        return Scores(loss, best, held_out, models, iterations)
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """Fold models (`select` = "vote") certified in float64, or one model refitted on the whole cell ("refit")."""
@@ -119,8 +120,7 @@ class KernelSVM:
             double = self._double(cell, max(grid.costs_for(cell.count.sum())[points[p][1]] for p in problems))
             K = gram.matrix(kernel, double)
             for p in problems:
-                starts = scores.models[p] if scores else None
-                models += Task(self, K, cell, p).final_models(kernel, grid, points[p][1], starts, select)
+                models += Task(self, K, cell, p).final_models(kernel, grid, points[p][1], scores, select)
         models.sort(key=lambda m: (m.problem, m.fold))
         return Fitted(pack_models(cell.X, models), _summary(models))
 
@@ -143,6 +143,16 @@ class KernelSVM:
         return self.tolerance < SINGLE_TOLERANCE or float(np.max(costs) * cell.weight.max(initial=0.0)) > SINGLE_COST
 
 
+class Path(NamedTuple):
+    """Cross-validation along the costs: coefficients b (folds, costs, n), biases and iterations (folds, costs),
+    held-out values f (costs, n)."""
+
+    b: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    iterations: NDArray[np.int64]
+    f: NDArray[np.float64]
+
+
 class Task:
     """One binary problem of a cell over a kernel matrix: the rows that take part, padded for the solver."""
 
@@ -161,13 +171,18 @@ class Task:
             part = K if self.n == len(cell.Y) else self._gather(K)
             self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
 
-    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(loss (costs,), coefficients (folds, costs, n), held-out decision values (costs, n))."""
+    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], Path]:
+        """(loss (costs,), what all folds' paths along the costs gave)."""
         n_folds = int(self.cell.folds.max()) + 1
-        f = np.zeros((grid.n_costs, self.n))
-        b = np.zeros((n_folds, grid.n_costs, self.n))
+        path = Path(
+            np.zeros((n_folds, grid.n_costs, self.n)),
+            np.zeros((n_folds, grid.n_costs)),
+            np.zeros((n_folds, grid.n_costs), np.int64),
+            np.zeros((grid.n_costs, self.n)),
+        )
         if self.constant or not self.n:
-            return np.zeros(grid.n_costs), b, f + self.constant
+            path.bias[:] = path.f[:] = self.constant
+            return np.zeros(grid.n_costs), path
         units = [
             self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
             for k in range(n_folds)
@@ -176,46 +191,68 @@ class Task:
         for k in range(n_folds):
             held = np.flatnonzero(self.folds == k)
             costs = grid.costs_for(max(1.0, self._trained_on(k)))
-            coef, values, reports = self.solver.path(
-                self._weight_without(k), whole - units[k], costs, self.method.tolerance
-            )
-            b[k] = coef[:, : self.n]
-            f[:, held] = values[:, held] + np.asarray([r.bias for r in reports])[:, None]
-        wrong = (f > 0) != (self.y[: self.n] > 0)
+            b, f, reports = self.solver.path(self._weight_without(k), whole - units[k], costs, self.method.tolerance)
+            path.b[k], path.bias[k] = b[:, : self.n], [r.bias for r in reports]
+            path.iterations[k] = [r.iterations for r in reports]
+            path.f[:, held] = f[:, held] + path.bias[k][:, None]
+        wrong = (path.f > 0) != (self.y[: self.n] > 0)
         weight = self.weight[: self.n]
-        return wrong @ weight / weight.sum(), b, f
+        return wrong @ weight / weight.sum(), path
+
+    def held_out(self, K: NDArray[Any], path: Path, c: int) -> NDArray[np.float64]:
+        """Decision values over all rows of the cell at cost c, by the model of the fold that holds the row out.
+
+        Rows of other classes, in no fold's training, count too: many classes are decided between all problems.
+        """
+        out: NDArray[np.float64] = path.bias[self.cell.folds, c]
+        others = np.flatnonzero(self.cell.Y[:, self.index] == 0)
+        if len(others):
+            values = K[np.ix_(others, self.rows)] @ path.b[:, c].T
+            out[others] += values[np.arange(len(others)), self.cell.folds[others]]
+        out[self.rows] = path.f[c]
+        return out
 
     def final_models(
-        self, kernel: Kernel, grid: Grid, point: int, starts: NDArray[np.float64] | None, select: str
+        self, kernel: Kernel, grid: Grid, point: int, scores: Scores | None, select: str
     ) -> Iterable[KernelModel]:
-        """The models to keep at one point of the grid; `starts` are the fold models' coefficients there."""
+        """The models to keep at one point of the grid, started from the fold models that scored it."""
         if self.constant or not self.n:
             report = Report(0.0, 0.0, 0.0, self.constant, 0, True)
             nothing = np.empty(0, np.int64), np.empty(0)
             return [KernelModel(self.index, -1, kernel, 0.0, 0.0, report, *nothing)] if self.n else []
-        if starts is None or select == "refit":
+        starts = scores.models[self.index] if scores else None
+        if scores is None or starts is None or select == "refit":
             cost = float(grid.costs_for(self.count.sum())[point])
             start = None if starts is None or self.method.offset else starts.sum(axis=0) / max(1, len(starts) - 1)
-            return [self._solve(kernel, -1, cost, self.weight, start)]
+            return [self._solve(kernel, -1, cost, self.weight, start, 0)]
         return [
-            self._solve(kernel, k, float(grid.costs_for(self._trained_on(k))[point]), self._weight_without(k), start)
+            self._solve(
+                kernel,
+                k,
+                float(grid.costs_for(self._trained_on(k))[point]),
+                self._weight_without(k),
+                start,
+                int(scores.iterations[self.index][k]),
+            )
             for k, start in enumerate(starts)
             if self._trained_on(k) > 0
         ]
 
-    def spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of the problem's rows as an array over the cell's rows, 0 elsewhere."""
-        out = np.zeros(len(self.cell.Y))
-        out[self.rows] = values
-        return out
-
     def _solve(
-        self, kernel: Kernel, fold: int, cost: float, weight: NDArray[np.float64], start: NDArray[np.float64] | None
+        self,
+        kernel: Kernel,
+        fold: int,
+        cost: float,
+        weight: NDArray[np.float64],
+        start: NDArray[np.float64] | None,
+        before: int,
     ) -> KernelModel:
+        """Solve and certify from a start that took so many iterations before."""
         box = cost * weight
         hi, lo = np.where(self.y > 0, box, 0.0), np.where(self.y < 0, -box, 0.0)
         first = None if start is None else np.clip(self._pad(start), lo, hi)
         b, _, report = self.solver.solve(lo, hi, self.method.tolerance, first)
+        report.iterations += before
         keep = np.flatnonzero(b[: self.n])
         gap = report.gap / box.sum() if box.sum() else 0.0
         return KernelModel(self.index, fold, kernel, cost, gap, report, self.rows[keep], b[keep])

@@ -1,10 +1,10 @@
-"""The balanced binary Voronoi tree: cells of nearly equal size between shifted bisectors."""
+"""The binary Voronoi tree: nearly full cells between bisectors, shifted no further than that takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,21 @@ Vector = NDArray[np.float64]
 # rows of a node that its two centres are found from (the boundary is then placed with all rows); 2000 rows or
 # 20 steps gave cells no tighter on covtype, ijcnn1 and cod-rna, 2 steps clearly wider ones
 SAMPLE = 1000
-LLOYD_STEPS = 8
+BALANCED_STEPS = 4
+NEAREST_STEPS = 8
+SLACK = 1.15
+LEAST_SHARE = 0.2
 
 
 class Voronoi(TreePartition):
-    """Cells of at most cell_size rows by a balanced binary Voronoi tree.
+    """Cells of at most cell_size rows by a tree of Voronoi splits, balanced binary where the data do not ask otherwise.
 
-    A node with n rows that must become m = ceil(n / cell_size) cells is divided between two centres, into
-    floor(m / 2) and ceil(m / 2) cells. The centres come from farthest-first traversal on a random
-    subsample, moved by a few steps of balanced Lloyd; the boundary is their bisector, shifted to where the
-    wanted numbers of rows lie on either side. Thomann, Blaschzyk, Meister, Steinwart, Spatial
-    Decompositions for Large Scale SVMs (AISTATS 2017) divide by farthest-first centres too; their cells are
-    not balanced.
+    A node with n rows that must become m = max(ceil(n / cell_size), floor(1.15 n / cell_size)) cells is divided between
+    two centres. They come from farthest-first traversal on a random subsample, moved by a few steps of Lloyd; the
+    boundary is their bisector, shifted only as far as it takes for either side to hold a fifth of the rows at least and
+    no more than its share of the m cells can: boundaries follow the data while the cells stay nearly full. Thomann,
+    Blaschzyk, Meister, Steinwart, Spatial Decompositions for Large Scale SVMs (AISTATS 2017) divide by farthest-first
+    centres too; their cells are not balanced.
 
     Every side keeps at least `smallest_size(cell_size)` rows unless rows of equal projection leave no other
     way to keep cells within cell_size.
@@ -54,7 +57,7 @@ class Cut(NamedTuple):
 @dataclass(frozen=True)
 class Plan:
     """How many of a node's n rows should lie on the low side: `target`, at best from `fewest` to `most`
-    (the numbers that need no more cells than ceil(n / cell_size)), and at least `smallest` on each side."""
+    (the numbers that its share of the node's cells can hold), and at least `smallest` on each side."""
 
     n: int
     target: int
@@ -63,11 +66,14 @@ class Plan:
     smallest: int
 
     @classmethod
-    def of(cls, n: int, cell_size: int) -> Plan:
-        cells = -(-n // cell_size)
-        low, high = cells // 2, cells - cells // 2
-        target = (2 * n * low + cells) // (2 * cells)
-        return cls(n, target, n - high * cell_size, low * cell_size, smallest_size(cell_size))
+    def of(cls, n: int, cell_size: int, wanted: int) -> Plan:
+        """The plan nearest to `wanted` rows on the low side."""
+        cells = max(-(-n // cell_size), int(SLACK * n / cell_size), 2)
+        least = max(1, int(LEAST_SHARE * n))
+        wanted = min(max(wanted, least), n - least)
+        low = min(max(round(cells * wanted / n), 1), cells - 1)
+        fewest, most = n - (cells - low) * cell_size, low * cell_size
+        return cls(n, min(max(wanted, fewest), most), fewest, most, smallest_size(cell_size))
 
     def cut(self, n_low: int, below: float, above: float) -> Cut:
         """The cut between two neighbouring projections, below < above, with n_low rows up to `below`."""
@@ -78,12 +84,12 @@ class Plan:
 
 
 def halve(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:
-    """Divides rows between two centres as the plan wants it; None when all rows are equal."""
-    plan = Plan.of(len(rows), cell_size)
+    """Divides rows between two centres at the plan nearest to their bisector; None when all rows are equal."""
     best: tuple[Cut, NDArray[np.float32], Vector] | None = None
-    for pair in _pairs(matrix, rows, plan, rng):
+    for pair in _pairs(matrix, rows, rng):
         centres = np.array(pair).astype(np.float32)
         projection = matrix.project(rows, directions_of(centres)[1])
+        plan = Plan.of(len(rows), cell_size, int(np.count_nonzero(projection <= _bisector(*centres))))
         cut = best_cut(projection, plan)
         if cut is not None and (best is None or cut < best[0]):
             best = cut, centres, projection
@@ -95,16 +101,20 @@ def halve(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) 
     return Split(centres, np.array([0.0, threshold]), (projection > threshold).astype(np.int32))
 
 
-def _pairs(
-    matrix: Matrix, rows: Rows, plan: Plan, rng: np.random.Generator
-) -> Iterator[tuple[Vector, Vector]]:
+def _bisector(low: NDArray[Any], high: NDArray[Any]) -> float:
+    """Where the projection on high - low is the same for both centres' distances."""
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    return float(high @ high - low @ low) / 2
+
+
+def _pairs(matrix: Matrix, rows: Rows, rng: np.random.Generator) -> Iterator[tuple[Vector, Vector]]:
     """Pairs of centres to try, best first. Two rows that differ always have different projections on their
     difference, so the last pair divides whatever can be divided."""
     sample = subsample(rows, SAMPLE, rng)
     far = _farthest_first(matrix, sample)
-    yield _balanced_lloyd(matrix, sample, far, plan)
+    yield _lloyd(matrix, sample, far)
     yield far
-    other = np.flatnonzero(~matrix.same(rows, np.full(plan.n, rows[0])))
+    other = np.flatnonzero(~matrix.same(rows, np.full(len(rows), rows[0])))
     if len(other):
         yield matrix.total(rows[:1]), matrix.total(rows[other[:1]])
 
@@ -121,24 +131,27 @@ def _farthest(matrix: Matrix, sample: Rows, squares: Vector, centre: Vector) -> 
     return matrix.total(sample[at : at + 1])
 
 
-def _balanced_lloyd(
-    matrix: Matrix, sample: Rows, pair: tuple[Vector, Vector], plan: Plan
-) -> tuple[Vector, Vector]:
-    """Moves two centres to the means of the wanted shares of the sample on either side of their bisector.
+def _lloyd(matrix: Matrix, sample: Rows, pair: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    """Moves two centres by Lloyd steps: first as means of halves of the sample, then of what is nearest to each.
 
-    Farthest rows are outliers (after scaling by the standard deviation, a rare binary column is 100 wide),
-    and a direction between outliers says nothing about the rest; the means of two large halves do. Rows of
-    equal projection are dealt to the halves as they come, which lets the other columns decide next.
+    Farthest rows are outliers (after scaling by the standard deviation, a rare binary column is 100 wide), and a
+    direction between outliers says nothing about the rest; the means of two large parts do. Therefore no part falls
+    below LEAST_SHARE. Rows of equal projection are dealt to the parts as they come, which lets the other columns
+    decide next.
     """
     low, high = pair
-    n_low = min(max(1, round(len(sample) * plan.target / plan.n)), len(sample) - 1)
-    before = np.zeros(len(sample), dtype=bool)
-    for _ in range(LLOYD_STEPS):
-        is_low = _lowest(matrix.project(sample, high - low), n_low)
-        if np.array_equal(is_low, before):
+    n = len(sample)
+    least = max(1, int(LEAST_SHARE * n))
+    before = np.zeros(n, dtype=bool)
+    for step in range(BALANCED_STEPS + NEAREST_STEPS):
+        projection = matrix.project(sample, high - low)
+        nearer_low = int(np.count_nonzero(projection <= _bisector(low, high)))
+        n_low = n // 2 if step < BALANCED_STEPS else min(max(nearer_low, least), n - least)
+        is_low = _lowest(projection, n_low)
+        if step >= BALANCED_STEPS and np.array_equal(is_low, before):
             break
         low = matrix.total(sample[is_low]) / n_low
-        high = matrix.total(sample[~is_low]) / (len(sample) - n_low)
+        high = matrix.total(sample[~is_low]) / (n - n_low)
         before = is_low
     return low, high
 

@@ -21,7 +21,7 @@ def default_widths(average_rows: float, features: int, radius: float, size: int 
     widths.
     """
     n, d = max(1.0, average_rows), max(1, features)
-    widest = 5.0 * min(MAX_SPREAD, math.exp(d * math.log1p(5.0 / n)))
+    widest = 5.0 * math.exp(min(math.log(MAX_SPREAD), d * math.log1p(5.0 / n)))
     narrowest = 0.2 * n ** (-1.0 / d)
     step = (widest / narrowest) ** (1.0 / (size - 1))
     scale = radius / math.sqrt(d)

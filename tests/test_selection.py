@@ -1,0 +1,110 @@
+"""Folds, grids and what a user writes for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localsvm.errors import OptionError
+from localsvm.selection.folds import stratified
+from localsvm.selection.grids import check_values, default_lambdas, default_widths, parse_values
+
+
+@given(
+    counts=st.lists(st.integers(0, 40), min_size=1, max_size=4).filter(lambda c: sum(c) > 0),
+    n_folds=st.integers(1, 10),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_folds_are_stratified(counts: list[int], n_folds: int, seed: int) -> None:
+    y = np.repeat(np.arange(len(counts), dtype=float), counts)
+    folds = stratified(y, n_folds, np.random.default_rng(seed))
+    used = min(n_folds, len(y))
+    assert set(folds) == set(range(used))
+    sizes = np.bincount(folds, minlength=used)
+    assert sizes.max() - sizes.min() <= 1
+    for label in np.unique(y):
+        share = np.bincount(folds[y == label], minlength=used)
+        assert share.max() - share.min() <= 1
+
+
+def test_folds_depend_on_the_generator() -> None:
+    y = np.arange(100.0) % 2
+    a, b, c = (stratified(y, 5, np.random.default_rng(s)) for s in (1, 1, 2))
+    assert (a == b).all() and (a != c).any()
+
+
+def test_default_widths_follow_the_formula() -> None:
+    widths = default_widths(1600, 10, np.sqrt(10))
+    assert widths[0] == pytest.approx(5 * (1 + 5 / 1600) ** 10)
+    assert widths[-1] == pytest.approx(0.2 * 1600**-0.1)
+    ratios = np.divide(widths[1:], widths[:-1])
+    np.testing.assert_allclose(ratios, ratios[0])
+
+
+def test_widths_move_by_whole_steps_with_the_radius() -> None:
+    base = default_widths(1600, 10, np.sqrt(10))
+    step = base[0] / base[1]
+    for radius, moved in [(1.5 * step, 1), (0.9, -1), (step**-2 * 1.01, -2)]:
+        widths = default_widths(1600, 10, radius * np.sqrt(10))
+        np.testing.assert_allclose(widths, np.multiply(base, step**moved))
+
+
+def test_widths_stay_finite() -> None:
+    for rows, features, radius in [(1, 1, 0.0), (1, 10**6, 1.0), (10**7, 1, 1e-30), (3, 500, 1e30)]:
+        widths = default_widths(rows, features, radius)
+        assert np.isfinite(widths).all() and min(widths) > 0
+
+
+def test_default_lambdas() -> None:
+    lambdas = default_lambdas(1600)
+    assert lambdas[0] == pytest.approx(0.01) and lambdas[-1] == pytest.approx(0.001 / 1600) and len(lambdas) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0.5", (0.5,)),
+        ("10,0.1,1", (0.1, 1, 10)),
+        ("1,1", (1,)),
+        ("2^-2", (0.25,)),
+        ("2^-1:2^1:3", (0.5, 1, 2)),
+        ("1e-2:1:3", (0.01, 0.1, 1)),
+    ],
+)
+def test_values(text: str, values: tuple[float, ...]) -> None:
+    assert parse_values(text) == pytest.approx(values)
+
+
+def test_a_range_has_ten_points_by_default() -> None:
+    assert len(parse_values("1:512")) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not a number"),
+        ("x", "'x' is not a number; write 0.5, 1e-3 or 2^-5"),
+        ("-1", "not a positive number"),
+        ("0", "not a positive number"),
+        ("nan", "not a positive number"),
+        ("1e999", "not a positive number"),
+        ("(-8)^0.5", "not a number"),
+        ("-8^0.5", "not a positive number"),
+        ("10^400", "not a number"),
+        ("1:2:3:4", "not a range"),
+        ("2:1", "low end of a range comes first"),
+        ("1:2:1", "whole number from 2"),
+        ("1:2:x", "whole number from 2"),
+    ],
+)
+def test_values_that_are_refused(text: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message.replace("^", r"\^")):
+        parse_values(text)
+
+
+def test_at_most_64_values_on_an_axis() -> None:
+    assert check_values((3.0, 1.0)) == (1.0, 3.0)
+    with pytest.raises(OptionError, match="at most 64"):
+        check_values(range(1, 66))

@@ -1,0 +1,232 @@
+"""Whole training runs: the same bits for any number of jobs and after a resume, and what the model file predicts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from scipy import sparse
+
+from localsvm.cells import CellResult
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.synthetic import banana
+from localsvm.dividing import TrainingConfig, divide, partition_only
+from localsvm.errors import DataError, ModelError, RunError
+from localsvm.kernels._kernels import LEVELS, simd_level
+from localsvm.methods.svm import KernelSVM
+from localsvm.observing import Silent
+from localsvm.prediction import LocalModel
+from localsvm.selection.folds import stratified
+from localsvm.training import run_key, train
+
+FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
+
+
+def data(n: int = 600, classes: int = 2, seed: int = 0) -> Dataset:
+    X, y = banana(n, np.random.default_rng(seed))
+    if classes == 3:
+        y = np.where(X[:, 0] > 1, 5.0, y)
+    return Dataset(X.copy(), y.astype(np.float64))
+
+
+def manifest(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+CONFIGS = [
+    TrainingConfig(FAST, "voronoi", 150),
+    TrainingConfig(FAST, "chunks", 150, select="refit", scale="zscore"),
+    TrainingConfig(FAST, "kmeans", 150, class_weights=((1.0, 2.0),)),
+    TrainingConfig(FAST, None, 1000, scale="minmax"),
+    TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=True), None, 1000, scale="none"),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.partition}-{c.select}-{c.scale}")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_one_and_two_jobs_give_the_same_bits(config: TrainingConfig, classes: int, tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        summary = train(data(classes=classes), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        assert summary.rows == 600 and summary.not_converged == 0
+        assert not list(tmp_path.glob("*.journal"))
+    assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
+    with LocalModel(tmp_path / "1.h5") as model:
+        test = data(500, classes, seed=1)
+        assert (model.predict(test.X) == test.y).mean() > 0.85
+
+
+def test_seeds_differ(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        train(data(), TrainingConfig(FAST, "voronoi", 150, seed=seed), tmp_path / f"{seed}.h5")
+    assert manifest(tmp_path / "0.h5") != manifest(tmp_path / "1.h5")
+
+
+class Stop(Exception):
+    """Ends a run in the middle."""
+
+
+class StopAfter(Silent):
+    """An observer that stops the run after so many cells."""
+
+    def __init__(self, cells: int) -> None:
+        self.left = cells
+        self.resumed = 0
+
+    def cells(self, total: int, done: int) -> None:
+        self.resumed = done
+
+    def cell_done(self, report: dict[str, float]) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Stop
+
+
+@pytest.mark.parametrize("config", CONFIGS[:2], ids=lambda c: c.partition)
+def test_a_resumed_run_gives_the_same_bits(config: TrainingConfig, tmp_path: Path) -> None:
+    model = tmp_path / "m.h5"
+    with pytest.raises(Stop):
+        train(data(), config, model, observer=StopAfter(2))
+    with pytest.raises(RunError, match="--resume"):
+        train(data(), config, model)
+    with pytest.raises(ModelError, match="differ"):
+        train(data(seed=3), config, model, resume=True)
+    observer = StopAfter(99)
+    summary = train(data(), config, model, resume=True, observer=observer)
+    assert observer.resumed == 2
+    whole = train(data(), config, tmp_path / "whole.h5")
+    assert manifest(model) == manifest(tmp_path / "whole.h5")
+    assert summary.cv_error == whole.cv_error and summary.support_vectors == whole.support_vectors
+
+
+def test_prediction_in_another_process_equals_the_fitted_models(tmp_path: Path) -> None:
+    train(data(), CONFIGS[0], tmp_path / "m.h5")
+    X = data(300, seed=2).X
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import sys, numpy as np; from localsvm.prediction import LocalModel\n"
+        "with LocalModel(sys.argv[1], jobs=2) as m: np.save(sys.argv[3], m.decision_function(np.load(sys.argv[2])))"
+    )
+    files = [str(tmp_path / name) for name in ("m.h5", "X.npy", "out.npy")]
+    subprocess.run([sys.executable, "-c", code, *files], check=True)
+    with LocalModel(tmp_path / "m.h5") as model:
+        whole = model.decision_function(X)
+        np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), whole)
+        parts = [model.decision_function(X[i : i + 7]) for i in range(0, 300, 7)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_all_simd_levels_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(data(), CONFIGS[0], tmp_path / "m.h5")
+    X = data(2000, seed=2).X
+    decisions, labels = [], []
+    for level in LEVELS[: simd_level() + 1]:
+        monkeypatch.setenv("LOCALSVM_SIMD", level)
+        with LocalModel(tmp_path / "m.h5") as model:
+            decisions.append(model.decision_function(X))
+            labels.append(model.predict(X))
+    for other, label in zip(decisions[1:], labels[1:], strict=True):
+        np.testing.assert_allclose(other, decisions[0], atol=1e-5)
+        np.testing.assert_array_equal(label, labels[0])
+
+
+def test_gaps_in_the_model_are_gaps(tmp_path: Path) -> None:
+    """Recomputed in float64 from the model file and the training rows alone, for every cell."""
+    for select in ("vote", "refit"):
+        config = TrainingConfig(KernelSVM(), "voronoi", 200, select=select)
+        examples = data(500)
+        train(data(500), config, tmp_path / "m.h5", force=True)
+        with LocalModel(tmp_path / "m.h5") as model:
+            X = model.scaling.apply(examples.X.copy()).astype(np.float64)
+            cell_of = model.partition.assign(X.astype(np.float32))
+            for index in range(model.file.n_cells):
+                state, rows = model.file.cell(index), X[cell_of == index]
+                labels = examples.y[cell_of == index]
+                rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(index, 0)))
+                folds = stratified(labels, 5, rng)
+                for m, fold in enumerate(state["model_fold"]):
+                    assert state["model_converged"][m]
+                    part = folds != fold
+                    gap = gap_of(state, m, rows[part], np.where(labels[part] > 0, 1.0, -1.0))
+                    assert gap == pytest.approx(state["model_gap"][m], abs=2e-5)
+                    assert state["model_gap"][m] <= 1.0001e-3
+            assert model.file.n_cells > 2
+
+
+def gap_of(state: dict[str, np.ndarray], m: int, rows: np.ndarray, y: np.ndarray) -> float:
+    """Duality gap of one model on the rows it was trained on, over the sum of their costs."""
+    part = slice(state["coef_ptr"][m], state["coef_ptr"][m + 1])
+    support = state["support"].astype(np.float64)[state["coef_index"][part]]
+    b, cost, gamma = state["coef"][part], state["model_cost"][m], state["model_gamma"][m]
+    f = np.exp(-gamma * ((rows[:, None] - support[None]) ** 2).sum(axis=2)) @ b
+    norm = b @ np.exp(-gamma * ((support[:, None] - support[None]) ** 2).sum(axis=2)) @ b
+    loss = np.maximum(0.0, 1.0 - y * f).sum()
+    return float((norm + cost * loss - np.abs(b).sum()) / (cost * len(rows)))
+
+
+def test_a_partition_file_gives_the_cells_it_says(tmp_path: Path) -> None:
+    for config in CONFIGS[:3]:
+        sizes = partition_only(data(), config, tmp_path / "p.h5", force=True)
+        direct, loaded = divide(data(), config), divide(data(), config, tmp_path / "p.h5")
+        np.testing.assert_array_equal(loaded.sizes, sizes)
+        np.testing.assert_array_equal(loaded.edges, direct.edges)
+        np.testing.assert_array_equal(loaded.y.array, direct.y.array)
+        np.testing.assert_array_equal(loaded.X.handle().rows(0, 600), direct.X.handle().rows(0, 600))
+    with pytest.raises(ModelError, match="other data"):
+        divide(data(seed=1), CONFIGS[0], tmp_path / "p.h5")
+
+
+def test_sparse_and_dense_rows_predict_alike(tmp_path: Path) -> None:
+    examples = data()
+    wide = np.zeros((600, 12), np.float32)
+    wide[:, [2, 9]] = np.where(np.abs(examples.X) < 0.3, 0, examples.X)
+    decisions = []
+    for name, X in [("dense", wide.copy()), ("sparse", as_examples(sparse.csr_array(wide)))]:
+        train(Dataset(X, examples.y.copy()), CONFIGS[0], tmp_path / f"{name}.h5")
+        with LocalModel(tmp_path / f"{name}.h5") as model:
+            decisions.append(model.decision_function(X if name == "sparse" else wide))
+    assert (np.sign(decisions[0]) == np.sign(decisions[1])).mean() > 0.99
+
+
+def test_identical_rows_beyond_the_cell_size_are_weighted(tmp_path: Path) -> None:
+    X = np.concatenate([np.zeros((700, 2)), np.random.default_rng(0).standard_normal((100, 2))]).astype(np.float32)
+    y = np.where(np.arange(800) % 7 == 0, 1.0, -1.0)
+    summary = train(Dataset(X, y), TrainingConfig(FAST, "voronoi", 150), tmp_path / "m.h5")
+    assert summary.rows == 800 and summary.cell_rows["largest"] <= 150
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert model.predict(np.zeros((1, 2), np.float32))[0] == -1.0
+
+
+def test_users_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="at least two classes"):
+        train(Dataset(np.zeros((5, 2), np.float32), np.ones(5)), TrainingConfig(FAST), tmp_path / "m.h5")
+    with pytest.raises(DataError, match="-w 7: no row has that label; the labels are -1, 1"):
+        train(data(), TrainingConfig(FAST, class_weights=((7.0, 2.0),)), tmp_path / "m.h5")
+    with pytest.raises(RunError, match="use smaller cells"):
+        train(data(), TrainingConfig(FAST), tmp_path / "m.h5", memory=1 << 20)
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
+    keys = {
+        run_key(data(), CONFIGS[0], None),
+        run_key(data(seed=1), CONFIGS[0], None),
+        run_key(data(), CONFIGS[1], None),
+        run_key(data(), TrainingConfig(FAST, "voronoi", 150, seed=1), None),
+    }
+    assert len(keys) == 4
+    assert run_key(data(), CONFIGS[0], None) in keys
+
+
+def test_results_survive_the_journal() -> None:
+    from localsvm.training import pack, unpack
+
+    result = CellResult(3, {"a": np.arange(3)}, {"rows": 2.5}, np.ones(2), np.ones(3), np.zeros((1, 2, 3)))
+    again = unpack(pack(result))
+    assert again.index == 3 and again.report == result.report
+    np.testing.assert_array_equal(again.state["a"], result.state["a"])
+    np.testing.assert_array_equal(again.loss, result.loss)
