@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from localsvm.errors import RunError
+from localsvm.outputs import signals_held
 
 THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -39,7 +40,7 @@ class LocalPool:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._executor is not None:
-            self._executor.shutdown(wait=kind is None, kill_workers=kind is not None)
+            self._executor.shutdown(wait=True, kill_workers=kind is not None)
 
     def unordered(self, queue: deque[Callable[[], Any]]) -> Iterator[tuple[Callable[[], Any], Any]]:
         """(task, result) as tasks finish. The caller may append to the queue while it iterates."""
@@ -52,7 +53,7 @@ class LocalPool:
         while queue or pending:
             while queue and len(pending) < 2 * self.jobs:
                 task = queue.popleft()
-                with _interrupts_blocked():
+                with signals_held(), _interrupts_blocked():  # a worker is started whole or not at all
                     pending[self._executor.submit(task)] = task
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 yield pending.pop(future), _result(future)
