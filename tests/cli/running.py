@@ -1,0 +1,96 @@
+"""How the tests run commands: within the process, or as a program of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from localsvm.cli.group import lsvm
+
+DEADLINE = 30.0  # seconds after which a condition that is waited for has failed
+# a run of several seconds on one core: ten folds, cells as large as the data allow
+SLOW = ("-c", "2000", "-v", "10")
+
+
+def invoke(*args: Any, code: int | None = 0, stdin: bytes | None = None) -> Result:
+    """Run `lsvm args` in this process and check its exit code."""
+    result = CliRunner().invoke(lsvm, [str(arg) for arg in args], input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert code is None or result.exit_code == code, result.output
+    return result
+
+
+def usage_error(*args: Any) -> str:
+    """The message of a command that ends with exit code 2, on one line."""
+    return " ".join(invoke(*args, code=2).stderr.split())
+
+
+def error(*args: Any, **options: Any) -> str:
+    """The message of a command that ends with exit code 1, without output."""
+    result = invoke(*args, code=1, **options)
+    assert result.stderr.startswith("error: ") and "Traceback" not in result.stderr
+    assert result.stdout == ""
+    return result.stderr.removeprefix("error: ")
+
+
+def command(*args: Any) -> list[str]:
+    """`lsvm args` as a program."""
+    return [sys.executable, "-m", "localsvm", *map(str, args)]
+
+
+def run(*args: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run `lsvm args` as a program."""
+    return subprocess.run(command(*args), capture_output=True, timeout=120, **options)
+
+
+def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+    """Start `lsvm args` as a program, the first process of a session of its own."""
+
+    def interruptible() -> None:  # a shell's background jobs, and so their tests, ignore Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    return subprocess.Popen(
+        command(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=interruptible, **options,
+    )  # fmt: skip
+
+
+def wait_until(condition: Callable[[], Any], deadline: float = DEADLINE) -> None:
+    """Poll until the condition holds; AssertionError after the deadline."""
+    end = time.monotonic() + deadline
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+def session(leader: int) -> list[int]:
+    """The processes of a session that still run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it ended meanwhile
+            continue
+        if int(fields[3]) == leader and fields[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def records(model: Path) -> int:
+    """Bytes of finished cells in the journal of a running training."""
+    journal = Path(f"{model}.journal")
+    return max(0, journal.stat().st_size - 200) if journal.exists() else 0
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """The environment with some variables set."""
+    return {**os.environ, **extra}

@@ -1,0 +1,122 @@
+"""Help: of every command, with an example, at once, and the same as the documents say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+from running import invoke
+
+from localsvm.cli import method_options, options
+from localsvm.cli.group import COMMANDS, lsvm
+from localsvm.data.scaling import MODES
+from localsvm.dividing import TrainingConfig
+from localsvm.methods import methods
+from localsvm.multiclass import SCHEMES
+from localsvm.partition import REGISTRY
+
+ROOT = Path(__file__).parent.parent.parent
+HEAVY = ("numpy", "scipy", "h5py", "sklearn", "joblib", "tqdm", "matplotlib")
+
+
+def command_object(name: str) -> click.Command:
+    found = lsvm.get_command(click.Context(lsvm), name)
+    assert found is not None
+    return found
+
+
+def choices(name: str) -> tuple[str, ...]:
+    option = next(p for p in command_object("train").params if p.name == name)
+    assert isinstance(option.type, click.Choice)
+    return tuple(option.type.choices)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example(name: str) -> None:
+    text = invoke(name, "--help").stdout
+    assert f"Usage: lsvm {name}" in text
+    assert "Examples:" in text
+    prefix = f"lsvm-{name} " if f"lsvm-{name} " in text else f"lsvm {name} "
+    assert prefix in text.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_help(name: str) -> None:
+    for param in command_object(name).params:
+        assert isinstance(param, click.Argument) or (isinstance(param, click.Option) and param.help)
+
+
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+def test_help_imports_nothing_heavy(name: str | None) -> None:
+    code = (
+        "import sys\nfrom localsvm.cli.group import lsvm\n"
+        "try: lsvm(sys.argv[1:])\nexcept SystemExit: pass\n"
+        f"print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
+    )
+    arguments = [name, "--help"] if name else ["--help"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("Usage: ") and done.stderr == "[]\n"
+
+
+def test_options_of_methods_are_those_of_their_dataclasses() -> None:
+    assert set(method_options.methods()) == set(methods())
+    for name, found in method_options.methods().items():
+        expected = fields(methods()[name])  # type: ignore[arg-type]
+        assert [o.name for o in found] == [f.name for f in expected]
+        for option, field in zip(found, expected, strict=True):
+            assert option.default == field.default
+            assert option.annotation == field.type
+            metadata = {"flags": option.flags, "help": option.help, "choices": option.choices}
+            assert metadata == dict(field.metadata)
+
+
+def test_choices_and_defaults_are_those_of_the_library() -> None:
+    assert choices("partition") == tuple(REGISTRY) == options.PARTITIONS
+    assert choices("scale") == MODES == options.SCALES
+    assert choices("multiclass") == SCHEMES
+    defaults = TrainingConfig()
+    for param in command_object("train").params:
+        if isinstance(param, click.Option) and param.name in (
+            "cell_size",
+            "scale",
+            "folds",
+            "select",
+            "multiclass",
+            "seed",
+        ):
+            assert param.show_default == str(getattr(defaults, param.name))
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    for name in COMMANDS:
+        assert f"## lsvm {name}" in text
+        for param in command_object(name).params:
+            for flag in [*param.opts, *param.secondary_opts] if isinstance(param, click.Option) else []:
+                assert f"`{flag}" in text or f"/{flag}" in text or f", {flag}" in text, f"{name} {flag}"
+
+
+def test_every_hint_is_for_an_option_that_is_not_there() -> None:
+    from localsvm.cli.formerly import UNKNOWN
+
+    known = {flag for name in COMMANDS for param in command_object(name).params for flag in param.opts}
+    assert not known & set(UNKNOWN)
+
+
+def test_programs_are_the_commands() -> None:
+    import tomllib
+
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["lsvm"] == "localsvm.cli.group:lsvm"
+    for name in ("train", "predict", "partition", "cv"):
+        assert scripts[f"lsvm-{name}"] == f"localsvm.cli.{name}:{name}"
+
+
+def test_unknown_commands_and_missing_arguments() -> None:
+    assert "Missing argument 'TRAIN_FILE'" in invoke("train", code=2).stderr
+    assert "No such command 'trian'" in invoke("trian", code=2).stderr
+    assert "localsvm, version" in invoke("--version").stdout

@@ -1,0 +1,58 @@
+"""lsvm inspect: a model as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conftest import FAST
+from running import error, invoke
+
+from localsvm.model import load_model
+
+
+def test_the_table(model_file: Path) -> None:
+    result = invoke("inspect", model_file)
+    assert result.stderr == ""
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    assert list(lines) == [
+        "file", "format", "method", "selection", "features", "classes", "partition", "models", "support", "gamma", "C",
+    ]  # fmt: skip
+    assert lines["format"].startswith("localsvm-model 1, by localsvm 0.")
+    assert lines["classes"] == "2 classes: -1, 1"
+    assert lines["partition"].startswith("voronoi, ")
+    assert "all converged" in lines["models"]
+
+
+def test_the_report(model_file: Path) -> None:
+    report = json.loads(invoke("inspect", "--json", model_file).stdout)
+    with load_model(model_file) as model:
+        gammas, gaps = model.column("model_gamma"), model.column("model_gap")
+        rows = len(model.column("support"))
+        assert report["config"] == model.config and report["cells"] == model.n_cells
+    assert (report["schema_version"], report["command"], report["format"]) == (1, "inspect", "localsvm-model")
+    found = report["models"]
+    assert found["models"] == len(gammas) and found["support_vectors"] == rows
+    assert found["gamma"]["smallest"] == gammas.min() and found["largest_gap"] == gaps.max()
+
+
+def test_sparse_models_count_their_support_vectors(tmp_path: Path) -> None:
+    text = "".join(f"{(-1) ** i} {i % 7 + 1}:1 {2000 + i}:0.5\n" for i in range(40))
+    (tmp_path / "sparse").write_text(text)
+    invoke("train", *FAST, "-q", tmp_path / "sparse", tmp_path / "m.h5")
+    report = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)
+    assert report["config"]["dense"] is False
+    with load_model(tmp_path / "m.h5") as model:
+        assert report["models"]["support_vectors"] == len(set(model.column("coef_index").tolist()))
+
+
+def test_class_weights_are_told(train_file: Path, tmp_path: Path) -> None:
+    invoke("train", *FAST, "-w", 1, 3, "-q", train_file, tmp_path / "m.h5")
+    result = invoke("inspect", tmp_path / "m.h5")
+    assert "weight 3 for 1" in result.stdout
+
+
+def test_other_files_are_refused(train_file: Path, tmp_path: Path) -> None:
+    invoke("partition", "-c", 80, train_file, tmp_path / "cells.h5")
+    assert "partition" in error("inspect", tmp_path / "cells.h5")
+    assert str(train_file) in error("inspect", train_file)

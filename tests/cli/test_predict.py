@@ -1,0 +1,163 @@
+"""lsvm predict: labels, decision values, scores, and where they go."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import subprocess
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from conftest import FAST
+from malformed import MALFORMED
+from running import command, error, invoke, run, usage_error
+
+from localsvm.data.reading import read
+from localsvm.prediction import LocalModel
+
+
+@pytest.fixture(scope="module")
+def classes_model(tmp_path_factory: pytest.TempPathFactory, classes_file: Path) -> Path:
+    """A model of three classes, one against all others."""
+    path = tmp_path_factory.mktemp("model") / "classes.h5"
+    invoke("train", *FAST, "-q", classes_file, path)
+    return path
+
+
+def test_labels_go_to_stdout_and_the_accuracy_to_stderr(model_file: Path, test_file: Path) -> None:
+    result = invoke("predict", test_file, model_file)
+    data = read(test_file)
+    with LocalModel(model_file) as model:
+        expected = model.predict(data.X)
+    assert result.stdout == "".join(f"{label:g}\n" for label in expected)
+    right = int((expected == data.y).sum())
+    assert 150 < right < 200
+    assert result.stderr == f"Accuracy = {right / 2:g}% ({right}/200)\n"
+
+
+def test_a_file_appears_complete(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    printed = invoke("predict", "-q", test_file, model_file).output
+    result = invoke("predict", "-q", test_file, model_file, tmp_path / "out.txt")
+    assert (result.output, (tmp_path / "out.txt").read_text()) == ("", printed)
+    assert "exists already" in error("predict", test_file, model_file, tmp_path / "out.txt")
+    invoke("predict", "--force", test_file, model_file, tmp_path / "out.txt")
+    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_inputs_are_never_replaced(model_file: Path, test_file: Path) -> None:
+    assert "would replace" in error("predict", "--force", test_file, model_file, test_file)
+    assert "would replace" in error("predict", "--force", test_file, model_file, model_file)
+
+
+def test_a_device_is_no_file_in_the_way(model_file: Path, test_file: Path) -> None:
+    assert invoke("predict", test_file, model_file, "/dev/null").stdout == ""
+
+
+def test_stdin_and_compression(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed"
+    packed.write_bytes(lzma.compress(test_file.read_bytes()))
+    expected = run("predict", test_file, model_file)
+    assert run("predict", packed, model_file).stdout == expected.stdout
+    assert run("predict", "-", model_file, "-", input=test_file.read_bytes()).stdout == expected.stdout
+
+
+def test_labels_are_written_as_the_training_file_has_them(classes_model: Path, classes_file: Path) -> None:
+    assert set(invoke("predict", classes_file, classes_model).stdout.split()) == {"0.5", "2", "10"}
+
+
+def test_decision_values_of_many_classes(classes_model: Path, classes_file: Path) -> None:
+    header, *rows = invoke("predict", "--decision-values", classes_file, classes_model).stdout.splitlines()
+    assert header == "labels rest/0.5 rest/2 rest/10"
+    table = np.loadtxt(rows)
+    np.testing.assert_array_equal(np.asarray([0.5, 2.0, 10.0])[table[:, 1:].argmax(axis=1)], table[:, 0])
+
+
+def test_decision_values_of_pairs(classes_file: Path, tmp_path: Path) -> None:
+    invoke("train", *FAST, "--multiclass", "ava", "-q", classes_file, tmp_path / "m.h5")
+    result = invoke("predict", "--decision-values", classes_file, tmp_path / "m.h5")
+    assert result.stdout.splitlines()[0] == "labels 0.5/2 0.5/10 2/10"
+
+
+def test_the_confusion_is_a_table(classes_model: Path, classes_file: Path) -> None:
+    result = invoke("predict", "--confusion", classes_file, classes_model)
+    accuracy, header, *rows = result.stderr.splitlines()
+    assert header.split() == ["true\\predicted", "0.5", "2", "10"]
+    table = np.asarray([[int(n) for n in row.split()[1:]] for row in rows])
+    assert [row.split()[0] for row in rows] == ["0.5", "2", "10"]
+    true, given = read(classes_file).y, np.asarray(result.stdout.split(), dtype=float)
+    for i, t in enumerate([0.5, 2, 10]):
+        for j, g in enumerate([0.5, 2, 10]):
+            assert table[i, j] == ((true == t) & (given == g)).sum()
+    assert accuracy == f"Accuracy = {100 * table.trace() / 300:g}% ({table.trace()}/300)"
+
+
+def test_the_report(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    result = invoke("predict", "--json", "-q", test_file, model_file, tmp_path / "out")
+    report = json.loads(result.stdout)
+    assert (report["schema_version"], report["command"]) == (1, "predict")
+    assert (report["test"], report["model"], report["output"]) == (
+        str(test_file),
+        str(model_file),
+        str(tmp_path / "out"),
+    )
+    assert report["total"] == 200 and report["accuracy"] == report["right"] / 200
+    assert sum(entry["rows"] for entry in report["confusion"]) == 200
+    assert "OUTPUT must be a file" in usage_error("predict", "--json", test_file, model_file)
+
+
+def test_features_and_labels_that_training_did_not_see(model_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "known").write_text("0 1:1 2:-1\n0\n")
+    (tmp_path / "more").write_text("0 1:1 2:-1 3:5 99:7\n0 4:1\n")
+    known, more = (invoke("predict", "--decision-values", tmp_path / name, model_file) for name in ("known", "more"))
+    assert known.stdout == more.stdout
+    assert known.stderr == "Accuracy = 0% (0/2)\n"
+
+
+def test_zero_based_indices(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    shifted = test_file.read_text().replace(" 1:", " 0:").replace(" 2:", " 1:")
+    (tmp_path / "zero").write_text(shifted)
+    result = invoke("predict", "--zero-based", tmp_path / "zero", model_file)
+    assert result.stdout == invoke("predict", test_file, model_file).stdout
+    assert "give --zero-based" in error("predict", tmp_path / "zero", model_file)
+
+
+@pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
+def test_malformed_data(text: bytes, message: str, model_file: Path, tmp_path: Path) -> None:
+    data = tmp_path / "bad"
+    data.write_bytes(text)
+    result = invoke("predict", "-j", 1, data, model_file, tmp_path / "out", code=1)
+    assert result.stderr.startswith(f"error: {data}{message}")
+    assert [p.name for p in tmp_path.iterdir()] == ["bad"]
+
+
+def test_a_damaged_model_is_refused(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.h5").write_bytes(model_file.read_bytes())
+    with h5py.File(tmp_path / "m.h5", "r+") as file:
+        file["cells/coef"][0] += 1e-9
+    assert error("predict", test_file, tmp_path / "m.h5").startswith(f"{tmp_path}/m.h5: the content has changed")
+    (tmp_path / "m.h5").write_bytes(model_file.read_bytes()[:-100])
+    assert error("predict", test_file, tmp_path / "m.h5").startswith(f"{tmp_path}/m.h5: the file is truncated")
+    assert "No such file" in error("predict", test_file, tmp_path / "absent.h5")
+    assert "not" in error("predict", test_file, test_file)
+
+
+def test_a_reader_that_leaves_is_no_error_to_speak_of(model_file: Path, test_file: Path) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        command("predict", "-q", test_file, model_file), stdout=theirs, stderr=subprocess.PIPE, timeout=60
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_full_disk_is_a_message(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command("predict", "-q", test_file, model_file), stdout=full, stderr=subprocess.PIPE, timeout=60
+        )
+    assert done.returncode == 1 and done.stderr == b"error: output: No space left on device\n"
+    assert "No space left on device" in error("predict", test_file, model_file, "/dev/full")

@@ -1,0 +1,287 @@
+"""lsvm train: the model it writes, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+import pty
+import struct
+import subprocess
+import termios
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from conftest import FAST
+from malformed import MALFORMED
+from running import clean_environment, command, error, invoke, run, usage_error, wait_until
+
+from localsvm.data.reading import read
+from localsvm.model import load_model
+from localsvm.prediction import LocalModel
+
+
+def content(path: Path) -> bytes:
+    """What a model holds, its creation time aside: the manifest has checksums of all the rest."""
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+def test_the_model_is_written_beside_the_data(train_file: Path, tmp_path: Path) -> None:
+    data = tmp_path / "higgs.train.libsvm.gz"
+    data.write_bytes(gzip.compress(train_file.read_bytes()))
+    result = invoke("train", *FAST, data)
+    assert result.stdout == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["higgs.train.libsvm.gz", "higgs.train.model.h5"]
+    assert f"model       {tmp_path}/higgs.train.model.h5" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("a9a", "a9a.model.h5"),
+        ("w8a.txt", "w8a.model.h5"),
+        ("x.svm.zst", "x.model.h5"),
+        ("dir.txt/a.b.bz2", "dir.txt/a.b.model.h5"),
+        (".libsvm", ".libsvm.model.h5"),
+    ],
+)
+def test_default_model_names(given: str, expected: str) -> None:
+    from localsvm.cli.paths import default_model
+
+    assert default_model(given) == expected
+
+
+def test_the_summary_tells_what_was_done(train_file: Path, tmp_path: Path) -> None:
+    result = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "-j", 1, train_file, tmp_path / "m.h5")
+    words = [line.split()[0] for line in result.stderr.splitlines()]
+    assert words == ["data", "partition", "selection", "models", "time", "model"]
+    for part in (
+        "300 rows, 2 features, 2 classes: -1 (",
+        "voronoi, ",
+        "cross-validated error ",
+        "all converged",
+        "read 0.",
+    ):
+        assert part in result.stderr
+
+
+def test_quiet_says_nothing(train_file: Path, tmp_path: Path) -> None:
+    result = invoke("train", "-q", *FAST, train_file, tmp_path / "m.h5")
+    assert result.output == ""
+
+
+def test_the_report(train_file: Path, tmp_path: Path) -> None:
+    result = invoke("train", "--json", *FAST, "-w-1", 2.5, train_file, tmp_path / "m.h5")
+    report = json.loads(result.stdout)
+    assert (report["schema_version"], report["command"]) == (1, "train")
+    assert report["model"] == str(tmp_path / "m.h5")
+    assert report["config"]["class_weights"] == [[-1.0, 2.5]]
+    assert report["config"]["method"] == {
+        "name": "svm", "kernel": "gaussian", "gamma": [0.5, 4.0], "cost": [0.3, 3.0], "degree": 3, "coef0": 0.0,
+        "offset": False, "tolerance": 0.001,
+    }  # fmt: skip
+    summary = report["summary"]
+    assert summary["rows"] == 300 and sum(summary["class_rows"]) == 300 and summary["labels"] == [-1.0, 1.0]
+    assert 0 < summary["cv_error"] < 0.2 and summary["not_converged"] == 0
+    assert set(summary["seconds"]) == {"read", "partition", "train", "write"}
+
+
+def test_options_reach_the_model(train_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.h5"
+    invoke(
+        "train", "-t", "polynomial", "--degree", 2, "--coef0", 1, "-g", "0.5", "-C", "2^1", "--offset", "-e", 1e-4,
+        "-P", "kmeans", "-c", 150, "--scale", "zscore", "-v", 3, "--select", "refit", "--multiclass", "ava",
+        "-w", 1, 2, "-w1", 3, "--seed", 7, train_file, model,
+    )  # fmt: skip
+    with load_model(model) as found:
+        config = found.config
+    method = config.pop("method")
+    assert method == {
+        "name": "svm", "kernel": "polynomial", "gamma": [0.5], "cost": [2.0], "degree": 2, "coef0": 1.0,
+        "offset": True, "tolerance": 1e-4,
+    }  # fmt: skip
+    assert config == {
+        "partition": "kmeans", "cell_size": 150, "scale": "zscore", "folds": 3, "select": "refit", "multiclass": "ava",
+        "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True,
+    }  # fmt: skip
+
+
+def test_one_gamma_and_one_cost_are_not_cross_validated(train_file: Path, tmp_path: Path) -> None:
+    result = invoke("train", "-g", 1, "-C", 1, train_file, tmp_path / "m.h5")
+    assert "selection   none" in result.stderr
+    with load_model(tmp_path / "m.h5") as model:
+        assert model.column("model_fold").tolist() == [-1]
+
+
+@pytest.mark.parametrize("options", [("-P", "voronoi", "-c", "80"), ("-P", "none")], ids=["cells", "one"])
+def test_jobs_do_not_change_the_model(options: tuple[str, ...], train_file: Path, tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        invoke("train", "-j", jobs, *FAST, *options, "-q", train_file, tmp_path / f"{jobs}.h5")
+    assert content(tmp_path / "1.h5") == content(tmp_path / "2.h5")
+
+
+def test_stdin_and_compression_do_not_change_the_model(train_file: Path, tmp_path: Path, model_file: Path) -> None:
+    text = train_file.read_bytes()
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(text))
+    options = ("-P", "voronoi", "-c", "80", *FAST, "-j", "1", "-q")
+    assert run("train", *options, packed, tmp_path / "packed.h5").returncode == 0
+    assert run("train", *options, "-", tmp_path / "stdin.h5", input=text).returncode == 0
+    assert content(tmp_path / "packed.h5") == content(tmp_path / "stdin.h5") == content(model_file)
+
+
+def test_simd_levels_predict_alike(train_file: Path, test_file: Path, tmp_path: Path) -> None:
+    from localsvm.kernels._kernels import LEVELS, simd_level
+
+    decisions = []
+    for level in LEVELS[: simd_level() + 1]:
+        model, environment = tmp_path / f"{level}.h5", clean_environment(LOCALSVM_SIMD=level)
+        assert run("train", *FAST, "-e", 1e-6, "-q", train_file, model, env=environment).returncode == 0
+        done = run("predict", "--decision-values", test_file, model, env=environment)
+        decisions.append(np.loadtxt(done.stdout.splitlines(), skiprows=1))
+    for other in decisions[1:]:
+        np.testing.assert_array_equal(other[:, 0], decisions[0][:, 0])
+        np.testing.assert_allclose(other[:, 1], decisions[0][:, 1], atol=1e-5)
+
+
+def test_partition_files_stand_for_their_options(train_file: Path, tmp_path: Path, model_file: Path) -> None:
+    cells = tmp_path / "cells.h5"
+    invoke("partition", "-P", "voronoi", "-c", 80, train_file, cells)
+    invoke("train", "--partition-file", cells, *FAST, "-q", train_file, tmp_path / "m.h5")
+    assert content(tmp_path / "m.h5") == content(model_file)
+    message = usage_error("train", "--partition-file", cells, "--scale", "row", train_file, tmp_path / "n.h5")
+    assert "--scale is fixed by --partition-file" in message
+
+
+def test_a_partition_of_other_data_is_refused(train_file: Path, test_file: Path, tmp_path: Path) -> None:
+    invoke("partition", "-c", 80, test_file, tmp_path / "cells.h5")
+    message = error("train", "--partition-file", tmp_path / "cells.h5", train_file, tmp_path / "m.h5")
+    assert "made from other data" in message
+
+
+def test_nothing_is_overwritten(train_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.h5"
+    model.write_text("precious")
+    # the data are not there: the refusal comes before they are read
+    assert "m.h5: exists already; give --force" in error("train", tmp_path / "absent", model)
+    assert model.read_text() == "precious"
+    invoke("train", "--force", *FAST, train_file, model)
+    assert content(model)
+
+
+def test_the_data_are_never_the_output(train_file: Path) -> None:
+    before = train_file.read_bytes()
+    assert "would replace" in error("train", "--force", train_file, train_file)
+    assert train_file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
+def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
+    data = tmp_path / "bad"
+    data.write_bytes(text)
+    assert error("train", "-j", 1, data, tmp_path / "m.h5").startswith(f"{data}{message}")
+    assert [p.name for p in tmp_path.iterdir()] == ["bad"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-c", "1.0"], "the cost C is -C"),
+        (["-c", "1"], "the cost C is -C"),
+        (["-c", "0"], "the cost C is -C"),
+        (["-s", "0"], "No such option '-s'. This trains classification (C-SVC) only"),
+        (["-t", "2"], "'2' is not a name: LIBSVM's 2 is -t gaussian"),
+        (["-t", "gausian"], "'gausian' is not one of 'gaussian'"),
+        (["-b", "1"], "Probabilities are not available"),
+        (["-h", "0"], "LIBSVM's shrinking has no switch here. For help, type --help."),
+        (["-d", "3"], "--degree"),
+        (["-P", "6"], "-P voronoi -c SIZE"),
+        (["-m", "100"], "-m is the method here"),
+        (["-g", "0"], "'0' is not a positive number"),
+        (["-g", "1:2:1"], "the count of a range is a whole number from 2"),
+        (["-C", "1;2"], "'1;2' is not a number; write 0.5, 1e-3 or 2^-5"),
+        (["-e", "0"], "-e/--tolerance must be a positive number"),
+        (["-w", "1", "0"], "the weight of label 1 must be a positive number"),
+        (["-w", "1"], "is not a valid float"),
+        (["-v", "1"], "1 is not in the range 2<=x<=100"),
+        (["--memory", "100"], "write a number with a unit, as in 500M or 8G"),
+        (["--cell-sise", "100"], "Did you mean '--cell-size'?"),
+    ],
+)
+def test_wrong_options(args: list[str], message: str, train_file: Path, tmp_path: Path) -> None:
+    done = invoke("train", *args, train_file, tmp_path / "m.h5", code=None)
+    assert done.exit_code == 2 and message in " ".join(done.stderr.split()), done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_stdin_needs_a_model_name() -> None:
+    assert "MODEL_FILE is needed" in usage_error("train", "-")
+
+
+def test_weights_of_labels_that_are_not_there(train_file: Path, tmp_path: Path) -> None:
+    message = error("train", "-w", 7, 2, train_file, tmp_path / "m.h5")
+    assert message == "-w 7: no row has that label; the labels are -1, 1\n"
+
+
+def test_one_class_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("1 1:1\n1 1:2\n")
+    assert "training needs at least two classes" in error("train", tmp_path / "one")
+
+
+def test_too_little_memory_is_a_message(train_file: Path, tmp_path: Path) -> None:
+    assert "use smaller cells" in error("train", "--memory", "1M", train_file, tmp_path / "m.h5")
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    result = invoke("train", "--debug", tmp_path / "absent", tmp_path / "m.h5", code=1)
+    assert "Traceback (most recent call last)" in result.stderr and "\nerror: " in result.stderr
+
+
+def test_a_full_disk_is_a_message(train_file: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk: both end the write with an error."""
+    shell = f"ulimit -f 4; exec {' '.join(command('train', *FAST, '-j', 1, train_file, tmp_path / 'm.h5'))}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=60)
+    assert done.returncode == 1 and b"no space left" in done.stderr and b"Traceback" not in done.stderr
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_progress_shows_on_a_terminal_only(train_file: Path, tmp_path: Path) -> None:
+    arguments = ("train", "-P", "voronoi", "-c", 60, "-j", 1, train_file)
+    plain = run(*arguments, tmp_path / "plain.h5").stderr
+    assert b"\r" not in plain and b"\033" not in plain
+    shown = on_a_terminal(command(*arguments, tmp_path / "shown.h5"))
+    assert "read ..." in shown and "cell/s" in shown and "error " in shown
+
+
+def on_a_terminal(arguments: list[str]) -> str:
+    """What a command writes to stderr when that is a terminal."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    process = subprocess.Popen(arguments, stderr=theirs)
+    os.close(theirs)
+    text: list[bytes] = []
+
+    def ended() -> bool:
+        try:
+            text.append(os.read(ours, 1 << 16))
+        except OSError:  # the other side is closed
+            return True
+        return False
+
+    wait_until(ended)
+    os.close(ours)
+    assert process.wait() == 0
+    return b"".join(text).decode()
+
+
+def test_the_model_predicts_what_the_library_predicts(model_file: Path, test_file: Path) -> None:
+    done = run("predict", "--decision-values", test_file, model_file)
+    with LocalModel(model_file) as model:
+        expected: Any = model.decision_function(read(test_file).X)
+    printed = np.loadtxt(done.stdout.splitlines(), skiprows=1)[:, 1:]
+    np.testing.assert_array_equal(printed, expected)
