@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def run_cells(
     observer: Observer,
     skip: set[int] | None = None,
     fit: bool = True,
-) -> Iterator[CellResult]:
+) -> Generator[CellResult]:
     """Results of all cells but those in `skip`, as they finish; largest cells first.
 
     Few cells are split into blocks of gammas, so that all workers stay busy; what a gamma gives does not depend on it.

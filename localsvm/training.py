@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,10 +92,12 @@ def _train_cells(
 ) -> list[dict[str, float]]:
     reports = {int(key): unpack(journal[key]).report for key in journal}
     observer.cells(len(divided.sizes), len(reports))
-    for result in run_cells(divided, config, jobs, memory, observer, skip=set(reports)):
-        journal.append(str(result.index), pack(result))
-        reports[result.index] = result.report
-        observer.cell_done(result.report)
+    # closing: the workers end with this block, not when a traceback that holds the generator is let go
+    with closing(run_cells(divided, config, jobs, memory, observer, skip=set(reports))) as results:
+        for result in results:
+            journal.append(str(result.index), pack(result))
+            reports[result.index] = result.report
+            observer.cell_done(result.report)
     return [reports[i] for i in sorted(reports)]
 
 

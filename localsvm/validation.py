@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,9 +64,10 @@ def cross_validate(
     results: dict[int, CellResult] = {}
     with clock("select"):
         observer.cells(len(divided.sizes), 0)
-        for result in run_cells(divided, config, jobs, memory, observer, fit=False):
-            results[result.index] = result
-            observer.cell_done(result.report)
+        with closing(run_cells(divided, config, jobs, memory, observer, fit=False)) as finished:
+            for result in finished:
+                results[result.index] = result
+                observer.cell_done(result.report)
     ordered = [results[i] for i in sorted(results)]
     points = [point for result in ordered for point in _points(result, divided, config)]
     error = cross_validated_error([r.report for r in ordered])

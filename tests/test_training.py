@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,20 @@ def test_a_resumed_run_gives_the_same_bits(config: TrainingConfig, tmp_path: Pat
     whole = train(data(), config, tmp_path / "whole.h5")
     assert manifest(model) == manifest(tmp_path / "whole.h5")
     assert summary.cv_error == whole.cv_error and summary.support_vectors == whole.support_vectors
+
+
+def workers() -> list[str]:
+    """Command lines of this process's children that do work for a pool."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    lines = [Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode() for child in children]
+    return [line for line in lines if "popen_loky" in line]
+
+
+def test_a_run_that_stops_leaves_no_worker(tmp_path: Path) -> None:
+    with pytest.raises(Stop) as stopped:
+        train(data(), CONFIGS[0], tmp_path / "m.h5", jobs=2, observer=StopAfter(1))
+    assert stopped.tb is not None  # which would keep a generator alive, and what it has opened
+    assert workers() == []
 
 
 def test_prediction_in_another_process_equals_the_fitted_models(tmp_path: Path) -> None:

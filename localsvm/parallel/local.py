@@ -7,9 +7,11 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from contextlib import contextmanager
 from typing import Any
 
 from localsvm.errors import RunError
+from localsvm.outputs import signals_held
 
 THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -28,14 +30,17 @@ class LocalPool:
 
     def __enter__(self) -> LocalPool:
         if self.jobs > 1:
+            from multiprocessing import resource_tracker
+
             from joblib.externals.loky import ProcessPoolExecutor
 
+            resource_tracker.ensure_running()  # by now, as it would undo _interrupts_blocked
             self._executor = ProcessPoolExecutor(self.jobs, initializer=_start_worker, env=THREAD_LIMITS)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._executor is not None:
-            self._executor.shutdown(wait=kind is None, kill_workers=kind is not None)
+            self._executor.shutdown(wait=True, kill_workers=kind is not None)
 
     def unordered(self, queue: deque[Callable[[], Any]]) -> Iterator[tuple[Callable[[], Any], Any]]:
         """(task, result) as tasks finish. The caller may append to the queue while it iterates."""
@@ -48,9 +53,20 @@ class LocalPool:
         while queue or pending:
             while queue and len(pending) < 2 * self.jobs:
                 task = queue.popleft()
-                pending[self._executor.submit(task)] = task
+                with signals_held(), _interrupts_blocked():  # a worker is started whole or not at all
+                    pending[self._executor.submit(task)] = task
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 yield pending.pop(future), _result(future)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """For processes that are started meanwhile: they inherit the mask, and Ctrl-C is the parent's business."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _result(future: Any) -> Any:
@@ -64,9 +80,8 @@ def _result(future: Any) -> Any:
 
 
 def _start_worker() -> None:
-    """Ctrl-C is the parent's business, and a worker does not outlive it."""
+    """A worker does not outlive its parent."""
     import ctypes
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
