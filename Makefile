@@ -1,0 +1,68 @@
+# make demo       environment, build, a small data set; train, predict, accuracy
+# make test       everything that a change has to pass
+# make sanitize   the tests of the C code under the address and undefined-behaviour sanitizers
+# make reproduce-vp DATA=folder   the table of docs/results, from the data sets in a folder
+#
+# Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
+
+PYTHON ?= python3
+CC ?= cc
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
+STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
+
+.PHONY: demo build test pytest lint check-c sanitize reproduce-vp clean
+
+demo: build
+	mkdir -p demo
+	$(BIN)/python scripts/make_demo_data.py demo
+	$(BIN)/lsvm-train --force demo/banana.train.libsvm
+	$(BIN)/lsvm-predict --force demo/banana.test.libsvm demo/banana.train.model.h5 demo/predictions.txt
+
+build: $(VENV)/.built
+
+$(VENV)/.environment: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77' 'cython>=3.0.11'
+	touch $@
+
+# editable: Python files are used where they lie, the extensions are built beside them
+$(VENV)/.built: $(VENV)/.environment $(SOURCES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test,plot]'
+	touch $@
+
+test: export LOCALSVM_DEV = 1
+test: build check-c lint pytest
+
+pytest: build
+	$(BIN)/python -m pytest -q
+
+lint: build
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+check-c:
+	$(CC) -fsyntax-only $(STRICT) csrc/*.c
+
+# A build of its own, so that the usual one stays as it is. Python itself leaks by design, hence no leak check.
+SANITIZED := build/sanitize
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
+PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
+
+sanitize: build
+	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
+	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
+	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
+	    $(BIN)/python -m pytest -q -p no:cacheprovider tests/test_smo.py tests/test_kernels.py tests/test_reading.py
+
+reproduce-vp: build
+	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce_vp.py "$(DATA)"
+
+clean:
+	rm -rf $(VENV) build demo localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find localsvm -name '*.so' -delete
+	find localsvm -name '_*.c' -delete
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
