@@ -32,13 +32,16 @@ struct lsvm_panels {
     int64_t panels, d;
 };
 
-/* f_m(x) = sum_j coef[m][j] k_g(x, b_j) for the models m in [group_ptr[g], group_ptr[g+1]) of each kernel g */
+/* f_m(x) = sum_j coef_m[j] k_g(x, b_j) for the models m in [group_ptr[g], group_ptr[g+1]) of each kernel g. Of a model's
+ * coefficients only the panels with a nonzero are kept: one of many pairs of classes uses few of all support vectors. */
 struct lsvm_expansion {
     struct lsvm_panels b;
     int64_t groups;
     const struct lsvm_kernel *kernels; /* one a group */
     const int64_t *group_ptr;          /* groups + 1 */
-    const double *coef;                /* models x (panels * width), LSVM_ALIGN aligned, zero in the padding */
+    const int64_t *used_ptr;           /* models + 1 */
+    const int32_t *used;               /* panels that model m uses: used_ptr[m] to used_ptr[m+1] - 1, ascending */
+    const double *coef;                /* width for each entry of `used`, LSVM_ALIGN aligned */
 };
 
 int64_t lsvm_panel_width(const struct lsvm_ops *ops);

@@ -137,15 +137,17 @@ static void transform(const struct lsvm_kernel *kernel, const float *in, float *
             to[i] = kernel_value(kernel, from[i]);
 }
 
-/* sum_j coef_j values_j in double: the coefficients are as large as C and cancel. */
-static inline double dot_double(const float *values, const double *coef, int64_t n)
+/* sum_j coef_j values_j over the panels in use, in double: the coefficients are as large as C and cancel. */
+static inline double dot_double(const float *values, const int32_t *used, int64_t n, const double *coef)
 {
-    const vhalf *v = (const vhalf *)values;
-    const vdouble *c = (const vdouble *)coef;
     vdouble sum[2] = {{0}};
-    for (int64_t j = 0; j < n / (LSVM_LANES / 2); j += 2) {
-        sum[0] += c[j] * __builtin_convertvector(v[j], vdouble);
-        sum[1] += c[j + 1] * __builtin_convertvector(v[j + 1], vdouble);
+    for (int64_t k = 0; k < n; k++) {
+        const vhalf *v = (const vhalf *)(values + used[k] * (int64_t)WIDTH);
+        const vdouble *c = (const vdouble *)(coef + k * WIDTH);
+        sum[0] += c[0] * __builtin_convertvector(v[0], vdouble);
+        sum[1] += c[1] * __builtin_convertvector(v[1], vdouble);
+        sum[0] += c[2] * __builtin_convertvector(v[2], vdouble);
+        sum[1] += c[3] * __builtin_convertvector(v[3], vdouble);
     }
     sum[0] += sum[1];
     double total = 0;
@@ -167,9 +169,11 @@ static void expansions(const struct lsvm_rows *a, const struct lsvm_expansion *e
         products(&tile, &e->b, distances, size, squared);
         for (int64_t g = 0; g < e->groups; g++) {
             transform(&e->kernels[g], distances, values, tile.n * size);
-            for (int64_t m = e->group_ptr[g]; m < e->group_ptr[g + 1]; m++)
+            for (int64_t m = e->group_ptr[g]; m < e->group_ptr[g + 1]; m++) {
+                const int64_t first = e->used_ptr[m], n = e->used_ptr[m + 1] - first;
                 for (int64_t r = 0; r < tile.n; r++)
-                    out[(i + r) * models + m] = dot_double(values + r * size, e->coef + m * size, size);
+                    out[(i + r) * models + m] = dot_double(values + r * size, e->used + first, n, e->coef + first * WIDTH);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
 
 from localsvm.errors import OptionError
@@ -22,6 +23,12 @@ LEVEL_NUMBERS = range(simd_level() + 1)
 
 def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+
+
+def compress(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compressed sparse rows, zeros left out."""
+    rows = sparse.csr_array(coef)
+    return rows.indptr, rows.indices, rows.data
 
 
 @pytest.mark.parametrize("level", LEVEL_NUMBERS)
@@ -80,7 +87,7 @@ def test_expansions_of_several_models(level: int, kind: str) -> None:
     B, X = rows(83, 5, 4), rows(29, 5, 5)
     kernels = [Kernel(kind, g, 0.5, 2) for g in (0.5, 0.1, 0.5)]
     coef = np.random.default_rng(6).standard_normal((3, 83)) * 10
-    values = Expansion(B, kernels, coef, level)(X)
+    values = Expansion(B, kernels, *compress(coef), level)(X)
     stacked = np.concatenate([X, B])
     for m, kernel in enumerate(kernels):
         expected = Gram(stacked).matrix(kernel, True)[:29, 29 : 29 + 83] @ coef[m]
@@ -88,9 +95,8 @@ def test_expansions_of_several_models(level: int, kind: str) -> None:
 
 
 def test_an_expansion_does_not_depend_on_the_block() -> None:
-    expansion = Expansion(
-        rows(200, 9, 7), [Kernel("gaussian", 0.1)], np.random.default_rng(8).standard_normal((1, 200))
-    )
+    coef = np.random.default_rng(8).standard_normal((1, 200))
+    expansion = Expansion(rows(200, 9, 7), [Kernel("gaussian", 0.1)], *compress(coef))
     X = rows(64, 9, 9)
     whole = expansion(X)
     for size in (1, 5, 6, 7, 63):
@@ -99,7 +105,18 @@ def test_an_expansion_does_not_depend_on_the_block() -> None:
 
 
 def test_an_expansion_over_nothing_is_zero() -> None:
-    assert not Expansion(rows(0, 3), [Kernel()], np.zeros((1, 0)))(rows(4, 3)).any()
+    assert not Expansion(rows(0, 3), [Kernel()], *compress(np.zeros((1, 0))))(rows(4, 3)).any()
+    assert Expansion(rows(5, 3), [], *compress(np.zeros((0, 5))))(rows(4, 3)).shape == (4, 0)
+
+
+def test_models_with_few_coefficients_use_few_panels() -> None:
+    B, X = rows(300, 4, 10), rows(9, 4, 11)
+    kernels = [Kernel("gaussian", 0.5), Kernel("gaussian", 0.2), Kernel("gaussian", 0.5)]
+    coef = np.zeros((3, 300))
+    coef[0, 3], coef[1, [299, 31, 32]], coef[2, 100:140] = 2.0, [1.0, -4.0, 5.0], -1.0
+    K = {k: Gram(np.concatenate([X, B])).matrix(k, True)[:9, 9:309].copy() for k in kernels}
+    expected = np.stack([K[k] @ c for k, c in zip(kernels, coef, strict=True)], axis=1)
+    np.testing.assert_allclose(Expansion(B, kernels, *compress(coef))(X), expected, atol=1e-5)
 
 
 def test_an_unknown_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

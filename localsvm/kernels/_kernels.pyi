@@ -27,6 +27,12 @@ class Panels:
 
 class Expansion:
     def __init__(
-        self, B: NDArray[np.float32], kernels: Sequence[Kernel], coef: NDArray[np.float64], level: int | None = None
+        self,
+        B: NDArray[np.float32],
+        kernels: Sequence[Kernel],
+        ptr: NDArray[np.int64],
+        index: NDArray[np.integer[Any]],
+        coef: NDArray[np.float64],
+        level: int | None = None,
     ) -> None: ...
     def __call__(self, X: NDArray[np.float32], outside: NDArray[np.float32] | None = None) -> NDArray[np.float64]: ...

@@ -34,6 +34,8 @@ cdef extern from "kernels.h":
         int64_t groups
         const lsvm_kernel *kernels
         const int64_t *group_ptr
+        const int64_t *used_ptr
+        const int *used
         const double *coef
     int64_t lsvm_panel_width(const lsvm_ops *ops) nogil
     void lsvm_pack(const lsvm_ops *ops, const float *x, int64_t n, int64_t d, int64_t ld, float *out) nogil
@@ -158,33 +160,46 @@ def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
 
 
 cdef class Expansion:
-    """Decision functions f_m(x) = sum_j coef[m, j] k_m(x, b_j) over common rows b.
+    """Decision functions f_m(x) = sum_j coef_mj k_m(x, b_j) over common rows b.
 
-    Parameters: B (s, d) float32; kernels: one a model; coef (models, s) float64.
+    Parameters: B (s, d) float32; kernels: one a model; the coefficients of model m as compressed sparse rows: ptr
+    (models + 1,), index and coef from ptr[m] to ptr[m + 1].
     """
     cdef Panels panels
-    cdef object coef, ptr, order, kernel_bytes
+    cdef object coef, used, used_ptr, group_ptr, order, kernel_bytes
     cdef int64_t models, groups
     cdef bint squared
 
-    def __init__(self, B, kernels, coef, level=None):
+    def __init__(self, B, kernels, ptr, index, coef, level=None):
         self.squared = bool(kernels) and kernels[0].uses_distances
         self.panels = Panels(B, self.squared, level)
         self.models = len(kernels)
         distinct = sorted(set(kernels))
-        self.order = np.argsort([distinct.index(k) for k in kernels], kind="stable")
-        counts = [sum(k == g for k in kernels) for g in distinct]
+        group_of = np.asarray([distinct.index(k) for k in kernels], np.int64)
+        self.order = np.argsort(group_of, kind="stable")
         self.groups = len(distinct)
-        self.ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.coef = aligned((max(1, self.models), self.panels.size), np.float64)[:self.models]
-        self.coef[:, self.panels.n:] = 0
-        self.coef[:, :self.panels.n] = np.asarray(coef)[self.order]
+        self.group_ptr = np.searchsorted(group_of[self.order], np.arange(self.groups + 1)).astype(np.int64)
         cdef lsvm_kernel group
         packed = b""
         for g in distinct:
             group = make_kernel(g)
             packed += (<char *>&group)[:sizeof(lsvm_kernel)]
         self.kernel_bytes = packed
+        self._keep_used_panels(np.asarray(ptr), np.asarray(index), coef)
+
+    def _keep_used_panels(self, ptr, index, coef):
+        """Lay the coefficients out panel by panel, models in the order of their kernels, unused panels left out."""
+        width = lsvm_panel_width(self.panels.ops)
+        panels = max(1, self.panels.size // width)
+        place = np.empty(self.models, np.int64)
+        place[self.order] = np.arange(self.models)
+        keys = np.repeat(place, np.diff(ptr)) * panels + index // width
+        used, at = np.unique(keys, return_inverse=True)
+        self.used = np.append(used % panels, 0).astype(np.int32)
+        self.used_ptr = np.searchsorted(used, np.arange(self.models + 1) * panels).astype(np.int64)
+        self.coef = aligned((len(used) + 1, width), np.float64)
+        self.coef[:] = 0
+        self.coef[at, index % width] = coef
 
     def __call__(self, const float[:, ::1] X, outside=None) -> np.ndarray:
         """(n, models) float64, models in the order given.
@@ -193,7 +208,9 @@ cdef class Expansion:
         """
         cdef lsvm_expansion e
         cdef lsvm_rows a
-        cdef const int64_t[::1] ptr = self.ptr
+        cdef const int64_t[::1] group_ptr = self.group_ptr
+        cdef const int64_t[::1] used_ptr = self.used_ptr
+        cdef const int[::1] used = self.used
         cdef const double[:, ::1] coef = self.coef
         cdef const char *kernel_bytes = self.kernel_bytes
         cdef double[:, ::1] out = np.zeros((X.shape[0], self.models))
@@ -206,7 +223,8 @@ cdef class Expansion:
                 norm = norms if outside is None else norms + outside
             else:
                 norm = None
-            e = lsvm_expansion(self.panels.b, self.groups, <const lsvm_kernel *>kernel_bytes, &ptr[0], &coef[0, 0])
+            e = lsvm_expansion(self.panels.b, self.groups, <const lsvm_kernel *>kernel_bytes, &group_ptr[0],
+                               &used_ptr[0], &used[0], &coef[0, 0])
             a = rows_of(X, norm)
             scratch = aligned((lsvm_expansion_scratch(self.panels.ops, &e),), np.float32)
             with nogil:

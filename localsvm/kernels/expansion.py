@@ -36,9 +36,12 @@ class KernelModel:
     coef: NDArray[np.float64]
 
 
-def pack_models(X: Examples, models: Sequence[KernelModel]) -> dict[str, NDArray[np.generic]]:
+def pack_models(X: Examples, Y: NDArray[np.float64], models: Sequence[KernelModel]) -> dict[str, NDArray[np.generic]]:
     """The arrays that docs/model-format.md lists: the union of the support vectors, a table of models, coefficients."""
     union = np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)])).astype(np.int64)
+    union = union[np.lexsort(Y[union].T)]  # rows of one class together: a pair of classes then uses few panels
+    place = np.zeros(len(Y), np.int32)
+    place[union] = np.arange(len(union))
     state: dict[str, NDArray[np.generic]] = dict(_support(X, union))
     columns = {
         "model_problem": ([m.problem for m in models], np.int32),
@@ -50,7 +53,7 @@ def pack_models(X: Examples, models: Sequence[KernelModel]) -> dict[str, NDArray
         "model_iterations": ([m.report.iterations for m in models], np.int64),
         "model_converged": ([m.report.converged for m in models], np.uint8),
         "coef_ptr": (np.cumsum([0] + [len(m.rows) for m in models]), np.int64),
-        "coef_index": (np.searchsorted(union, np.concatenate([m.rows for m in models] or [union])), np.int32),
+        "coef_index": (place[np.concatenate([m.rows for m in models] or [union])], np.int32),
         "coef": (np.concatenate([m.coef for m in models] or [np.empty(0)]), np.float64),
     }
     state.update({name: np.asarray(values, dtype=dtype) for name, (values, dtype) in columns.items()})
@@ -131,10 +134,7 @@ class ExpansionPredictor:
 
     @cached_property
     def _expansion(self) -> Expansion:
-        ptr = self._state["coef_ptr"].astype(np.int64)
-        coef = np.zeros((len(ptr) - 1, len(self._support)))
-        for m in range(len(ptr) - 1):
-            part = slice(ptr[m], ptr[m + 1])
-            coef[m, self._state["coef_index"][part].astype(np.intp)] = self._state["coef"][part]
         kernels = [replace(self._kernel, gamma=float(g)) for g in self._state["model_gamma"]]
-        return Expansion(self._support - self._centre, kernels, coef)
+        ptr, index = self._state["coef_ptr"].astype(np.int64), self._state["coef_index"].astype(np.int32)
+        coef = self._state["coef"].astype(np.float64)
+        return Expansion(self._support - self._centre, kernels, ptr, index, coef)
