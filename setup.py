@@ -12,7 +12,7 @@ EXTENSIONS = {
     "localsvm.partition._nearest": ["csrc/nearest.c"],
     "localsvm.data._text": ["csrc/libsvm_text.c"],
 }
-# -ffp-contract and -fno-math-errno let the plain loops become fused vector code; no -march: levels are chosen at run time
+# -ffp-contract and -fno-math-errno let plain loops become fused vector code; no -march: levels are chosen at run time
 FLAGS = ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
 # what Cython generates is not ours to clean: these warnings stay on for csrc/ (make check-c) and off in its output

@@ -46,17 +46,20 @@ def cv(
     """
     from localsvm import plotting
     from localsvm.data.reading import read
+    from localsvm.observing import Clock
     from localsvm.validation import cross_validate, mean_error
 
     check_outputs(force, [train_file, partition_file], [plot])
     plotting.check(plot)
     config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
     with Progress(quiet) as progress:
-        progress.phase("read")
-        data = read(train_file, zero_based=zero_based, jobs=count)
+        clock = Clock(progress)
+        with clock("read"):
+            data = read(train_file, zero_based=zero_based, jobs=count)
         result = cross_validate(
             data, config, jobs=count, memory=memory, partition_file=partition_file, observer=progress
         )
+    result.seconds = clock.seconds | result.seconds
     if plot:
         plotting.grid_error(*mean_error(result.points), plot, force)
     if not quiet:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.grid_table import range_text
-from localsvm.cli.reporting import labels_text, lines_text
+from localsvm.cli.reporting import labels_text, lines_text, spread, spread_text
 
 if TYPE_CHECKING:
     from localsvm.model import Model
@@ -34,19 +33,12 @@ def _models(model: Model) -> dict[str, Any]:
     return {
         "models": len(gaps),
         "support_vectors": int(rows.sum()),
-        "support_vectors_by_cell": _spread(rows.tolist()),
+        "support_vectors_by_cell": spread(rows.tolist()),
         "not_converged": int((converged == 0).sum()),
         "largest_gap": float(gaps.max(initial=0.0)),
-        "gamma": _spread(model.column("model_gamma").tolist()),
-        "cost": _spread(model.column("model_cost").tolist()),
+        "gamma": spread(model.column("model_gamma").tolist()),
+        "cost": spread(model.column("model_cost").tolist()),
     }
-
-
-def _spread(values: list[float]) -> dict[str, float] | None:
-    if not values:
-        return None
-    values = sorted(values)
-    return {"smallest": values[0], "median": values[len(values) // 2], "largest": values[-1]}
 
 
 def description_text(found: dict[str, Any]) -> str:
@@ -60,7 +52,7 @@ def description_text(found: dict[str, Any]) -> str:
         ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
         ("selection", f"{config['folds']} folds, {config['select']}, seed {config['seed']}{weights}"),
         ("features", f"{config['features']:,}, scaling {found['scaling']}"),
-        ("classes", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
+        ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", f"{found['partition']}, {found['cells']:,} cells (at most {config['cell_size']:,} rows each)"),
     ]
     return lines_text(lines + (_model_lines(models) if models else []))
@@ -68,17 +60,13 @@ def description_text(found: dict[str, Any]) -> str:
 
 def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
     converged = f"{models['not_converged']:,} not converged" if models["not_converged"] else "all converged"
-    support = f"{models['support_vectors']:,}, by cell {_spread_text(models['support_vectors_by_cell'])}"
+    support = f"{models['support_vectors']:,}, by cell {spread_text(models['support_vectors_by_cell'])}"
     return [
-        ("models", f"{models['models']:,}, {converged}, largest gap {models['largest_gap']:.2g} of the cost"),
+        ("models", f"{models['models']:,}, {converged}, largest gap {models['largest_gap']:.2g} C n"),
         ("support", support),
-        ("gamma", _spread_text(models["gamma"])),
-        ("C", _spread_text(models["cost"])),
+        ("gamma", spread_text(models["gamma"])),
+        ("C", spread_text(models["cost"])),
     ]
-
-
-def _spread_text(spread: dict[str, float] | None) -> str:
-    return range_text([spread["smallest"], spread["median"], spread["largest"]]) if spread else "none"
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import label_text, lines_text, problem_text, seconds_text
+from localsvm.cli.reporting import label_text, lines_text, problem_text, seconds_text, spread, spread_text
 
 if TYPE_CHECKING:
     from localsvm.dividing import TrainingConfig
@@ -32,21 +32,15 @@ def best_text(result: Validation) -> str:
     if len(chosen) == 1:
         lines = [("best", f"-g {chosen[0].gamma:.6g} -C {chosen[0].cost:.6g}"), *lines]
     else:
-        gammas, costs = sorted(p.gamma for p in chosen), sorted(p.cost for p in chosen)
+        gammas, costs = spread(p.gamma for p in chosen), spread(p.cost for p in chosen)
         problems = len({p.problem for p in chosen})
         lines = [
             ("chosen", f"by each of {result.cells:,} cells, in {problems} binary problem{'s' * (problems > 1)}"),
-            *((name, range_text(values)) for name, values in (("gamma", gammas), ("C", costs))),
+            ("gamma", spread_text(gammas)),
+            ("C", spread_text(costs)),
             *lines,
         ]
     return lines_text([*lines, ("time", seconds_text(result.seconds))])
-
-
-def range_text(values: list[float]) -> str:
-    """The least, the greatest and the median of ascending values."""
-    if values[0] == values[-1]:
-        return f"{values[0]:.4g}"
-    return f"{values[0]:.4g} to {values[-1]:.4g}, median {values[len(values) // 2]:.4g}"
 
 
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:

@@ -51,7 +51,24 @@ def lines_text(items: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}{text}" for name, text in rows)
 
 
-def spread_text(values: dict[str, float]) -> str:
+def spread(values: Iterable[float]) -> dict[str, float] | None:
+    """The smallest, the median and the largest of some values; None where there are none."""
+    import statistics
+
+    found = list(values)
+    return {"smallest": min(found), "median": statistics.median(found), "largest": max(found)} if found else None
+
+
+def spread_text(values: dict[str, float] | None) -> str:
+    """What `spread` found."""
+    if values is None:
+        return "none"
+    if values["smallest"] == values["largest"]:
+        return f"{values['smallest']:.4g}"
+    return f"{values['smallest']:.4g} to {values['largest']:.4g}, median {values['median']:.4g}"
+
+
+def sizes_text(values: dict[str, float]) -> str:
     """Cells and their sizes (see partition.spread)."""
     if values["cells"] == 1:
         return f"1 cell of {values['largest']:,} rows"
@@ -83,7 +100,7 @@ def summary_text(summary: Summary, model_file: str) -> str:
     return lines_text(
         [
             ("data", data),
-            ("partition", f"{summary.partition}, {spread_text(summary.cell_rows)}"),
+            ("partition", f"{summary.partition}, {sizes_text(summary.cell_rows)}"),
             ("selection", error),
             ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {_convergence(summary)}"),
             ("time", seconds_text(summary.seconds)),
@@ -96,7 +113,7 @@ def _convergence(summary: Summary) -> str:
     if not summary.not_converged:
         return "all converged"
     return (
-        f"{summary.not_converged:,} NOT CONVERGED (largest gap {summary.largest_gap:.2g} of the cost): "
+        f"{summary.not_converged:,} NOT CONVERGED (largest gap {summary.largest_gap:.2g} C n): "
         "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"
     )
 

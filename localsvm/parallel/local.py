@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from localsvm.errors import RunError
@@ -34,35 +35,41 @@ class LocalPool:
 
             from joblib.externals.loky import ProcessPoolExecutor
 
-            resource_tracker.ensure_running()  # by now, as it would undo _interrupts_blocked
+            resource_tracker.ensure_running()  # by now, as it would undo _signals_blocked
             self._executor = ProcessPoolExecutor(self.jobs, initializer=_start_worker, env=THREAD_LIMITS)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=kind is not None)
-
-    def unordered(self, queue: deque[Callable[[], Any]]) -> Iterator[tuple[Callable[[], Any], Any]]:
-        """(task, result) as tasks finish. The caller may append to the queue while it iterates."""
         if self._executor is None:
-            while queue:
-                task = queue.popleft()
+            return
+        if kind is not None:
+            # tasks not yet handed on: loky drops them and then fails to find them (KeyError in its thread)
+            with suppress(queue.Empty):
+                while True:
+                    self._executor._work_ids.get_nowait()
+        self._executor.shutdown(wait=True, kill_workers=kind is not None)
+
+    def unordered(self, tasks: deque[Callable[[], Any]]) -> Iterator[tuple[Callable[[], Any], Any]]:
+        """(task, result) as tasks finish. The caller may append to `tasks` while it iterates."""
+        if self._executor is None:
+            while tasks:
+                task = tasks.popleft()
                 yield task, task()
             return
         pending: dict[Any, Callable[[], Any]] = {}
-        while queue or pending:
-            while queue and len(pending) < 2 * self.jobs:
-                task = queue.popleft()
-                with signals_held(), _interrupts_blocked():  # a worker is started whole or not at all
+        while tasks or pending:
+            while tasks and len(pending) < 2 * self.jobs:
+                task = tasks.popleft()
+                with signals_held(), _signals_blocked():  # a worker is started whole or not at all
                     pending[self._executor.submit(task)] = task
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 yield pending.pop(future), _result(future)
 
 
 @contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """For processes that are started meanwhile: they inherit the mask, and Ctrl-C is the parent's business."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _signals_blocked() -> Iterator[None]:
+    """For processes that are started meanwhile: they inherit the mask, and to end a run is the parent's business."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:

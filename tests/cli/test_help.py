@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -98,6 +99,12 @@ def test_every_command_and_option_is_documented() -> None:
         for param in command_object(name).params:
             for flag in [*param.opts, *param.secondary_opts] if isinstance(param, click.Option) else []:
                 assert f"`{flag}" in text or f"/{flag}" in text or f", {flag}" in text, f"{name} {flag}"
+
+
+def test_the_readme_and_the_pages_link_to_what_is_there() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
 def test_every_hint_is_for_an_option_that_is_not_there() -> None:

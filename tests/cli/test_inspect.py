@@ -16,10 +16,10 @@ def test_the_table(model_file: Path) -> None:
     assert result.stderr == ""
     lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
     assert list(lines) == [
-        "file", "format", "method", "selection", "features", "classes", "partition", "models", "support", "gamma", "C",
+        "file", "format", "method", "selection", "features", "labels", "partition", "models", "support", "gamma", "C",
     ]  # fmt: skip
     assert lines["format"].startswith("localsvm-model 1, by localsvm 0.")
-    assert lines["classes"] == "2 classes: -1, 1"
+    assert lines["labels"] == "2 classes: -1, 1"
     assert lines["partition"].startswith("voronoi, ")
     assert "all converged" in lines["models"]
 

@@ -19,6 +19,7 @@ import pytest
 from conftest import FAST
 from malformed import MALFORMED
 from running import clean_environment, command, error, invoke, run, usage_error, wait_until
+from sklearn.svm import SVC
 
 from localsvm.data.reading import read
 from localsvm.model import load_model
@@ -147,6 +148,18 @@ def test_simd_levels_predict_alike(train_file: Path, test_file: Path, tmp_path: 
     for other in decisions[1:]:
         np.testing.assert_array_equal(other[:, 0], decisions[0][:, 0])
         np.testing.assert_allclose(other[:, 1], decisions[0][:, 1], atol=1e-5)
+
+
+def test_the_problem_of_libsvm(train_file: Path, test_file: Path, tmp_path: Path) -> None:
+    """As the page "coming from LIBSVM" says: the same objective, so the same decision values up to the tolerance."""
+    options = ("-P", "none", "--scale", "none", "--offset", "-C", 10, "-g", 0.5, "-e", 1e-5, "-w1", 2)
+    invoke("train", "-q", *options, train_file, tmp_path / "m.h5")
+    printed = invoke("predict", "--decision-values", test_file, tmp_path / "m.h5").stdout.splitlines()
+    data = read(train_file)
+    svc = SVC(C=10, gamma=0.5, tol=1e-5, class_weight={1: 2}).fit(data.X, data.y)
+    np.testing.assert_allclose(
+        np.loadtxt(printed, skiprows=1)[:, 1], svc.decision_function(read(test_file).X), atol=1e-3
+    )
 
 
 def test_partition_files_stand_for_their_options(train_file: Path, tmp_path: Path, model_file: Path) -> None:
