@@ -1,0 +1,57 @@
+"""LocalSVC keeps scikit-learn's contract and predicts what the command line's model does."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_moons
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from localsvm.estimators import LocalSVC
+from localsvm.prediction import LocalModel
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_own_checks() -> None:
+    expected = {
+        "check_sample_weights_shape": "rows are weighted by class only",
+        "check_dtype_object": "covered by check_classifiers_classes",
+    }
+    check_estimator(LocalSVC(gamma=0.5, cost=10.0), expected_failed_checks=expected)
+
+
+def test_labels_of_any_type_and_many_cells() -> None:
+    X, y = make_moons(900, noise=0.25, random_state=0)
+    names = np.asarray(["crescent", "moon"])[y]
+    model = LocalSVC(partition="voronoi", cell_size=200, n_jobs=2, random_state=3)
+    assert cross_val_score(model, X, names, cv=3).mean() > 0.92
+    model.fit(X, names)
+    assert model.summary_.cells >= 5
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == "moon")
+
+
+def test_the_bytes_are_a_model_file(tmp_path) -> None:
+    X, y = make_moons(300, noise=0.2, random_state=1)
+    model = LocalSVC(gamma=[0.1, 1.0], cost=[1.0, 10.0]).fit(X, y)
+    (tmp_path / "m.h5").write_bytes(model.model_)
+    with LocalModel(tmp_path / "m.h5") as local:
+        np.testing.assert_array_equal(local.predict(X.astype(np.float32)), model.predict(X))
+
+
+def test_class_weights_and_sparse_rows() -> None:
+    X, y = make_moons(300, noise=0.4, random_state=2)
+    plain, heavy = (LocalSVC(gamma=1.0, cost=1.0, class_weight=w).fit(X, y) for w in (None, {1: 20.0}))
+    assert heavy.predict(X).sum() > plain.predict(X).sum()
+    rows = sparse.csr_array(X)
+    assert (LocalSVC(gamma=1.0, cost=1.0).fit(rows, y).predict(rows) == plain.predict(X)).mean() > 0.98
+
+
+def test_one_class_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least two classes"):
+        LocalSVC().fit(np.zeros((4, 2)), np.ones(4))
