@@ -30,7 +30,7 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     -1 for all cores; random_state the seed.
 
     Fitted: classes_ (classes,) sorted labels of any type; summary_ a training.Summary; model_ (bytes) the model file,
-    which `localsvm.prediction.LocalModel` and `lsvm-predict` read when written to a file (its labels are class numbers).
+    which `localsvm.prediction.LocalModel` and `lsvm-predict` read when written to a file (labels there: class numbers).
     """
 
     def __init__(

@@ -220,8 +220,8 @@ def binary_row(name: str, runs: list[Run]) -> str:
 def many_classes(runs: list[Run], svc: dict[str, dict[str, float]]) -> list[str]:
     """The table of the sets with more than two classes."""
     lines = [
-        "Cells of 2 000 rows (mean of the seeds) and one cell of all rows (`-P none`, one seed), against scikit-learn's",
-        "SVC with C and gamma from a 5-fold grid search (30 points, one for all pairs). Times are processor seconds.",
+        "Cells of 2 000 rows (mean of the seeds) and one cell of all rows (`-P none`, one seed), against",
+        "scikit-learn's SVC, C and gamma from a 5-fold grid search (30 points, one for all pairs). Times: processor s.",
         "",
         "| set | rows | cells, ova | cells, ava | one cell, ova | one cell, ava | SVC | train s, in the same order |",
         "|---|---|---|---|---|---|---|---|",
