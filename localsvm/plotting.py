@@ -67,7 +67,7 @@ def _contours(figure: Any, axes: Any, gammas: Floats, costs: Floats, error: Floa
     axes.plot(gammas[g], costs[c], "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False)
     axes.set(xscale="log", yscale="log", xlabel="kernel gamma", ylabel="cost C")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
-    bar = figure.colorbar(filled, format="%.1f", ticks=levels)
+    bar = figure.colorbar(filled, format="%.2f", ticks=levels)
     bar.set_label("cross-validated error, %")
 
 
