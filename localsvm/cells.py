@@ -20,7 +20,9 @@ from localsvm.selection.folds import stratified
 
 @dataclass(frozen=True)
 class CellResult:
-    """A trained cell: the arrays to keep, numbers for the summary, and the table of its grid (loss (problems, g, c)).
+    """A trained cell: the arrays to keep, numbers for the summary, and its grid.
+
+    loss (problems, gammas, costs): held-out errors; best (problems, 2): indices of the chosen gamma and cost.
     """
 
     index: int
@@ -29,6 +31,7 @@ class CellResult:
     gammas: NDArray[np.float64]
     costs: NDArray[np.float64]
     loss: NDArray[np.float64]
+    best: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -97,4 +100,5 @@ class CellTask:
             report["weight"] = float(cell.weight.sum())
         loss = scores.loss if scores is not None else np.empty((cell.Y.shape[1], 0, 0))
         costs = grid.costs_for(float(np.floor(cell.count.sum())))
-        return CellResult(self.index, fitted.state, report, np.asarray(grid.gammas), costs, loss)
+        best = np.asarray([(g, c) for _, _, c, g in scores.best] if scores is not None else [], np.int64)
+        return CellResult(self.index, fitted.state, report, np.asarray(grid.gammas), costs, loss, best)

@@ -113,15 +113,16 @@ def pack(result: CellResult) -> dict[str, NDArray[Any]]:
     """A cell's result as arrays, for the journal."""
     arrays: dict[str, NDArray[Any]] = {f"state/{name}": array for name, array in result.state.items()}
     report = np.frombuffer(json.dumps(result.report).encode(), np.uint8)
-    arrays |= {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "report": report}
-    return arrays | {"index": np.asarray(result.index)}
+    arrays |= {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "best": result.best}
+    return arrays | {"index": np.asarray(result.index), "report": report}
 
 
 def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     """A cell's result from a journal's record."""
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
     report = json.loads(arrays["report"].tobytes())
-    return CellResult(int(arrays["index"]), state, report, arrays["gammas"], arrays["costs"], arrays["loss"])
+    table = (arrays[name] for name in ("gammas", "costs", "loss", "best"))
+    return CellResult(int(arrays["index"]), state, report, *table)
 
 
 def cross_validated_error(reports: list[dict[str, float]]) -> float | None:

@@ -97,11 +97,10 @@ def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 def _points(result: CellResult, divided: Divided, config: TrainingConfig) -> Iterator[Point]:
     problems = Scheme(divided.labels, config.multiclass).problems
-    for problem, loss in zip(problems, result.loss, strict=True):
-        best = min((e, c, g) for g, row in enumerate(loss) for c, e in enumerate(row))
+    for problem, loss, best in zip(problems, result.loss, result.best, strict=True):
         for g, gamma in enumerate(result.gammas):
             for c, cost in enumerate(result.costs):
                 yield Point(
                     result.index, int(divided.sizes[result.index]), problem, float(gamma), float(cost),
-                    float(loss[g, c]), (g, c) == best[:0:-1],
+                    float(loss[g, c]), (g, c) == tuple(best),
                 )  # fmt: skip

@@ -44,7 +44,7 @@ def test_cross_validation_equals_a_loop_over_libsvm() -> None:
                 svc = SVC(C=cost, gamma=gamma, tol=1e-5).fit(cell.X[train], y[train])
                 wrong += int((svc.predict(cell.X[held]) != y[held]).sum())
             assert scores.loss[0, g, c] == pytest.approx(wrong / len(y), abs=1.01 / len(y))
-    best = min((scores.loss[0, g, c], c, g) for g in range(2) for c in range(3))
+    best = min((scores.loss[0, g, c], 0.0, c, g) for g in range(2) for c in range(3))
     assert scores.best[0] == best
 
 
@@ -55,13 +55,14 @@ def test_impossible_options_are_refused_by_name(option: dict[str, float]) -> Non
 
 
 def test_ties_go_to_the_smaller_cost_then_the_smaller_gamma() -> None:
-    def scores(best: tuple[float, int, int]) -> Scores:
-        return Scores(np.zeros((1, 1, 1)), [best], [np.full(1, float(best[2]))], [np.zeros((1, 1))], [np.zeros(1, int)])
+    def scores(best: tuple[float, float, int, int]) -> Scores:
+        return Scores(np.zeros((1, 1, 1)), [best], [np.full(1, float(best[3]))], [np.zeros((1, 1))], [np.zeros(1, int)])
 
-    first, second = scores((0.1, 3, 1)), scores((0.1, 2, 4))
-    assert first.merge(second).best == [(0.1, 2, 4)]
+    first, second = scores((0.1, 0.0, 3, 1)), scores((0.1, 0.0, 2, 4))
+    assert first.merge(second).best == [(0.1, 0.0, 2, 4)]
     assert first.merge(second).held_out[0] == 4.0
-    assert scores((0.1, 2, 0)).merge(scores((0.1, 2, 1))).best == [(0.1, 2, 0)]
+    assert scores((0.1, 0.5, 2, 0)).merge(scores((0.1, 0.5, 2, 1))).best == [(0.1, 0.5, 2, 0)]
+    assert scores((0.1, 0.5, 2, 0)).merge(scores((0.1, 0.4, 2, 1))).best == [(0.1, 0.4, 2, 1)]
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
@@ -122,7 +123,7 @@ def test_refitting_keeps_lambda() -> None:
     grid = method.grid(cell, 180.0, 4)
     scores = method.score_grid(cell, grid, range(10))
     state = method.fit(cell, grid, scores, "refit").state
-    chosen = grid.lambdas[scores.best[0][1]]
+    chosen = grid.lambdas[scores.best[0][2]]
     assert list(state["model_fold"]) == [-1]
     assert state["model_cost"][0] == pytest.approx(1 / (2 * chosen * 180))
     state = method.fit(cell, grid, scores, "vote").state

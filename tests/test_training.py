@@ -240,8 +240,10 @@ def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
 def test_results_survive_the_journal() -> None:
     from localsvm.training import pack, unpack
 
-    result = CellResult(3, {"a": np.arange(3)}, {"rows": 2.5}, np.ones(2), np.ones(3), np.zeros((1, 2, 3)))
+    table = np.ones(2), np.ones(3), np.zeros((1, 2, 3)), np.ones((1, 2), int)
+    result = CellResult(3, {"a": np.arange(3)}, {"rows": 2.5}, *table)
     again = unpack(pack(result))
     assert again.index == 3 and again.report == result.report
     np.testing.assert_array_equal(again.state["a"], result.state["a"])
     np.testing.assert_array_equal(again.loss, result.loss)
+    np.testing.assert_array_equal(again.best, result.best)

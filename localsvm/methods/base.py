@@ -67,14 +67,15 @@ class Grid:
 class Scores:
     """What cross-validation found for a block of gammas of one cell; lists have an entry a binary problem.
 
-    loss (problems, gammas, costs): held-out error, weighted; best: (loss, cost index, gamma index) of the best point,
-    the order in which points are compared: ties go to the smaller cost, then to the smaller gamma; held_out: (n,)
+    loss (problems, gammas, costs): held-out error, weighted; best: (loss, tie, cost index, gamma index) of the best
+    point, the order in which points are compared: equal losses go to the smaller tie (what a method puts there), then
+    to the smaller cost, then to the smaller gamma; held_out: (n,)
     decision values of rows held out there, those in no part of the problem included; models: (folds, its rows)
     coefficients there, found in so many iterations (folds,).
     """
 
     loss: NDArray[np.float64]
-    best: list[tuple[float, int, int]]
+    best: list[tuple[float, float, int, int]]
     held_out: list[NDArray[np.float64]]
     models: list[NDArray[np.float64]]
     iterations: list[NDArray[np.int64]]

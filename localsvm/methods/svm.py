@@ -29,9 +29,6 @@ from localsvm.solvers._smo import Problem, Report
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
-# With many classes the values of problems are compared with each other, and most problems are separable, so that many
-# points of the grid err alike: held-out hinge loss, clipped at 2, then decides before the order of the grid does
-TIE = 1e-4
 
 
 def _option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
@@ -97,7 +94,7 @@ class KernelSVM:
         gram, n_problems = Gram(cell.X), cell.Y.shape[1]
         double = self._double(cell, grid.costs_for(cell.count.sum()))
         loss = np.empty((n_problems, len(gammas), grid.n_costs))
-        best = [(np.inf, 0, 0)] * n_problems
+        best = [(np.inf, np.inf, 0, 0)] * n_problems
         held_out: list[Any] = [None] * n_problems
         models: list[Any] = [None] * n_problems
         iterations: list[Any] = [None] * n_problems
@@ -105,9 +102,10 @@ class KernelSVM:
             K = gram.matrix(self._kernel(grid.gammas[g]), double)
             for p in range(n_problems):
                 task = Task(self, K, cell, p)
-                loss[p, slot], path = task.cross_validate(grid)
-                c = int(loss[p, slot].argmin())
-                if (point := (float(loss[p, slot, c]), c, g)) < best[p]:
+                loss[p, slot], tie, path = task.cross_validate(grid)
+                point = min((float(loss[p, slot, c]), float(tie[c]), c, g) for c in range(grid.n_costs))
+                if point < best[p]:
+                    c = point[2]
                     best[p], held_out[p] = point, task.held_out(K, path, c)
                     models[p], iterations[p] = path.b[:, c].copy(), path.iterations[:, c]
         return Scores(loss, best, held_out, models, iterations)
@@ -115,7 +113,7 @@ class KernelSVM:
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """Fold models (`select` = "vote") certified in float64, or one model refitted on the whole cell ("refit")."""
         gram = Gram(cell.X)
-        points = [(s[2], s[1]) for s in scores.best] if scores else [(0, 0)] * cell.Y.shape[1]
+        points = [(g, c) for _, _, c, g in scores.best] if scores else [(0, 0)] * cell.Y.shape[1]
         models: list[KernelModel] = []
         for g in sorted({g for g, _ in points}):
             problems = [p for p, point in enumerate(points) if point[0] == g]
@@ -174,8 +172,12 @@ class Task:
             part = K if self.n == len(cell.Y) else self._gather(K)
             self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
 
-    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], Path]:
-        """(loss (costs,), what all folds' paths along the costs gave)."""
+    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], Path]:
+        """(loss (costs,), tie (costs,), what all folds' paths along the costs gave).
+
+        With many classes the values of problems are compared with each other, and most problems are separable, so that
+        many points err alike: equal losses then go to the smaller held-out hinge loss, clipped at 2.
+        """
         n_folds = int(self.cell.folds.max()) + 1
         path = Path(
             np.zeros((n_folds, grid.n_costs, self.n)),
@@ -185,7 +187,7 @@ class Task:
         )
         if self.constant or not self.n:
             path.bias[:] = path.f[:] = self.constant
-            return np.zeros(grid.n_costs), path
+            return np.zeros(grid.n_costs), np.zeros(grid.n_costs), path
         units = [
             self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
             for k in range(n_folds)
@@ -200,9 +202,8 @@ class Task:
             path.f[:, held] = f[:, held] + path.bias[k][:, None]
         y, weight = self.y[: self.n], self.weight[: self.n]
         loss = ((path.f > 0) != (y > 0)) @ weight
-        if self.cell.Y.shape[1] > 1:
-            loss += TIE * (np.clip(1.0 - path.f * y, 0.0, 2.0) @ weight)
-        return loss / weight.sum(), path
+        tie = np.clip(1.0 - path.f * y, 0.0, 2.0) @ weight if self.cell.Y.shape[1] > 1 else np.zeros(grid.n_costs)
+        return loss / weight.sum(), tie, path
 
     def held_out(self, K: NDArray[Any], path: Path, c: int) -> NDArray[np.float64]:
         """Decision values over all rows of the cell at cost c, by the model of the fold that holds the row out.
