@@ -130,9 +130,10 @@ class KernelSVM:
         return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
 
     def memory(self, rows: int, features: int) -> int:
-        """Distances and kernel in the working precision, the rows twice, and the path's coefficients and values."""
-        size, element = padded(rows), 8 if self._double_by_options() else 4
-        return 2 * element * size * size + 3 * 4 * rows * features + 16 * size * 64
+        """Distances and kernel (float64 ones are made through temporaries), the rows thrice, and a path's vectors."""
+        size = padded(rows)
+        square = size * size * (6 * 8 if self._double_by_options() else 2 * 4)
+        return square + 3 * 4 * rows * features + 16 * size * 64
 
     def _kernel(self, gamma: float) -> Kernel:
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
