@@ -138,14 +138,22 @@ static REAL NAME(gap)(const struct NAME(rows) *r)
     return NAME(horizontal_sum)(sum[0] + sum[1]);
 }
 
-/* Move b_i by delta, kept in its box; returns the move made and refreshes the distances to the bounds. */
-static inline double NAME(move)(const struct NAME(rows) *r, struct lsvm_smo_state *s, int64_t i, double delta)
+/* Put b_i where it is to be, kept in its box; returns the move made and refreshes the distances to the bounds. */
+static inline double NAME(place)(const struct NAME(rows) *r, struct lsvm_smo_state *s, int64_t i, double to)
 {
-    const double before = s->b[i], to = before + delta;
+    const double before = s->b[i];
     s->b[i] = to <= s->lo[i] ? s->lo[i] : to >= s->hi[i] ? s->hi[i] : to;
     r->up[i] = (REAL)(s->hi[i] - s->b[i]);
     r->dn[i] = (REAL)(s->lo[i] - s->b[i]);
     return s->b[i] - before;
+}
+
+/* Move b_i by delta. A step to a bound as REAL knows it ends at the bound itself: what rounding left over would stay a
+ * support vector, or a free one, for good. */
+static inline double NAME(move)(const struct NAME(rows) *r, struct lsvm_smo_state *s, int64_t i, double delta)
+{
+    const double to = delta <= r->dn[i] ? s->lo[i] : delta >= r->up[i] ? s->hi[i] : s->b[i] + delta;
+    return NAME(place)(r, s, i, to);
 }
 
 static inline double NAME(clip_step)(const struct NAME(rows) *r, int64_t i, double t)
@@ -300,8 +308,8 @@ static inline int NAME(loop_offset)(const struct lsvm_smo *p, struct lsvm_smo_st
         const double room_i = s->hi[i] - s->b[i], room_j = s->b[j] - s->lo[j];
         t = t > room_i ? room_i : t;
         t = t > room_j ? room_j : t;
-        NAME(move)(r, s, i, t);
-        NAME(move)(r, s, j, -t);
+        NAME(place)(r, s, i, s->b[i] + t);
+        NAME(place)(r, s, j, s->b[j] - t);
         e = NAME(update_and_bound)(r, ki, r->k + j * r->ld, (REAL)t);
     }
 }

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset, Examples
-from localsvm.data.scaling import Scaling
+from localsvm.data.scaling import MODES, Scaling
 from localsvm.data.shared import SharedArray, SharedExamples
-from localsvm.errors import DataError
+from localsvm.errors import DataError, OptionError
 from localsvm.fingerprint import fingerprint
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.model import load_partition, write_partition
+from localsvm.multiclass import SCHEMES
 from localsvm.partition import Partition, TrainingCell, create, restore
 
 DEFAULT_CELL_SIZE = 2000
@@ -39,6 +40,19 @@ class TrainingConfig:
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("--select", self.select, ("vote", "refit")),
+            ("--multiclass", self.multiclass, SCHEMES),
+            ("--scale", self.scale, MODES),
+        ):
+            if value not in known:
+                raise OptionError(f"{name} {value}: choose one of {', '.join(known)}")
+        if self.folds < 2:
+            raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
+        if self.seed < 0:
+            raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
 
     def as_dict(self) -> dict[str, Any]:
         """The options as JSON can hold them."""

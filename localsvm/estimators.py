@@ -27,7 +27,7 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters are the command line's: partition None (one cell up to cell_size rows, Voronoi cells beyond), "none",
     "chunks", "voronoi" or "kmeans"; gamma and cost None (a 10 x 10 grid), a number or a list; kernel "gaussian",
     "laplacian", "polynomial" or "linear"; class_weight a dict of factors on C by label; n_jobs None for one process,
-    -1 for all cores; random_state the seed.
+    -1 for all cores; random_state the seed, None for one drawn anew.
 
     Fitted: classes_ (classes,) sorted labels of any type; summary_ a training.Summary; model_ (bytes) the model file,
     which `localsvm.prediction.LocalModel` and `lsvm-predict` read when written to a file (labels there: class numbers).
@@ -50,7 +50,7 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         multiclass: str = "ova",
         class_weight: dict[Any, float] | None = None,
         n_jobs: int | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.partition = partition
         self.cell_size = cell_size
@@ -114,7 +114,12 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             offset=self.offset,
             tolerance=self.tolerance,
         )
-        weights = {float(np.flatnonzero(self.classes_ == k)[0]): float(w) for k, w in (self.class_weight or {}).items()}
+        weights = {}
+        for label, weight in (self.class_weight or {}).items():
+            if label not in self.classes_:
+                raise ValueError(f"class_weight: {label!r} is no label of y")
+            weights[float(np.flatnonzero(self.classes_ == label)[0])] = float(weight)
+        seed = self.random_state if self.random_state is not None else int(np.random.default_rng().integers(1 << 31))
         return TrainingConfig(
             method,
             self.partition,
@@ -124,11 +129,11 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.select,
             self.multiclass,
             tuple(sorted(weights.items())),
-            self.random_state,
+            seed,
         )
 
     def _jobs(self) -> int:
-        return 1 if self.n_jobs is None else cpu_count() if self.n_jobs < 0 else self.n_jobs
+        return 1 if not self.n_jobs else cpu_count() if self.n_jobs < 0 else self.n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

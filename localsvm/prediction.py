@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from localsvm.data.dataset import Dataset, Examples
+from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.scaling import Scaling
 from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
@@ -35,7 +36,7 @@ class Predicted:
 
 
 class LocalModel:
-    """A trained model that predicts; a context manager over its file. Safe to use from several threads at once."""
+    """A trained model that predicts, on `jobs` threads; a context manager over its file, for one thread's use."""
 
     def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
         self.file: Model = load_model(path, verify)
@@ -48,6 +49,7 @@ class LocalModel:
         self._method = method_from(config["method"])
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
+        self._jobs = jobs
         self._threads = ThreadPoolExecutor(jobs)
 
     def __enter__(self) -> LocalModel:
@@ -67,7 +69,7 @@ class LocalModel:
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
-        X = self.scaling.apply(X)
+        X = self.scaling.apply(self._as_trained(X))
         out = np.zeros((X.shape[0], len(self.scheme.pairs)))
         for first in range(0, X.shape[0], ROW_BLOCK):
             rows = X[first : first + ROW_BLOCK]
@@ -85,11 +87,19 @@ class LocalModel:
         cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
         several = len(routes.data) > X.shape[0]
         parts = [slice(routes.indptr[c], routes.indptr[c + 1]) for c in cells]
-        work = [(X[routes.indices[p]], self._predictor(c)) for c, p in zip(cells, parts, strict=True)]
-        for part, values in zip(parts, self._threads.map(lambda w: w[1].decision_function(w[0]), work), strict=True):
-            if several:
-                values = np.clip(values, -1.0, 1.0)
-            out[routes.indices[part]] += routes.data[part, None] * values
+        window = 2 * self._jobs  # so many cells are open at once
+        for first in range(0, len(cells), window):
+            rows = parts[first : first + window]
+            work = [(X[routes.indices[p]], self._predictor(c)) for c, p in zip(cells[first:], rows, strict=False)]
+            for part, values in zip(rows, self._threads.map(_evaluate, work), strict=True):
+                answer = np.clip(values, -1.0, 1.0) if several else values
+                out[routes.indices[part]] += routes.data[part, None] * answer
+
+    def _as_trained(self, X: Examples) -> Examples:
+        """Rows dense or sparse as those of training were: a decision value's bits depend on it."""
+        if self.dense == isinstance(X, np.ndarray):
+            return X
+        return sparse.csr_array(X).toarray() if self.dense else as_examples(sparse.csr_array(X))
 
     def _predictor(self, cell: int) -> Predictor:
         if cell not in self._cache:
@@ -100,6 +110,11 @@ class LocalModel:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
         self._cache.move_to_end(cell)
         return self._cache[cell]
+
+
+def _evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:
+    rows, predictor = work
+    return predictor.decision_function(rows)
 
 
 @dataclass

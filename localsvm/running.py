@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from localsvm.cells import CellResult, CellTask, Job
+from localsvm.data import shared
 from localsvm.dividing import Divided, TrainingConfig
 from localsvm.errors import RunError
+from localsvm.kernels import gram
 from localsvm.methods.base import Method, Scores
 from localsvm.multiclass import Scheme
 from localsvm.observing import Observer
@@ -39,7 +41,7 @@ def run_cells(
         float(sizes.mean()), divided.X.handle(), divided.y.handle(), divided.count.handle(), config.class_weights, fit,
     )  # fmt: skip
     todo = [int(i) for i in np.argsort(-sizes, kind="stable") if int(i) not in (skip or ())]
-    jobs = _jobs_within(memory, jobs, divided, config.method, observer) if todo else 1
+    jobs = _jobs_within(memory, jobs, divided, config.method, config.class_weights, observer) if todo else 1
     tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
     n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
     split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1
@@ -47,16 +49,20 @@ def run_cells(
     queue: deque[Callable[[], Any]] = deque()
     for task in tasks:
         queue.extend(task.split(n_gammas, n_gammas) if split else [task])
-    with LocalPool(min(jobs, max(1, len(queue)))) as pool:
-        for done, result in pool.unordered(queue):
-            assert isinstance(done, CellTask)
-            if done.block is None:
-                yield result
-                continue
-            blocks = parts.setdefault(done.index, [])
-            blocks.append((done.block[0], result))
-            if len(blocks) == n_gammas:
-                queue.appendleft(_finish(done, parts.pop(done.index)))
+    try:
+        with LocalPool(min(jobs, max(1, len(queue)))) as pool:
+            for done, result in pool.unordered(queue):
+                assert isinstance(done, CellTask)
+                if done.block is None:
+                    yield result
+                    continue
+                blocks = parts.setdefault(done.index, [])
+                blocks.append((done.block[0], result))
+                if len(blocks) == n_gammas:
+                    queue.appendleft(_finish(done, parts.pop(done.index)))
+    finally:  # what this process, too, mapped and allocated
+        gram.forget()
+        shared.forget()
 
 
 def _finish(task: CellTask, blocks: list[tuple[int, Scores]]) -> CellTask:
@@ -67,16 +73,24 @@ def _finish(task: CellTask, blocks: list[tuple[int, Scores]]) -> CellTask:
     return CellTask(task.job, task.index, task.first, task.last, scores=merged)
 
 
-def _jobs_within(memory: int | None, jobs: int, divided: Divided, method: Method, observer: Observer) -> int:
+def _jobs_within(
+    memory: int | None,
+    jobs: int,
+    divided: Divided,
+    method: Method,
+    class_weights: tuple[tuple[float, float], ...],
+    observer: Observer,
+) -> int:
     """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
-    largest, features = int(divided.sizes.max()), divided.X.features
-    worker = method.memory(largest, features) + WORKER_BYTES
-    shared = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
-    limit = memory - shared if memory is not None else available_memory()
+    largest = int(divided.sizes.max())
+    weight = float(divided.count.array.max()) * max([1.0, *(w for _, w in class_weights)])
+    worker = method.memory(largest, divided.X.widest(divided.edges), weight) + WORKER_BYTES
+    data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
+    limit = memory - data if memory is not None else available_memory()
     fit = max(0, limit) // worker
     if fit < 1:
         raise RunError(
-            f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {shared / 2**30:.2f} GiB of data, and "
+            f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {data / 2**30:.2f} GiB of data, and "
             f"{max(0, limit) / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or "
             "more --memory"
         )
@@ -88,8 +102,19 @@ def _jobs_within(memory: int | None, jobs: int, divided: Divided, method: Method
 
 
 def available_memory() -> int:
-    """Bytes that can be had without swapping, as the kernel estimates them."""
+    """Bytes that can be had without swapping, as the kernel estimates them, within the limits of the control group."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) << 10
+            return min(int(line.split()[1]) << 10, *_group_limits(), 1 << 62)
     raise RunError("/proc/meminfo does not say how much memory is available; give --memory")
+
+
+def _group_limits() -> Iterator[int]:
+    """What the control groups of a batch system or a container leave (version 2)."""
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    group = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    here = Path("/sys/fs/cgroup") / group.lstrip("/")
+    for folder in (here, *here.parents):
+        limit, used = folder / "memory.max", folder / "memory.current"
+        if limit.exists() and used.exists() and (text := limit.read_text().strip()) != "max":
+            yield max(0, int(text) - int(used.read_text()))

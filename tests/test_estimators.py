@@ -11,6 +11,7 @@ from sklearn.datasets import make_moons
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
+from localsvm.errors import LocalSVMError
 from localsvm.estimators import LocalSVC
 from localsvm.prediction import LocalModel
 
@@ -55,3 +56,37 @@ def test_class_weights_and_sparse_rows() -> None:
 def test_one_class_is_refused() -> None:
     with pytest.raises(ValueError, match="at least two classes"):
         LocalSVC().fit(np.zeros((4, 2)), np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "rbf"}, "no such kernel; choose one of gaussian"),
+        ({"gamma": -1.0}, "positive numbers"),
+        ({"cost": [1.0, np.nan]}, "positive numbers"),
+        ({"select": "best"}, "--select best: choose one of vote, refit"),
+        ({"multiclass": "ovr"}, "--multiclass ovr: choose one of ova, ava"),
+        ({"scale": "no"}, "--scale no: choose one of"),
+        ({"folds": 1}, "at least 2"),
+        ({"random_state": -1}, "whole number from 0"),
+        ({"partition": "tree"}, "no partition 'tree'"),
+        ({"kernel": "polynomial", "degree": 50, "scale": "none", "gamma": 100.0, "cost": 1.0}, "kernel overflows"),
+    ],
+)
+def test_options_that_are_refused(options: dict, message: str) -> None:
+    X, y = make_moons(60, random_state=3)
+    with pytest.raises(LocalSVMError, match=message):
+        LocalSVC(**options).fit(X, y)
+
+
+def test_a_dense_model_takes_sparse_rows_and_the_reverse() -> None:
+    X, y = make_moons(200, noise=0.3, random_state=4)
+    rows = sparse.csr_array(X)
+    for train in (X, rows):
+        model = LocalSVC(gamma=1.0, cost=1.0).fit(train, y)
+        np.testing.assert_array_equal(model.predict(X), model.predict(rows))
+
+
+def test_random_state_none_draws_one_seed() -> None:
+    X, y = make_moons(200, noise=0.3, random_state=5)
+    assert LocalSVC(random_state=None, n_jobs=2).fit(X, y).score(X, y) > 0.85

@@ -234,3 +234,15 @@ def test_misuse_is_refused() -> None:
         Problem(np.zeros((32, 32), np.float16), np.zeros(32))
     with pytest.raises(ValueError, match="one entry a row"):
         Problem(K, np.zeros(32)).multiply(np.zeros(31))
+
+
+@pytest.mark.parametrize("C", [1.0, 3.7, 300.0])
+def test_coefficients_at_a_bound_are_exactly_there(C: float) -> None:
+    """A float32 step that ends at a bound leaves no crumbs: neither next to zero nor next to C."""
+    X, y = blobs(600, 5, 10, overlap=3.0)
+    b, _, report = solve(X, y, GAUSSIAN, C, False, 1e-3, double=False)
+    alpha = b * y
+    assert report.converged
+    assert not ((alpha > 0) & (alpha < 1e-6 * C)).any()
+    assert not ((alpha < C) & (alpha > C * (1 - 1e-6))).any()
+    assert (alpha == C).any() and (alpha == 0).any()

@@ -66,6 +66,11 @@ class Handle:
         return _map(self)
 
 
+def forget() -> None:
+    """Let go of mapped arrays that their owner has given up."""
+    _map.cache_clear()
+
+
 @lru_cache(maxsize=16)
 def _map(handle: Handle) -> NDArray[Any]:
     count = int(np.prod(handle.shape, dtype=np.int64))
@@ -94,6 +99,14 @@ class SharedExamples:
     def dense(self) -> bool:
         """Whether the examples are dense."""
         return len(self._parts) == 1
+
+    def widest(self, edges: NDArray[np.int64]) -> int:
+        """The most features that any cell (rows edges[i] .. edges[i + 1] - 1) can have a value in."""
+        if len(self._parts) == 1:
+            return self.features
+        entries = np.diff(self._parts[2].array[edges])
+        most: int = min(self.features, int(entries.max(initial=0)))
+        return most
 
     def handle(self) -> ExamplesHandle:
         """What a worker needs to read rows."""

@@ -85,7 +85,8 @@ class ExpansionPredictor:
         """(n, problems) float64: a problem's only model, or the mean of its fold models' values clipped to [-1, 1]."""
         n_rows = X.shape[0]
         out = np.zeros((n_rows, self._n_problems))
-        block = max(1, BLOCK_FLOATS // max(1, self._n_features))
+        width = self._n_features if self._columns is None else len(self._columns)
+        block = max(1, BLOCK_FLOATS // max(1, width))
         for first in range(0, n_rows, block):
             out[first : first + block] = self._combine(self._values(X[first : first + block]))
         return out

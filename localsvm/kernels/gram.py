@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.dataset import Examples
+from localsvm.errors import RunError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded, transform
 
@@ -69,11 +70,17 @@ class Gram:
             _transform_double(kernel, base, out)
         else:
             transform(kernel, base, out)
+        if not np.isfinite(np.diagonal(out)).all():
+            raise RunError(
+                f"the {kernel.kind} kernel overflows on these data; scale them (--scale std), or use a smaller "
+                "--degree or gamma"
+            )
         return out
 
     def radius(self) -> float:
         """Largest distance of a row from the mean."""
-        return float(np.sqrt((self._rows.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0)))
+        squares = np.einsum("ij,ij->i", self._rows, self._rows, dtype=np.float64)
+        return float(np.sqrt(squares.max(initial=0.0)))
 
     def _distances_or_products(self, distances: bool, double: bool) -> NDArray[Any]:
         if (distances, double) not in self._base:
@@ -91,18 +98,23 @@ class Gram:
         return out
 
     def _double(self, rows: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
-        from threadpoolctl import threadpool_limits
-
         out: NDArray[np.float64] = np.zeros((self.size, self.size))
         wide = rows.astype(np.float64)
-        with threadpool_limits(1):  # the sum's order, and so the model's bits, must not depend on the machine's load
-            products = wide @ wide.T
+        part = out[: self.n, : self.n]
+        part[:] = wide @ wide.T
         if distances:
             norms = np.einsum("ij,ij->i", wide, wide)
-            products = np.maximum(norms[:, None] + norms - 2.0 * products, 0.0)
-            np.fill_diagonal(products, 0.0)
-        out[: self.n, : self.n] = products
+            part *= -2.0
+            part += norms[:, None]
+            part += norms
+            np.maximum(part, 0.0, out=part)
+            np.fill_diagonal(part, 0.0)
         return out
+
+
+def forget() -> None:
+    """Give the process's buffers back."""
+    _arena.clear()
 
 
 def _transform_double(kernel: Kernel, base: NDArray[np.float64], out: NDArray[np.float64]) -> None:

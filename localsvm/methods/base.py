@@ -85,7 +85,7 @@ class Scores:
         pick = [self if a <= b else other for a, b in zip(self.best, other.best, strict=True)]
         return Scores(
             np.concatenate([self.loss, other.loss], axis=1),
-            [min(a, b) for a, b in zip(self.best, other.best, strict=True)],
+            [s.best[p] for p, s in enumerate(pick)],
             [s.held_out[p] for p, s in enumerate(pick)],
             [s.models[p] for p, s in enumerate(pick)],
             [s.iterations[p] for p, s in enumerate(pick)],
@@ -132,5 +132,5 @@ class Method(Protocol):
     def predictor(self, state: State, n_problems: int, n_features: int) -> Predictor:
         """The decision function of a saved cell."""
 
-    def memory(self, rows: int, features: int) -> int:
-        """Bytes that a worker needs for a cell of so many rows."""
+    def memory(self, rows: int, features: int, weight: float) -> int:
+        """Bytes that a worker needs for a cell of so many rows, weight the largest factor on the cost of a row."""

@@ -29,6 +29,7 @@ from localsvm.solvers._smo import Problem, Report
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
+LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 
 
 def _option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
@@ -64,6 +65,11 @@ class KernelSVM:
     )
 
     def __post_init__(self) -> None:
+        kinds = self.__dataclass_fields__["kernel"].metadata["choices"]
+        if self.kernel not in kinds:
+            raise OptionError(f"-t/--kernel {self.kernel}: there is no such kernel; choose one of {', '.join(kinds)}")
+        if not all(0.0 < value < np.inf for value in (*self.gamma, *self.cost)):
+            raise OptionError("-g/--gamma and -C/--cost take positive numbers")
         if not 0.0 < self.tolerance < np.inf:
             raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
         if self.degree < 1:
@@ -92,7 +98,7 @@ class KernelSVM:
     def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
         """Cross-validate grid.gammas[i] for i in gammas, all costs, all binary problems."""
         gram, n_problems = Gram(cell.X), cell.Y.shape[1]
-        double = self._double(cell, grid.costs_for(cell.count.sum()))
+        double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
         loss = np.empty((n_problems, len(gammas), grid.n_costs))
         best = [(np.inf, np.inf, 0, 0)] * n_problems
         held_out: list[Any] = [None] * n_problems
@@ -118,7 +124,8 @@ class KernelSVM:
         for g in sorted({g for g, _ in points}):
             problems = [p for p, point in enumerate(points) if point[0] == g]
             kernel = self._kernel(grid.gammas[g])
-            double = self._double(cell, max(grid.costs_for(cell.count.sum())[points[p][1]] for p in problems))
+            costs = grid.costs_for(cell.count.sum())[[points[p][1] for p in problems]]
+            double = self._double(costs.max() * cell.weight.max())
             K = gram.matrix(kernel, double)
             for p in problems:
                 models += Task(self, K, cell, p).final_models(kernel, grid, points[p][1], scores, select)
@@ -129,20 +136,19 @@ class KernelSVM:
         """Decision functions of a saved cell."""
         return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
 
-    def memory(self, rows: int, features: int) -> int:
-        """Distances and kernel (float64 ones are made through temporaries), the rows thrice, and a path's vectors."""
+    def memory(self, rows: int, features: int, weight: float) -> int:
+        """Distances and kernel (in float64 with the product they are made from), the rows thrice, a path's vectors."""
         size = padded(rows)
-        square = size * size * (6 * 8 if self._double_by_options() else 2 * 4)
+        costs = self.cost or (LARGEST_DEFAULT_COST,)
+        square = size * size * (3 * 8 if self._double(max(costs) * weight) else 2 * 4)
         return square + 3 * 4 * rows * features + 16 * size * 64
 
     def _kernel(self, gamma: float) -> Kernel:
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
 
-    def _double_by_options(self) -> bool:
-        return self.tolerance < SINGLE_TOLERANCE or max(self.cost, default=0.0) > SINGLE_COST
-
-    def _double(self, cell: Cell, costs: Any) -> bool:
-        return self.tolerance < SINGLE_TOLERANCE or float(np.max(costs) * cell.weight.max(initial=0.0)) > SINGLE_COST
+    def _double(self, cost: float) -> bool:
+        """Whether the tolerance, or the largest weighted cost, asks for a float64 kernel."""
+        return self.tolerance < SINGLE_TOLERANCE or cost > SINGLE_COST
 
 
 class Path(NamedTuple):

@@ -11,6 +11,8 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from localsvm.errors import RunError
 from localsvm.outputs import signals_held
 
@@ -54,16 +56,30 @@ class LocalPool:
         if self._executor is None:
             while tasks:
                 task = tasks.popleft()
-                yield task, task()
+                with threadpool_limits(1):  # as in workers: sums of several threads round differently
+                    result = task()
+                yield task, result
             return
         pending: dict[Any, Callable[[], Any]] = {}
         while tasks or pending:
-            while tasks and len(pending) < 2 * self.jobs:
-                task = tasks.popleft()
-                with signals_held(), _signals_blocked():  # a worker is started whole or not at all
-                    pending[self._executor.submit(task)] = task
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                yield pending.pop(future), _result(future)
+            with _killed_workers_told():
+                while tasks and len(pending) < 2 * self.jobs:
+                    task = tasks.popleft()
+                    with signals_held(), _signals_blocked():  # a worker is started whole or not at all
+                        pending[self._executor.submit(task)] = task
+                done = [(pending.pop(f), f.result()) for f in wait(pending, return_when=FIRST_COMPLETED).done]
+            yield from done
+
+
+@contextmanager
+def _killed_workers_told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenExecutor as error:
+        raise RunError(
+            "a worker process was killed, most likely because the memory ran out; use fewer jobs (-j), smaller cells "
+            "(-c) or a bound (--memory), and go on from the finished cells with --resume"
+        ) from error
 
 
 @contextmanager
@@ -74,16 +90,6 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _result(future: Any) -> Any:
-    try:
-        return future.result()
-    except BrokenExecutor as error:
-        raise RunError(
-            "a worker process was killed, most likely because the memory ran out; use fewer jobs (-j), smaller cells "
-            "(-c) or a bound (--memory), and go on from the finished cells with --resume"
-        ) from error
 
 
 def _start_worker() -> None:

@@ -63,16 +63,9 @@ cdef int poll(void *context) noexcept nogil:
     with gil:
         try:
             PyErr_CheckSignals()
-        except BaseException:
+        except BaseException as error:
+            (<object>context).stopped_by = error
             return 1
-    return 0
-
-
-cdef int check(int code) except -1:
-    if code == LSVM_NO_MEMORY:
-        raise MemoryError("no memory for the solver's vectors")
-    if code == LSVM_INTERRUPTED:
-        raise KeyboardInterrupt
     return 0
 
 
@@ -86,6 +79,7 @@ cdef class Problem:
     cdef const lsvm_ops *ops
     cdef object K, y
     cdef int64_t n
+    cdef public object stopped_by
 
     def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=MAX_ITERATIONS):
         cdef const double[::1] targets = y
@@ -104,7 +98,14 @@ cdef class Problem:
         self.p.y = &targets[0]
         self.p.max_iterations = max_iterations
         self.p.poll = poll
-        self.p.context = NULL
+        self.p.context = <void *>self
+
+    cdef int check(self, int code) except -1:
+        if code == LSVM_NO_MEMORY:
+            raise MemoryError("no memory for the solver's vectors")
+        if code == LSVM_INTERRUPTED:
+            raise self.stopped_by
+        return 0
 
     def multiply(self, const double[::1] c) -> np.ndarray:
         """K c, float64 (n,); rows of K whose coefficient is 0 are not read."""
@@ -129,7 +130,7 @@ cdef class Problem:
             raise ValueError("lo, hi and start must have one entry a row")
         with nogil:
             code = lsvm_smo_solve(self.ops, &self.p, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
-        check(code)
+        self.check(code)
         return np.asarray(b), np.asarray(f), as_report(&report)
 
     def path(self, const double[::1] weight, const double[::1] unit, const double[::1] costs, double tolerance):
@@ -148,5 +149,5 @@ cdef class Problem:
         with nogil:
             code = lsvm_smo_path(self.ops, &self.p, &weight[0], &unit[0], &costs[0], m, tolerance, &b[0, 0], &f[0, 0],
                                  reports)
-        check(code)
+        self.check(code)
         return np.asarray(b), np.asarray(f), [as_report(&reports[i]) for i in range(m)]
