@@ -18,7 +18,7 @@ enum { LSVM_BASELINE = 0, LSVM_AVX2 = 1, LSVM_AVX512 = 2 };
 #define LSVM_PAD 32
 
 /* Return codes of all fallible functions. */
-enum { LSVM_OK = 0, LSVM_NO_MEMORY = -1, LSVM_BAD_ARGUMENT = -2, LSVM_INTERRUPTED = -3 };
+enum { LSVM_OK = 0, LSVM_NO_MEMORY = -1, LSVM_INTERRUPTED = -3 };
 
 struct lsvm_ops; /* level.h */
 

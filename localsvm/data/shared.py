@@ -102,7 +102,7 @@ class SharedExamples:
 
     def widest(self, edges: NDArray[np.int64]) -> int:
         """The most features that any cell (rows edges[i] .. edges[i + 1] - 1) can have a value in."""
-        if len(self._parts) == 1:
+        if self.dense:
             return int(self.features)
         entries = np.diff(self._parts[2].array[edges])
         most: int = min(self.features, int(entries.max(initial=0)))
