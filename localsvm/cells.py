@@ -22,7 +22,7 @@ from localsvm.selection.folds import stratified
 class CellResult:
     """A trained cell: the arrays to keep, numbers for the summary, and its grid.
 
-    loss (problems, gammas, costs): held-out errors; best (problems, 2): indices of the chosen gamma and cost.
+    loss (gammas, costs): held-out errors; best: indices of the chosen gamma and cost, empty without cross-validation.
     """
 
     index: int
@@ -54,12 +54,15 @@ class Job:
         """The training cell of rows first .. last - 1, with its folds."""
         y = self.y.open()[first:last]
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(index, 0)))
+        folds = stratified(y, self.folds, rng)
+        order = np.argsort(folds, kind="stable")
+        y = y[order]
         cost = np.ones(len(y))
         for label, weight in self.class_weights:
             cost[y == label] = weight
         return Cell(
-            self.X.rows(first, last), self.scheme.targets(y), self.count.open()[first:last], cost,
-            stratified(y, self.folds, rng),
+            self.X.rows(first, last)[order], y, self.scheme, self.scheme.targets(y),
+            self.count.open()[first:last][order], cost, folds[order],
         )  # fmt: skip
 
 
@@ -93,12 +96,11 @@ class CellTask:
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         report = fitted.report | {"rows": float(cell.count.sum()), "seconds": seconds}
-        if scores is not None:
-            y = self.job.y.open()[self.first : self.last]
-            decided = self.job.scheme.decide(np.stack(scores.held_out, axis=1))
-            report["wrong"] = float(cell.weight @ (decided != y))
-            report["weight"] = float(cell.weight.sum())
-        loss = scores.loss if scores is not None else np.empty((cell.Y.shape[1], 0, 0))
         costs = grid.costs_for(float(np.floor(cell.count.sum())))
-        best = np.asarray([(g, c) for _, _, c, g in scores.best] if scores is not None else [], np.int64)
+        loss, best = np.empty((0, 0)), np.empty(0, np.int64)
+        if scores is not None:
+            c, g = scores.best[2:]
+            loss, best = scores.loss, np.asarray([g, c])
+            report["weight"] = float(cell.weight.sum())
+            report["wrong"] = scores.best[0] * report["weight"]
         return CellResult(self.index, fitted.state, report, np.asarray(grid.gammas), costs, loss, best)

@@ -37,6 +37,12 @@ class Scheme:
         """The labels of `pairs`; None is all other classes."""
         return [(None if i < 0 else float(self.labels[i]), float(self.labels[j])) for i, j in self.pairs]
 
+    @property
+    def problems_a_row(self) -> int:
+        """In how many problems a row takes part."""
+        k = len(self.labels)
+        return 1 if k <= 2 else k if self.kind == "ova" else k - 1
+
     def targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, problems) targets in {-1, 0, +1} for the labels y."""
         codes = np.searchsorted(self.labels, y)
@@ -47,23 +53,30 @@ class Scheme:
             targets[codes == positive, p] = 1.0
         return targets
 
+    def vote(self, votes: NDArray[np.float64], problem: int, decisions: NDArray[np.float64]) -> None:
+        """Add to votes (n, classes) what the decision values (n,) of one problem say.
+
+        ova: the value, for the problem's class. ava: one vote for the class that won the pair, none at exactly 0, and,
+        to break ties, a share of the value clipped to [-1, 1], so small that all shares together stay below half a
+        vote.
+        """
+        i, j = self.pairs[problem]
+        if i < 0 or len(self.labels) == 2:
+            votes[:, j] += decisions
+            return
+        share = 0.4 / len(self.labels) * np.clip(decisions, -1, 1)
+        votes[:, i] += (decisions < 0) - share
+        votes[:, j] += (decisions > 0) + share
+
     def decide(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) labels from (n, problems) decision values.
 
-        One problem: positive above 0. ova: the largest value, ties to the smaller label. ava: the most pairs won;
-        ties go to the larger sum of values clipped to [-1, 1], then to the smaller label. A pair at exactly 0 is won
-        by nobody.
+        One problem: positive above 0. ova: the largest value. ava: the most pairs won; ties go to the larger sum of
+        values clipped to [-1, 1]. Further ties go to the smaller label.
         """
         if len(self.labels) == 1:
             return np.full(len(decisions), self.labels[0])
-        if len(self.labels) == 2:
-            return np.asarray(self.labels[(decisions[:, 0] > 0).astype(np.intp)])
-        if self.kind == "ova":
-            return np.asarray(self.labels[decisions.argmax(axis=1)])
-        score = np.zeros((len(decisions), len(self.labels)))
-        tie = 0.4 / len(self.labels)  # all clipped sums together stay below half a vote
-        for p, (i, j) in enumerate(self.pairs):
-            value = decisions[:, p]
-            score[:, i] += (value < 0) - tie * np.clip(value, -1, 1)
-            score[:, j] += (value > 0) + tie * np.clip(value, -1, 1)
-        return np.asarray(self.labels[score.argmax(axis=1)])
+        votes = np.zeros((len(decisions), len(self.labels)))
+        for p in range(len(self.pairs)):
+            self.vote(votes, p, decisions[:, p])
+        return np.asarray(self.labels[votes.argmax(axis=1)])

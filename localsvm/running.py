@@ -14,7 +14,7 @@ from localsvm.data import shared
 from localsvm.dividing import Divided, TrainingConfig
 from localsvm.errors import RunError
 from localsvm.kernels import gram
-from localsvm.methods.base import Method, Scores
+from localsvm.methods.base import Scores
 from localsvm.multiclass import Scheme
 from localsvm.observing import Observer
 from localsvm.parallel.local import LocalPool
@@ -41,7 +41,7 @@ def run_cells(
         float(sizes.mean()), divided.X.handle(), divided.y.handle(), divided.count.handle(), config.class_weights, fit,
     )  # fmt: skip
     todo = [int(i) for i in np.argsort(-sizes, kind="stable") if int(i) not in (skip or ())]
-    jobs = _jobs_within(memory, jobs, divided, config.method, config.class_weights, observer) if todo else 1
+    jobs = _jobs_within(memory, jobs, divided, config, observer) if todo else 1
     tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
     n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
     split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1
@@ -77,14 +77,14 @@ def _jobs_within(
     memory: int | None,
     jobs: int,
     divided: Divided,
-    method: Method,
-    class_weights: tuple[tuple[float, float], ...],
+    config: TrainingConfig,
     observer: Observer,
 ) -> int:
     """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
     largest = int(divided.sizes.max())
-    weight = float(divided.count.array.max()) * max([1.0, *(w for _, w in class_weights)])
-    worker = method.memory(largest, divided.X.widest(divided.edges), weight) + WORKER_BYTES
+    weight = float(divided.count.array.max()) * max([1.0, *(w for _, w in config.class_weights)])
+    solutions = config.folds * Scheme(divided.labels, config.multiclass).problems_a_row
+    worker = config.method.memory(largest, divided.X.widest(divided.edges), weight, solutions) + WORKER_BYTES
     data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
     limit = memory - data if memory is not None else available_memory()
     fit = max(0, limit) // worker

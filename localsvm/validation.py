@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.cells import CellResult
 from localsvm.data.dataset import Dataset
-from localsvm.dividing import Divided, TrainingConfig, divide
-from localsvm.multiclass import Scheme
+from localsvm.dividing import TrainingConfig, divide
 from localsvm.observing import Clock, Observer, Silent
 from localsvm.running import run_cells
 from localsvm.training import cross_validated_error
@@ -20,15 +19,14 @@ from localsvm.training import cross_validated_error
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the grid of one binary problem of one cell.
+    """One point of the grid of one cell.
 
-    problem: its two classes, None for "all others"; cost is C on the cell's whole training data; error is the held-out
-    share of wrong rows, weighted; best: chosen for that problem in that cell.
+    cost is C on the cell's whole training data; error is the held-out share of wrong rows, weighted; best: chosen in
+    that cell.
     """
 
     cell: int
     rows: int
-    problem: tuple[float | None, float]
     gamma: float
     cost: float
     error: float
@@ -69,21 +67,21 @@ def cross_validate(
                 results[result.index] = result
                 observer.cell_done(result.report)
     ordered = [results[i] for i in sorted(results)]
-    points = [point for result in ordered for point in _points(result, divided, config)]
+    points = [point for result in ordered for point in _points(result, int(divided.sizes[result.index]))]
     error = cross_validated_error([r.report for r in ordered])
     assert error is not None
     return Validation(points, error, len(ordered), sum(divided.class_rows), clock.seconds)
 
 
 def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(gammas, costs, error (gammas, costs)) over all cells and problems, cells weighted by their rows.
+    """(gammas, costs, error (gammas, costs)) over all cells, weighted by their rows.
 
     Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
     (geometric) of the values at that place.
     """
-    tables: dict[tuple[int, tuple[float | None, float]], list[Point]] = {}
+    tables: dict[int, list[Point]] = {}
     for point in points:
-        tables.setdefault((point.cell, point.problem), []).append(point)
+        tables.setdefault(point.cell, []).append(point)
     shape = (len({p.gamma for p in points[: len(next(iter(tables.values())))]}), -1)
     weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
     columns = {
@@ -95,12 +93,8 @@ def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.flo
     return gammas, costs, np.average(columns["error"], axis=0, weights=weights).reshape(shape)
 
 
-def _points(result: CellResult, divided: Divided, config: TrainingConfig) -> Iterator[Point]:
-    problems = Scheme(divided.labels, config.multiclass).problems
-    for problem, loss, best in zip(problems, result.loss, result.best, strict=True):
-        for g, gamma in enumerate(result.gammas):
-            for c, cost in enumerate(result.costs):
-                yield Point(
-                    result.index, int(divided.sizes[result.index]), problem, float(gamma), float(cost),
-                    float(loss[g, c]), (g, c) == tuple(best),
-                )  # fmt: skip
+def _points(result: CellResult, rows: int) -> Iterator[Point]:
+    for g, gamma in enumerate(result.gammas):
+        for c, cost in enumerate(result.costs):
+            best = (g, c) == tuple(result.best)
+            yield Point(result.index, rows, float(gamma), float(cost), float(result.loss[g, c]), best)

@@ -41,8 +41,8 @@ def cv(
     """Cross-validate a grid of gamma and C on TRAIN_FILE.
 
     This is what lsvm-train does in each cell before it trains. The table goes to stdout as CSV: a line for each cell,
-    binary problem, gamma and C, with the share of held-out rows that were wrong, and whether the point is the best of
-    its cell and problem. The best point goes to stderr.
+    gamma and C, with the share of held-out rows that were wrong, and whether the point is the best of its cell. The
+    best point goes to stderr.
     """
     from localsvm import plotting
     from localsvm.data.reading import read

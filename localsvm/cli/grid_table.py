@@ -7,35 +7,34 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import label_text, lines_text, problem_text, seconds_text, spread, spread_text
+from localsvm.cli.reporting import lines_text, seconds_text, spread, spread_text
 
 if TYPE_CHECKING:
     from localsvm.dividing import TrainingConfig
     from localsvm.validation import Point, Validation
 
-COLUMNS = ("cell", "rows", "problem", "gamma", "cost", "error", "best")
+COLUMNS = ("cell", "rows", "gamma", "cost", "error", "best")
 
 
 def print_points(points: list[Point]) -> None:
-    """CSV on stdout. problem is NEGATIVE/POSITIVE, `rest` for all other classes; best is 1 or 0."""
+    """CSV on stdout; best is 1 or 0."""
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(COLUMNS)
     for p in points:
-        row = (p.cell, p.rows, problem_text(p.problem), repr(p.gamma), repr(p.cost), f"{p.error:.6g}", int(p.best))
+        row = (p.cell, p.rows, repr(p.gamma), repr(p.cost), f"{p.error:.6g}", int(p.best))
         table.writerow(row)
 
 
 def best_text(result: Validation) -> str:
-    """The best point, or the range of the chosen ones where several cells or problems chose."""
+    """The best point, or the range of the chosen ones where several cells chose."""
     chosen = [point for point in result.points if point.best]
     lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
     if len(chosen) == 1:
         lines = [("best", f"-g {chosen[0].gamma:.6g} -C {chosen[0].cost:.6g}"), *lines]
     else:
         gammas, costs = spread(p.gamma for p in chosen), spread(p.cost for p in chosen)
-        problems = len({p.problem for p in chosen})
         lines = [
-            ("chosen", f"by each of {result.cells:,} cells, in {problems} binary problem{'s' * (problems > 1)}"),
+            ("chosen", f"by each of {result.cells:,} cells"),
             ("gamma", spread_text(gammas)),
             ("C", spread_text(costs)),
             *lines,
@@ -45,10 +44,5 @@ def best_text(result: Validation) -> str:
 
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
     """The JSON report."""
-    points = [asdict(point) | {"problem": _problem(point)} for point in result.points]
     values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
-    return {**values, "seconds": result.seconds, "points": points}
-
-
-def _problem(point: Point) -> list[str]:
-    return ["rest" if label is None else label_text(label) for label in point.problem]
+    return {**values, "seconds": result.seconds, "points": [asdict(point) for point in result.points]}

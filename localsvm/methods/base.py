@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
+from localsvm.multiclass import Scheme
 
 State = dict[str, NDArray[Any]]
+
+
+class Start(NamedTuple):
+    """Fold models of one binary problem: coefficients (folds, its rows), found in so many iterations (folds,)."""
+
+    coefficients: NDArray[np.float64]
+    iterations: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Cell:
     """The training rows of one cell.
 
-    X (n, d) float32 rows; Y (n, problems) float64 in {-1, 0, +1}: the binary problems of the multi-class scheme, 0
-    where a row takes no part; count (n,) float64: how many identical rows stand behind this one; cost (n,) float64:
-    factor on C (class weights); folds (n,) int: the fold that holds the row out.
+    X (n, d) float32 rows; y (n,) float64 labels; scheme: which binary problems they are; Y (n, problems) float64 in
+    {-1, 0, +1}: the targets of those problems, 0 where a row takes no part; count (n,) float64: how many identical rows
+    stand behind this one; cost (n,) float64: factor on C (class weights); folds (n,) int: the fold that holds the row
+    out, ascending.
     """
 
     X: Examples
+    y: NDArray[np.float64]
+    scheme: Scheme
     Y: NDArray[np.float64]
     count: NDArray[np.float64]
     cost: NDArray[np.float64]
@@ -65,31 +76,22 @@ class Grid:
 
 @dataclass
 class Scores:
-    """What cross-validation found for a block of gammas of one cell; lists have an entry a binary problem.
+    """What cross-validation found for a block of gammas of one cell.
 
-    loss (problems, gammas, costs): held-out error, weighted; best: (loss, tie, cost index, gamma index) of the best
-    point, the order in which points are compared: equal losses go to the smaller tie (what a method puts there), then
-    to the smaller cost, then to the smaller gamma; held_out: (n,)
-    decision values of rows held out there, those in no part of the problem included; models: (folds, its rows)
-    coefficients there, found in so many iterations (folds,).
+    loss (gammas, costs): share of held-out rows that the combined decision of all binary problems gets wrong, weighted;
+    best: (loss, tie, cost index, gamma index) of the best point, the order in which points are compared: equal losses
+    go to the smaller tie (what a method puts there), then to the smaller cost, then to the smaller gamma; starts: what
+    the method keeps of the best point for `fit`, an entry a binary problem.
     """
 
     loss: NDArray[np.float64]
-    best: list[tuple[float, float, int, int]]
-    held_out: list[NDArray[np.float64]]
-    models: list[NDArray[np.float64]]
-    iterations: list[NDArray[np.int64]]
+    best: tuple[float, float, int, int]
+    starts: list[Start]
 
     def merge(self, other: Scores) -> Scores:
         """Scores of both blocks; the order of merging does not matter for `best`. `other` holds the larger gammas."""
-        pick = [self if a <= b else other for a, b in zip(self.best, other.best, strict=True)]
-        return Scores(
-            np.concatenate([self.loss, other.loss], axis=1),
-            [s.best[p] for p, s in enumerate(pick)],
-            [s.held_out[p] for p, s in enumerate(pick)],
-            [s.models[p] for p, s in enumerate(pick)],
-            [s.iterations[p] for p, s in enumerate(pick)],
-        )
+        pick = self if self.best <= other.best else other
+        return Scores(np.concatenate([self.loss, other.loss]), pick.best, pick.starts)
 
 
 @dataclass
@@ -124,7 +126,7 @@ class Method(Protocol):
         """
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
-        """The model of the chosen points: fold models that vote, or one refitted on the whole cell.
+        """The model of the chosen point: fold models that vote, or one refitted on the whole cell.
 
         Without scores the grid has one point and the model is trained on the whole cell.
         """
@@ -132,5 +134,9 @@ class Method(Protocol):
     def predictor(self, state: State, n_problems: int, n_features: int) -> Predictor:
         """The decision function of a saved cell."""
 
-    def memory(self, rows: int, features: int, weight: float) -> int:
-        """Bytes that a worker needs for a cell of so many rows, weight the largest factor on the cost of a row."""
+    def memory(self, rows: int, features: int, weight: float, solutions: int) -> int:
+        """Bytes that a worker needs for a cell of so many rows.
+
+        weight: the largest factor on the cost of a row; solutions: of how many binary problems, fold by fold, a row is
+        a part.
+        """

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,8 +23,8 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
-from localsvm.methods.base import Cell, Fitted, Grid, Scores, State
-from localsvm.selection.grids import check_values, default_lambdas, default_widths
+from localsvm.methods.base import Cell, Fitted, Grid, Scores, Start, State
+from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.solvers._smo import Problem, Report
 
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
@@ -96,52 +97,52 @@ class KernelSVM:
         return Grid(gammas, lambdas=default_lambdas(np.floor(cell.count.sum() * train)))
 
     def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
-        """Cross-validate grid.gammas[i] for i in gammas, all costs, all binary problems."""
-        gram, n_problems = Gram(cell.X), cell.Y.shape[1]
+        """Cross-validate grid.gammas[i] for i in gammas, all costs; one point for all binary problems."""
+        gram, scheme = Gram(cell.X), cell.scheme
         double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
-        loss = np.empty((n_problems, len(gammas), grid.n_costs))
-        best = [(np.inf, np.inf, 0, 0)] * n_problems
-        held_out: list[Any] = [None] * n_problems
-        models: list[Any] = [None] * n_problems
-        iterations: list[Any] = [None] * n_problems
+        classes = np.searchsorted(scheme.labels, cell.y)
+        loss = np.empty((len(gammas), grid.n_costs))
+        scores = Scores(loss, (np.inf, np.inf, 0, 0), [])
         for slot, g in enumerate(gammas):
             K = gram.matrix(self._kernel(grid.gammas[g]), double)
-            for p in range(n_problems):
+            votes = np.zeros((grid.n_costs, len(cell.y), len(scheme.labels)))
+            tie, paths = np.zeros(grid.n_costs), []
+            for p in range(cell.Y.shape[1]):
                 task = Task(self, K, cell, p)
-                loss[p, slot], tie, path = task.cross_validate(grid)
-                point = min((float(loss[p, slot, c]), float(tie[c]), c, g) for c in range(grid.n_costs))
-                if point < best[p]:
-                    c = point[2]
-                    best[p], held_out[p] = point, task.held_out(K, path, c)
-                    models[p], iterations[p] = path.b[:, c].copy(), path.iterations[:, c]
-        return Scores(loss, best, held_out, models, iterations)
+                paths.append(task.cross_validate(grid))
+                tie += task.hinge(paths[p]) if cell.Y.shape[1] > 1 else 0.0
+                for c, values in enumerate(task.held_out(K, paths[p])):
+                    scheme.vote(votes[c], p, values)
+            loss[slot] = (votes.argmax(axis=2) != classes) @ cell.weight / cell.weight.sum()
+            point = min((float(loss[slot, c]), float(tie[c]), c, g) for c in range(grid.n_costs))
+            if point < scores.best:
+                scores.best = point
+                scores.starts = [Start(path.b[:, point[2]].copy(), path.iterations[:, point[2]]) for path in paths]
+        return scores
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """Fold models (`select` = "vote") certified in float64, or one model refitted on the whole cell ("refit")."""
-        gram = Gram(cell.X)
-        points = [(g, c) for _, _, c, g in scores.best] if scores else [(0, 0)] * cell.Y.shape[1]
+        c, g = scores.best[2:] if scores else (0, 0)
+        kernel = self._kernel(grid.gammas[g])
+        double = self._double(grid.costs_for(cell.count.sum())[c] * cell.weight.max())
+        K = Gram(cell.X).matrix(kernel, double)
         models: list[KernelModel] = []
-        for g in sorted({g for g, _ in points}):
-            problems = [p for p, point in enumerate(points) if point[0] == g]
-            kernel = self._kernel(grid.gammas[g])
-            costs = grid.costs_for(cell.count.sum())[[points[p][1] for p in problems]]
-            double = self._double(costs.max() * cell.weight.max())
-            K = gram.matrix(kernel, double)
-            for p in problems:
-                models += Task(self, K, cell, p).final_models(kernel, grid, points[p][1], scores, select)
-        models.sort(key=lambda m: (m.problem, m.fold))
+        for p in range(cell.Y.shape[1]):
+            start = scores.starts[p] if scores else None
+            models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
         return Fitted(pack_models(cell.X, cell.Y, models), _summary(models))
 
     def predictor(self, state: State, n_problems: int, n_features: int) -> ExpansionPredictor:
         """Decision functions of a saved cell."""
         return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
 
-    def memory(self, rows: int, features: int, weight: float) -> int:
-        """Distances and kernel (in float64 with the product they are made from), the rows thrice, a path's vectors."""
+    def memory(self, rows: int, features: int, weight: float, solutions: int) -> int:
+        """Distances and kernel (in float64 with the product they are made from), the rows thrice, paths and votes."""
         size = padded(rows)
         costs = self.cost or (LARGEST_DEFAULT_COST,)
+        paths = 8 * rows * solutions * (len(self.cost) or SIZE)
         square = size * size * (3 * 8 if self._double(max(costs) * weight) else 2 * 4)
-        return square + 3 * 4 * rows * features + 16 * size * 64
+        return square + 3 * 4 * rows * features + 2 * paths + 16 * size * 64
 
     def _kernel(self, gamma: float) -> Kernel:
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
@@ -179,12 +180,8 @@ class Task:
             part = K if self.n == len(cell.Y) else self._gather(K)
             self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
 
-    def cross_validate(self, grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64], Path]:
-        """(loss (costs,), tie (costs,), what all folds' paths along the costs gave).
-
-        With many classes the values of problems are compared with each other, and most problems are separable, so that
-        many points err alike: equal losses then go to the smaller held-out hinge loss, clipped at 2.
-        """
+    def cross_validate(self, grid: Grid) -> Path:
+        """What all folds' paths along the costs give."""
         n_folds = int(self.cell.folds.max()) + 1
         path = Path(
             np.zeros((n_folds, grid.n_costs, self.n)),
@@ -194,7 +191,7 @@ class Task:
         )
         if self.constant or not self.n:
             path.bias[:] = path.f[:] = self.constant
-            return np.zeros(grid.n_costs), np.zeros(grid.n_costs), path
+            return path
         units = [
             self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
             for k in range(n_folds)
@@ -207,37 +204,42 @@ class Task:
             path.b[k], path.bias[k] = b[:, : self.n], [r.bias for r in reports]
             path.iterations[k] = [r.iterations for r in reports]
             path.f[:, held] = f[:, held] + path.bias[k][:, None]
-        y, weight = self.y[: self.n], self.weight[: self.n]
-        loss = ((path.f > 0) != (y > 0)) @ weight
-        tie = np.clip(1.0 - path.f * y, 0.0, 2.0) @ weight if self.cell.Y.shape[1] > 1 else np.zeros(grid.n_costs)
-        return loss / weight.sum(), tie, path
+        return path
 
-    def held_out(self, K: NDArray[Any], path: Path, c: int) -> NDArray[np.float64]:
-        """Decision values over all rows of the cell at cost c, by the model of the fold that holds the row out.
+    def hinge(self, path: Path) -> NDArray[np.float64]:
+        """(costs,) held-out hinge loss, clipped at 2, weighted: what ranks points that err alike."""
+        loss: NDArray[np.float64] = np.clip(1.0 - path.f * self.y[: self.n], 0.0, 2.0) @ self.weight[: self.n]
+        return loss
+
+    def held_out(self, K: NDArray[Any], path: Path) -> NDArray[np.float64]:
+        """(costs, rows of the cell) decision values by the model of the fold that holds the row out.
 
         Rows of other classes, in no fold's training, count too: many classes are decided between all problems.
         """
-        out: NDArray[np.float64] = path.bias[self.cell.folds, c]
-        others = np.flatnonzero(self.cell.Y[:, self.index] == 0)
-        if len(others):
-            values = K[np.ix_(others, self.rows)] @ path.b[:, c].T
-            out[others] += values[np.arange(len(others)), self.cell.folds[others]]
-        out[self.rows] = path.f[c]
+        if self.n == len(self.cell.y):
+            return path.f
+        out: NDArray[np.float64] = path.bias.T[:, self.cell.folds]
+        if self.n and not self.constant:
+            part = K[self.rows]
+            edges = np.searchsorted(self.cell.folds, range(len(path.b) + 1))
+            for k, (first, last) in enumerate(pairwise(edges)):
+                out[:, first:last] += path.b[k].astype(K.dtype) @ part[:, first:last]
+        out[:, self.rows] = path.f
         return out
 
     def final_models(
-        self, kernel: Kernel, grid: Grid, point: int, scores: Scores | None, select: str
+        self, kernel: Kernel, grid: Grid, point: int, known: Start | None, select: str
     ) -> Iterable[KernelModel]:
         """The models to keep at one point of the grid, started from the fold models that scored it."""
         if self.constant or not self.n:
             report = Report(0.0, 0.0, 0.0, self.constant, 0, True)
             nothing = np.empty(0, np.int64), np.empty(0)
             return [KernelModel(self.index, -1, kernel, 0.0, 0.0, report, *nothing)] if self.n else []
-        starts = scores.models[self.index] if scores else None
-        if scores is None or starts is None or select == "refit":
+        if known is None or select == "refit":
             cost = float(grid.costs_for(self.count.sum())[point])
-            start = None if starts is None or self.method.offset else starts.sum(axis=0) / max(1, len(starts) - 1)
-            return [self._solve(kernel, -1, cost, self.weight, start, 0)]
+            # each row is in all folds' training but one
+            mean = None if known is None else known.coefficients.sum(axis=0) / max(1, len(known.coefficients) - 1)
+            return [self._solve(kernel, -1, cost, self.weight, None if self.method.offset else mean, 0)]
         return [
             self._solve(
                 kernel,
@@ -245,9 +247,9 @@ class Task:
                 float(grid.costs_for(self._trained_on(k))[point]),
                 self._weight_without(k),
                 start,
-                int(scores.iterations[self.index][k]),
+                int(known.iterations[k]),
             )
-            for k, start in enumerate(starts)
+            for k, start in enumerate(known.coefficients)
             if self._trained_on(k) > 0
         ]
 
