@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those 
 class TrainingConfig:
     """Every option that determines the model; see the command line's help for their meaning.
 
-    partition None: one cell up to cell_size rows, Voronoi cells beyond. class_weights: (label, factor on C) pairs.
+    partition None: one cell up to cell_size rows, Voronoi cells beyond. select None: fold models vote between two
+    classes, one is refitted for more. class_weights: (label, factor on C) pairs.
     """
 
     method: Method = field(default_factory=KernelSVM)
@@ -36,14 +37,14 @@ class TrainingConfig:
     cell_size: int = DEFAULT_CELL_SIZE
     scale: str = "std"
     folds: int = 5
-    select: str = "vote"
+    select: str | None = None
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name, value, known in (
-            ("--select", self.select, ("vote", "refit")),
+            ("--select", self.select or "vote", ("vote", "refit")),
             ("--multiclass", self.multiclass, SCHEMES),
             ("--scale", self.scale, MODES),
         ):
@@ -53,6 +54,10 @@ class TrainingConfig:
             raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
         if self.seed < 0:
             raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
+
+    def for_classes(self, n: int) -> TrainingConfig:
+        """With what depends on the number of classes decided."""
+        return replace(self, select=self.select or ("vote" if n == 2 else "refit"))
 
     def as_dict(self) -> dict[str, Any]:
         """The options as JSON can hold them."""

@@ -36,6 +36,7 @@ def run_cells(
     Few cells are split into blocks of gammas, so that all workers stay busy; what a gamma gives does not depend on it.
     """
     sizes = divided.sizes
+    assert config.select is not None, "decided by for_classes"
     job = Job(
         config.method, Scheme(divided.labels, config.multiclass), config.folds, config.select, config.seed,
         float(sizes.mean()), divided.X.handle(), divided.y.handle(), divided.count.handle(), config.class_weights, fit,

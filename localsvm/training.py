@@ -68,6 +68,7 @@ def train(
     with clock("partition"):
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file)
+        config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(divided, config, journal, jobs, memory, observer)

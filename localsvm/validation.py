@@ -58,6 +58,7 @@ def cross_validate(
     clock = Clock(observer)
     with clock("partition"):
         divided = divide(data, config, partition_file)
+        config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]
     results: dict[int, CellResult] = {}
     with clock("select"):

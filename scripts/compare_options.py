@@ -1,6 +1,6 @@
 """Compares values of one training option on hold-outs of training files; test files are never touched.
 
-    python scripts/compare_options.py DATA select=vote,refit [--sets magic,ijcnn1] [--seeds 3] [--rows 130000]
+    python scripts/compare_options.py DATA select=vote,refit [--fix multiclass=ava] [--sets magic,ijcnn1]
 
 DATA is a folder with NAME.train.libsvm.xz. For each set and seed a random quarter of the rows is held out, each value
 trains on the rest, and a Markdown table of hold-out errors in per cent (mean over the seeds) goes to stdout.
@@ -32,16 +32,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("option", help="a field of TrainingConfig and its values: select=vote,refit")
+    parser.add_argument("--fix", default=[], action="append", help="another field, and its one value")
     parser.add_argument("--sets", default=SETS)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=130_000, help="at most so many rows of a set, drawn at random")
     options = parser.parse_args()
     field, _, values = options.option.partition("=")
-    kind = type(getattr(TrainingConfig(), field)) if getattr(TrainingConfig(), field) is not None else str
-    configs = [dataclasses.replace(TrainingConfig(), **{field: kind(value)}) for value in values.split(",")]
+    fixed = TrainingConfig()
+    for text in options.fix:
+        fixed = changed(fixed, *text.split("="))
+    configs = [changed(fixed, field, value) for value in values.split(",")]
     print(f"| set | rows | {' | '.join(f'{field} {v}' for v in values.split(','))} |\n|---|---|{'---|' * len(configs)}")
     for name in options.sets.split(","):
         print(row(options.data / f"{name}.train.libsvm.xz", name, configs, options), flush=True)
+
+
+def changed(config: TrainingConfig, field: str, value: str) -> TrainingConfig:
+    """The configuration with another value, given as text."""
+    kind = int if isinstance(getattr(config, field), int) else str
+    return dataclasses.replace(config, **{field: kind(value)})
 
 
 def row(path: Path, name: str, configs: list[TrainingConfig], options: Any) -> str:

@@ -90,7 +90,7 @@ folds = option(
 select = option(
     "--select",
     type=Names(("vote", "refit")),
-    show_default="vote",
+    show_default="vote for two classes, refit for more",
     help="After selection, let the models of the folds vote, or refit one model on all rows of the cell.",
 )
 multiclass = option(
