@@ -85,7 +85,6 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
             "cell_size",
             "scale",
             "folds",
-            "select",
             "multiclass",
             "seed",
         ):
