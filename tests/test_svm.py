@@ -130,7 +130,7 @@ def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> Non
 
 def test_fold_models_vote_by_the_mean_of_clipped_values() -> None:
     cell, _ = make_cell()
-    method = KernelSVM(gamma=(0.5,), cost=(1.0, 5.0))
+    method = KernelSVM(gamma=(0.5,), cost=(1.0, 5.0), tolerance=1e-4)
     grid = method.grid(cell, 180.0, 4)
     scores = method.score_grid(cell, grid, range(1))
     fitted = method.fit(cell, grid, scores, "vote")
