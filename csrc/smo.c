@@ -211,7 +211,8 @@ static void current_f(const struct lsvm_smo *p, const struct lsvm_smo_state *s, 
 }
 
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *weight, const double *unit,
-                  const double *costs, int64_t n_costs, double tolerance, double *b, double *f, struct lsvm_report *reports)
+                  const struct lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b,
+                  double *f, struct lsvm_report *reports)
 {
     struct lsvm_smo_state s;
     double *work = NULL;
@@ -224,13 +225,18 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, const do
         goto out;
     }
     double *now = work, *part = work + p->n, *product = work + 2 * p->n;
-    for (int64_t i = 0; i < p->n; i++) { /* all coefficients at their bound, the right start for a small cost */
-        s.b[i] = p->offset ? 0 : costs[0] * weight[i] * p->y[i];
-        now[i] = p->offset ? 0 : costs[0] * unit[i];
-    }
+    if (before) {
+        memcpy(s.b, before->b, (size_t)p->n * sizeof(double));
+        memcpy(now, before->f, (size_t)p->n * sizeof(double));
+        set_boxes(p, &s, weight, before->cost);
+    } else
+        for (int64_t i = 0; i < p->n; i++) { /* all coefficients at their bound, the right start for a small cost */
+            s.b[i] = p->offset ? 0 : costs[0] * weight[i] * p->y[i];
+            now[i] = p->offset ? 0 : costs[0] * unit[i];
+        }
     for (int64_t c = 0; c < n_costs; c++) {
-        if (c > 0)
-            rescale(ops, p, &s, costs[c] / costs[c - 1], now, part, product);
+        if (c > 0 || before)
+            rescale(ops, p, &s, costs[c] / (c > 0 ? costs[c - 1] : before->cost), now, part, product);
         set_boxes(p, &s, weight, costs[c]);
         s.iterations = 0;
         code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), now);

@@ -66,11 +66,17 @@ void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *proble
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report);
 
+/* Where a path goes on from: the solution b and f = Kb for `cost`. */
+struct lsvm_before {
+    double cost;
+    const double *b, *f;
+};
+
 /* Solve for ascending costs C, boxes C * weight_i on the side of y_i, each from the last one's solution: coefficients at a
- * bound grow with C, free ones stay. `unit` is K (y * weight), the decision values of all coefficients at C = 1.
- * b and f (costs x n) receive coefficients and Kb; reports (costs) come uncertified: gaps as the loop saw them. */
+ * bound grow with C, free ones stay. `unit` is K (y * weight), the decision values of all coefficients at C = 1, where the
+ * path begins; with `before` (may be NULL) it goes on from there instead. b and f (costs x n) receive coefficients and Kb; reports (costs) come uncertified: gaps as the loop saw them. */
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *weight, const double *unit,
-                  const double *costs, int64_t n_costs, double tolerance, double *b, double *f,
-                  struct lsvm_report *reports);
+                  const struct lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b,
+                  double *f, struct lsvm_report *reports);
 
 #endif

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from localsvm.data.shared import ExamplesHandle, Handle
 from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State
 from localsvm.multiclass import Scheme
 from localsvm.selection.folds import stratified
+from localsvm.selection.search import Search
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Job:
     count: Handle
     class_weights: tuple[tuple[float, float], ...] = ()
     fit: bool = True
+    search: Search = field(default_factory=Search)
 
     def cell(self, index: int, first: int, last: int) -> Cell:
         """The training cell of rows first .. last - 1, with its folds."""
@@ -68,31 +70,38 @@ class Job:
 
 @dataclass(frozen=True)
 class CellTask:
-    """Train one cell, or a part of that work: `gammas` names the block of the grid to score, `scores` what is known."""
+    """Train one cell, or score some gammas of its grid for it, or go on from `scores`."""
 
     job: Job
     index: int
     first: int
     last: int
-    block: tuple[int, int] | None = None
+    gammas: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
 
     def __call__(self) -> Any:
         started = time.process_time()
         cell = self.job.cell(self.index, self.first, self.last)
         grid = self.job.method.grid(cell, self.job.average_rows, self.job.folds)
-        if self.block is not None:
-            return self.job.method.score_grid(cell, grid, range(*self.block))
+        if self.gammas:
+            return self.job.method.score_grid(cell, grid, self.gammas, self.job.search)
         scores = self.scores
         if scores is None and (grid.n_points > 1 or not self.job.fit) and self.job.folds > 1:
-            scores = self.job.method.score_grid(cell, grid, range(len(grid.gammas)))
+            scores = self._search(cell, grid)
         fitted = self.job.method.fit(cell, grid, scores, self.job.select) if self.job.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
-    def split(self, n_gammas: int, parts: int) -> list[CellTask]:
-        """The scoring of this cell's grid in blocks of gammas."""
-        edges = np.linspace(0, n_gammas, min(parts, n_gammas) + 1).astype(int)
-        return [replace(self, block=(int(a), int(b))) for a, b in pairwise(edges)]
+    def split(self, loss: NDArray[np.float64]) -> list[CellTask]:
+        """The next round of the search, a task a gamma, given the loss so far; none when the search has ended."""
+        return [replace(self, gammas=(g,), scores=None) for g in self.job.search.next_gammas(loss)]
+
+    def _search(self, cell: Cell, grid: Grid) -> Scores:
+        """All rounds of the search."""
+        score = partial(self.job.method.score_grid, cell, grid, search=self.job.search)
+        scores = score(self.job.search.next_gammas(np.full((len(grid.gammas), 1), np.nan)))
+        while gammas := self.job.search.next_gammas(scores.loss):
+            scores = scores.merge(score(gammas))
+        return scores
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         report = fitted.report | {"rows": float(cell.count.sum()), "seconds": seconds}

@@ -19,6 +19,7 @@ from localsvm.methods.svm import KernelSVM
 from localsvm.model import load_partition, write_partition
 from localsvm.multiclass import SCHEMES
 from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.selection.search import SEARCHES
 
 DEFAULT_CELL_SIZE = 2000
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
@@ -37,6 +38,7 @@ class TrainingConfig:
     cell_size: int = DEFAULT_CELL_SIZE
     scale: str = "std"
     folds: int = 5
+    grid: str = "full"
     select: str | None = None
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
@@ -44,6 +46,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for name, value, known in (
+            ("--grid", self.grid, SEARCHES),
             ("--select", self.select or "vote", ("vote", "refit")),
             ("--multiclass", self.multiclass, SCHEMES),
             ("--scale", self.scale, MODES),

@@ -46,6 +46,7 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tolerance: float = 1e-3,
         scale: str = "std",
         folds: int = 5,
+        grid: str = "full",
         select: str | None = None,
         multiclass: str = "ova",
         class_weight: dict[Any, float] | None = None,
@@ -63,6 +64,7 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tolerance = tolerance
         self.scale = scale
         self.folds = folds
+        self.grid = grid
         self.select = select
         self.multiclass = multiclass
         self.class_weight = class_weight
@@ -121,15 +123,16 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights[float(np.flatnonzero(self.classes_ == label)[0])] = float(weight)
         seed = self.random_state if self.random_state is not None else int(np.random.default_rng().integers(1 << 31))
         return TrainingConfig(
-            method,
-            self.partition,
-            self.cell_size,
-            self.scale,
-            self.folds,
-            self.select,
-            self.multiclass,
-            tuple(sorted(weights.items())),
-            seed,
+            method=method,
+            partition=self.partition,
+            cell_size=self.cell_size,
+            scale=self.scale,
+            folds=self.folds,
+            grid=self.grid,
+            select=self.select,
+            multiclass=self.multiclass,
+            class_weights=tuple(sorted(weights.items())),
+            seed=seed,
         )
 
     def _jobs(self) -> int:

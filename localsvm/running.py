@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from localsvm.methods.base import Scores
 from localsvm.multiclass import Scheme
 from localsvm.observing import Observer
 from localsvm.parallel.local import LocalPool
+from localsvm.selection.search import Search
 
 WORKER_BYTES = 120 << 20  # a Python process with numpy and scipy
 
@@ -33,45 +35,44 @@ def run_cells(
 ) -> Generator[CellResult]:
     """Results of all cells but those in `skip`, as they finish; largest cells first.
 
-    Few cells are split into blocks of gammas, so that all workers stay busy; what a gamma gives does not depend on it.
+    Few cells are split into their gammas, so that all workers stay busy; what a gamma gives does not depend on it.
     """
     sizes = divided.sizes
     assert config.select is not None, "decided by for_classes"
     job = Job(
         config.method, Scheme(divided.labels, config.multiclass), config.folds, config.select, config.seed,
         float(sizes.mean()), divided.X.handle(), divided.y.handle(), divided.count.handle(), config.class_weights, fit,
+        Search(config.grid),
     )  # fmt: skip
     todo = [int(i) for i in np.argsort(-sizes, kind="stable") if int(i) not in (skip or ())]
     jobs = _jobs_within(memory, jobs, divided, config, observer) if todo else 1
     tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
     n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
     split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1
-    parts: dict[int, list[tuple[int, Scores]]] = {}
+    known: dict[int, Scores] = {}
+    waiting: dict[int, int] = {}
     queue: deque[Callable[[], Any]] = deque()
     for task in tasks:
-        queue.extend(task.split(n_gammas, n_gammas) if split else [task])
+        parts = task.split(np.full((n_gammas, 1), np.nan)) if split else [task]
+        waiting[task.index] = len(parts)
+        queue.extend(parts)
     try:
         with LocalPool(min(jobs, max(1, len(queue)))) as pool:
             for done, result in pool.unordered(queue):
                 assert isinstance(done, CellTask)
-                if done.block is None:
+                if not done.gammas:
                     yield result
                     continue
-                blocks = parts.setdefault(done.index, [])
-                blocks.append((done.block[0], result))
-                if len(blocks) == n_gammas:
-                    queue.appendleft(_finish(done, parts.pop(done.index)))
+                known[done.index] = known[done.index].merge(result) if done.index in known else result
+                waiting[done.index] -= 1
+                if not waiting[done.index]:
+                    parts = done.split(known[done.index].loss)
+                    waiting[done.index] = len(parts)
+                    parts = parts or [replace(done, gammas=(), scores=known.pop(done.index))]
+                    queue.extendleft(reversed(parts))
     finally:  # what this process, too, mapped and allocated
         gram.forget()
         shared.forget()
-
-
-def _finish(task: CellTask, blocks: list[tuple[int, Scores]]) -> CellTask:
-    ordered = [scores for _, scores in sorted(blocks, key=lambda block: block[0])]
-    merged = ordered[0]
-    for scores in ordered[1:]:
-        merged = merged.merge(scores)
-    return CellTask(task.job, task.index, task.first, task.last, scores=merged)
 
 
 def _jobs_within(

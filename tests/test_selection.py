@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from localsvm.errors import OptionError
 from localsvm.selection.folds import stratified
 from localsvm.selection.grids import check_values, default_lambdas, default_widths, parse_values
+from localsvm.selection.search import Search
 
 
 @given(
@@ -108,3 +109,39 @@ def test_at_most_64_values_on_an_axis() -> None:
     assert check_values((3.0, 1.0)) == (1.0, 3.0)
     with pytest.raises(OptionError, match="at most 64"):
         check_values(range(1, 66))
+
+
+def searched(loss: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """What an adaptive search scores of a table of losses, nan elsewhere, and its rounds."""
+    search, known, rounds = Search("adaptive"), np.full(loss.shape, np.nan), []
+    while gammas := search.next_gammas(known):
+        rounds.append(gammas)
+        for g in gammas:
+            end = next((c for c in range(4, loss.shape[1]) if search.ends(loss[g, :c])), loss.shape[1])
+            known[g, :end] = loss[g, :end]
+    return known, rounds
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_an_adaptive_search_finds_the_bottom_of_a_bowl(g: int, c: int) -> None:
+    i, j = np.indices((10, 10))
+    loss = 0.1 + 0.01 * ((i - g) ** 2 + (j - c) ** 2)
+    known, rounds = searched(loss)
+    assert rounds[0] == (1, 4, 7)
+    assert np.nanmin(known) == loss.min()
+    assert np.isnan(known).any()
+
+
+def test_a_flat_beginning_does_not_end_a_line() -> None:
+    search = Search("adaptive")
+    assert not search.ends(np.asarray([0.3, 0.3, 0.3, 0.3, 0.3]))
+    assert not search.ends(np.asarray([0.3, 0.2, 0.21, 0.2]))
+    assert search.ends(np.asarray([0.3, 0.2, 0.21, 0.201]))
+    assert not search.ends(np.asarray([0.3, 0.2, 0.21]))
+
+
+def test_a_full_search_scores_everything_at_once() -> None:
+    search = Search("full")
+    assert search.next_gammas(np.full((3, 1), np.nan)) == (0, 1, 2)
+    assert search.next_gammas(np.zeros((3, 1))) == ()
+    assert not search.ends(np.asarray([0.1, 0.2, 0.3, 0.4]))

@@ -206,6 +206,9 @@ def test_path_scores_held_out_rows_as_separate_solves_do(offset: bool) -> None:
         np.testing.assert_allclose(f[c][:n], exact @ b[c][:n], atol=1e-6 * cost * n)
         alone, _, _ = solve(X, y, GAUSSIAN, box, offset, 1e-6)
         assert dual_objective(exact, y, b[c][:n]) == pytest.approx(dual_objective(exact, y, alone), rel=1e-5)
+    on_b, on_f, _ = problem.path(weight, None, costs[2:], 1e-6, before=(costs[1], b[1], f[1]))
+    np.testing.assert_allclose(on_f, f[2:], atol=1e-6 * costs[-1] * n)
+    assert dual_objective(exact, y, on_b[1][:n]) == pytest.approx(dual_objective(exact, y, b[3][:n]), rel=1e-5)
 
 
 def test_no_convergence_is_reported() -> None:

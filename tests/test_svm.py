@@ -13,9 +13,10 @@ from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels.gram import Gram
 from localsvm.methods.base import Cell, Grid, Scores, Start
-from localsvm.methods.svm import KernelSVM, Task
+from localsvm.methods.svm import KernelSVM, Path, Task
 from localsvm.multiclass import Scheme
 from localsvm.selection.folds import stratified
+from localsvm.selection.search import Search
 
 LABELS = np.asarray([1.0, 2.0, 5.0])
 
@@ -37,8 +38,9 @@ def make_cell(
 
 def held_out_values(method: KernelSVM, cell: Cell, grid: Grid, problem: int = 0) -> np.ndarray:
     K = Gram(cell.X).matrix(Kernel("gaussian", grid.gammas[0]))
-    task = Task(method, K, cell, problem)
-    return task.held_out(K, task.cross_validate(grid))
+    task, path = Task(method, K, cell, problem), Path.new(cell, problem, grid.n_costs)
+    task.cross_validate(path, grid, 0, grid.n_costs)
+    return task.held_out(K, path, 0, grid.n_costs)
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
@@ -109,6 +111,18 @@ def test_blocks_of_gammas_merge_into_the_whole(scheme: str) -> None:
     assert whole.best == merged.best
     for p in range(cell.Y.shape[1]):
         np.testing.assert_array_equal(whole.starts[p].coefficients, merged.starts[p].coefficients)
+
+
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_an_adaptive_search_scores_as_the_full_one_does(scheme: str) -> None:
+    cell, _ = make_cell(classes=3, scheme=scheme)
+    method = KernelSVM(tolerance=1e-6)
+    grid = method.grid(cell, 180.0, 4)
+    full, adaptive = (method.score_grid(cell, grid, range(10), Search(name)) for name in ("full", "adaptive"))
+    scored = ~np.isnan(adaptive.loss)
+    assert scored[:, :4].all() and not scored.all()
+    np.testing.assert_allclose(adaptive.loss[scored], full.loss[scored], atol=1.01 / 180)
+    assert adaptive.best[0] <= full.best[0] + 1.01 / 180
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial", "linear"])

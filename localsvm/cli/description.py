@@ -50,7 +50,10 @@ def description_text(found: dict[str, Any]) -> str:
         ("file", f"{found['file']}, {found['bytes']:,} bytes, checksums agree"),
         ("format", f"{found['format']} {found['format_version']}, by {found['generator']}, {found['created']}"),
         ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
-        ("selection", f"{config['folds']} folds, {config['select']}, seed {config['seed']}{weights}"),
+        (
+            "selection",
+            f"{config['folds']} folds, {config['grid']} grid, {config['select']}, seed {config['seed']}{weights}",
+        ),
         ("features", f"{config['features']:,}, scaling {found['scaling']}"),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", f"{found['partition']}, {found['cells']:,} cells (at most {config['cell_size']:,} rows each)"),

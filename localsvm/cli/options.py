@@ -87,6 +87,12 @@ folds = option(
     show_default="5",
     help="Folds of the cross-validation that chooses gamma and C in each cell.",
 )
+grid = option(
+    "--grid",
+    type=Names(("full", "adaptive")),
+    show_default="full",
+    help="Score every point of the grid, or follow the held-out error to the best one.",
+)
 select = option(
     "--select",
     type=Names(("vote", "refit")),

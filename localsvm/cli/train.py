@@ -27,6 +27,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.learning
 @opt.dividing
 @opt.selection
+@opt.grid
 @opt.select
 @opt.seed
 @opt.partition_file

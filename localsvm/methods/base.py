@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.multiclass import Scheme
+from localsvm.selection.search import Search
 
 State = dict[str, NDArray[Any]]
 
@@ -76,12 +78,12 @@ class Grid:
 
 @dataclass
 class Scores:
-    """What cross-validation found for a block of gammas of one cell.
+    """What cross-validation found for some gammas of one cell.
 
-    loss (gammas, costs): share of held-out rows that the combined decision of all binary problems gets wrong, weighted;
-    best: (loss, tie, cost index, gamma index) of the best point, the order in which points are compared: equal losses
-    go to the smaller tie (what a method puts there), then to the smaller cost, then to the smaller gamma; starts: what
-    the method keeps of the best point for `fit`, an entry a binary problem.
+    loss (gammas, costs): share of held-out rows that the combined decision of all binary problems gets wrong, weighted,
+    nan where a point was not scored; best: (loss, tie, cost index, gamma index) of the best point, the order in which
+    points are compared: equal losses go to the smaller tie (what a method puts there), then to the smaller cost, then
+    to the smaller gamma; starts: what the method keeps of the best point for `fit`, an entry a binary problem.
     """
 
     loss: NDArray[np.float64]
@@ -89,9 +91,9 @@ class Scores:
     starts: list[Start]
 
     def merge(self, other: Scores) -> Scores:
-        """Scores of both blocks; the order of merging does not matter for `best`. `other` holds the larger gammas."""
+        """Scores of both, which have no gamma in common; the order of merging does not matter."""
         pick = self if self.best <= other.best else other
-        return Scores(np.concatenate([self.loss, other.loss]), pick.best, pick.starts)
+        return Scores(np.where(np.isnan(self.loss), other.loss, self.loss), pick.best, pick.starts)
 
 
 @dataclass
@@ -120,10 +122,8 @@ class Method(Protocol):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The grid of one cell; average_rows is the mean size of all cells."""
 
-    def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
-        """Cross-validate the points of grid.gammas[i], i in gammas (indices in Scores.best count from 0 over the
-        grid).
-        """
+    def score_grid(self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search) -> Scores:
+        """Cross-validate the lines of grid.gammas[i], i in gammas, each until the search ends it."""
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """The model of the chosen point: fold models that vote, or one refitted on the whole cell.

@@ -10,7 +10,7 @@ with it, and each cost started from the solution of the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -25,6 +25,7 @@ from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_mod
 from localsvm.kernels.gram import Gram, arena
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, Start, State
 from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
+from localsvm.selection.search import Search
 from localsvm.solvers._smo import Problem, Report
 
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
@@ -32,6 +33,8 @@ SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
 # the solutions that score a grid are only compared by their held-out errors: they may be rougher than the model
 SELECTION_FACTOR = 10.0
+FULL = Search()
+FIRST_STRETCH = 4  # costs, before a search first looks at a line
 LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 
 
@@ -98,25 +101,29 @@ class KernelSVM:
             return Grid(gammas, costs=check_values(self.cost))
         return Grid(gammas, lambdas=default_lambdas(np.floor(cell.count.sum() * train)))
 
-    def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
-        """Cross-validate grid.gammas[i] for i in gammas, all costs; one point for all binary problems."""
-        gram, scheme = Gram(cell.X), cell.scheme
+    def score_grid(self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search = FULL) -> Scores:
+        """Cross-validate the lines of grid.gammas[i] for i in gammas; one point for all binary problems."""
+        gram = Gram(cell.X)
         double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
-        classes = np.searchsorted(scheme.labels, cell.y)
-        loss = np.empty((len(gammas), grid.n_costs))
-        scores = Scores(loss, (np.inf, np.inf, 0, 0), [])
-        for slot, g in enumerate(gammas):
+        classes = np.searchsorted(cell.scheme.labels, cell.y)
+        scores = Scores(np.full((len(grid.gammas), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
+        for g in gammas:
             K = gram.matrix(self._kernel(grid.gammas[g]), double)
-            votes = np.zeros((grid.n_costs, len(cell.y), len(scheme.labels)))
-            tie, paths = np.zeros(grid.n_costs), []
-            for p in range(cell.Y.shape[1]):
-                task = Task(self, K, cell, p)
-                paths.append(task.cross_validate(grid))
-                tie += task.hinge(paths[p]) if cell.Y.shape[1] > 1 else 0.0
-                for c, values in enumerate(task.held_out(K, paths[p])):
-                    scheme.vote(votes[c], p, values)
-            loss[slot] = (votes.argmax(axis=2) != classes) @ cell.weight / cell.weight.sum()
-            point = min((float(loss[slot, c]), float(tie[c]), c, g) for c in range(grid.n_costs))
+            paths = [Path.new(cell, p, grid.n_costs) for p in range(cell.Y.shape[1])]
+            tie = np.zeros(grid.n_costs)
+            for first, last in _stretches(grid.n_costs, search):
+                votes = np.zeros((last - first, len(cell.y), len(cell.scheme.labels)))
+                for p, path in enumerate(paths):
+                    task = Task(self, K, cell, p)
+                    task.cross_validate(path, grid, first, last)
+                    tie[first:last] += task.hinge(path, first, last) if len(paths) > 1 else 0.0
+                    for c, values in enumerate(task.held_out(K, path, first, last)):
+                        cell.scheme.vote(votes[c], p, values)
+                wrong = votes.argmax(axis=2) != classes
+                scores.loss[g, first:last] = wrong @ cell.weight / cell.weight.sum()
+                if search.ends(scores.loss[g, :last]):
+                    break
+            point = min((float(scores.loss[g, c]), float(tie[c]), c, g) for c in range(last))
             if point < scores.best:
                 scores.best = point
                 scores.starts = [Start(path.b[:, point[2]].copy(), path.iterations[:, point[2]]) for path in paths]
@@ -155,13 +162,30 @@ class KernelSVM:
 
 
 class Path(NamedTuple):
-    """Cross-validation along the costs: coefficients b (folds, costs, n), biases and iterations (folds, costs),
-    held-out values f (costs, n)."""
+    """Cross-validation of one problem along the costs, as far as it has come.
+
+    b (folds, costs, n): coefficients; bias and iterations (folds, costs); f (costs, n): held-out values; ends: for each
+    fold the point where its path stands, (cost, b, Kb), padded as the solver has them.
+    """
 
     b: NDArray[np.float64]
     bias: NDArray[np.float64]
     iterations: NDArray[np.int64]
     f: NDArray[np.float64]
+    ends: dict[int, tuple[float, NDArray[np.float64], NDArray[np.float64]]]
+
+    @classmethod
+    def new(cls, cell: Cell, problem: int, n_costs: int) -> Path:
+        """Nothing solved yet."""
+        n, n_folds = np.count_nonzero(cell.Y[:, problem]), int(cell.folds.max()) + 1
+        shape = (n_folds, n_costs)
+        return cls(np.zeros((*shape, n)), np.zeros(shape), np.zeros(shape, np.int64), np.zeros((n_costs, n)), {})
+
+
+def _stretches(n_costs: int, search: Search) -> list[tuple[int, int]]:
+    """Where a line is looked at: at its end; in a search that may leave it, after its first costs and each one more."""
+    edges = [0, n_costs] if search == FULL else [0, *range(FIRST_STRETCH, n_costs), n_costs]
+    return list(pairwise(edges))
 
 
 class Task:
@@ -182,51 +206,47 @@ class Task:
             part = K if self.n == len(cell.Y) else self._gather(K)
             self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
 
-    def cross_validate(self, grid: Grid) -> Path:
-        """What all folds' paths along the costs give."""
-        n_folds = int(self.cell.folds.max()) + 1
-        path = Path(
-            np.zeros((n_folds, grid.n_costs, self.n)),
-            np.zeros((n_folds, grid.n_costs)),
-            np.zeros((n_folds, grid.n_costs), np.int64),
-            np.zeros((grid.n_costs, self.n)),
-        )
+    def cross_validate(self, path: Path, grid: Grid, first: int, last: int) -> None:
+        """Extend the paths of all folds by the costs first .. last - 1."""
         if self.constant or not self.n:
             path.bias[:] = path.f[:] = self.constant
-            return path
-        units = [
-            self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
-            for k in range(n_folds)
-        ]
-        whole, tolerance = np.sum(units, axis=0), SELECTION_FACTOR * self.method.tolerance
-        for k in range(n_folds):
-            held = np.flatnonzero(self.folds == k)
-            costs = grid.costs_for(max(1.0, self._trained_on(k)))
-            b, f, reports = self.solver.path(self._weight_without(k), whole - units[k], costs, tolerance)
-            path.b[k], path.bias[k] = b[:, : self.n], [r.bias for r in reports]
-            path.iterations[k] = [r.iterations for r in reports]
-            path.f[:, held] = f[:, held] + path.bias[k][:, None]
-        return path
+            return
+        units = {} if path.ends else self._units(len(path.b))
+        for k in range(len(path.b)):
+            held = slice(*np.searchsorted(self.folds, [k, k + 1]))
+            costs = grid.costs_for(max(1.0, self._trained_on(k)))[first:last]
+            tolerance = SELECTION_FACTOR * self.method.tolerance
+            b, f, reports = self.solver.path(self._weight_without(k), units.get(k), costs, tolerance, path.ends.get(k))
+            path.ends[k] = float(costs[-1]), b[-1], f[-1]
+            path.b[k, first:last], path.bias[k, first:last] = b[:, : self.n], [r.bias for r in reports]
+            path.iterations[k, first:last] = [r.iterations for r in reports]
+            path.f[first:last, held] = f[:, held] + path.bias[k, first:last, None]
 
-    def hinge(self, path: Path) -> NDArray[np.float64]:
+    def _units(self, n_folds: int) -> dict[int, NDArray[np.float64]]:
+        """K (y * weight) without each fold."""
+        whole = (self.weight * self.y)[: self.n]
+        units = [self.solver.multiply(self._pad(whole * (self.folds == k))) for k in range(n_folds)]
+        return {k: np.sum(units, axis=0) - unit for k, unit in enumerate(units)}
+
+    def hinge(self, path: Path, first: int, last: int) -> NDArray[np.float64]:
         """(costs,) held-out hinge loss, clipped at 2, weighted: what ranks points that err alike."""
-        loss: NDArray[np.float64] = np.clip(1.0 - path.f * self.y[: self.n], 0.0, 2.0) @ self.weight[: self.n]
-        return loss
+        slack = np.clip(1.0 - path.f[first:last] * self.y[: self.n], 0.0, 2.0)
+        return np.asarray(slack @ self.weight[: self.n])
 
-    def held_out(self, K: NDArray[Any], path: Path) -> NDArray[np.float64]:
+    def held_out(self, K: NDArray[Any], path: Path, first: int, last: int) -> NDArray[np.float64]:
         """(costs, rows of the cell) decision values by the model of the fold that holds the row out.
 
         Rows of other classes, in no fold's training, count too: many classes are decided between all problems.
         """
         if self.n == len(self.cell.y):
-            return path.f
-        out: NDArray[np.float64] = path.bias.T[:, self.cell.folds]
+            return path.f[first:last]
+        out: NDArray[np.float64] = path.bias[:, first:last].T[:, self.cell.folds]
         if self.n and not self.constant:
             part = K[self.rows]
             edges = np.searchsorted(self.cell.folds, range(len(path.b) + 1))
-            for k, (first, last) in enumerate(pairwise(edges)):
-                out[:, first:last] += path.b[k].astype(K.dtype) @ part[:, first:last]
-        out[:, self.rows] = path.f
+            for k, (a, z) in enumerate(pairwise(edges)):
+                out[:, a:z] += path.b[k, first:last].astype(K.dtype) @ part[:, a:z]
+        out[:, self.rows] = path.f[first:last]
         return out
 
     def final_models(

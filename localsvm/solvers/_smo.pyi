@@ -34,7 +34,8 @@ class Problem:
     def path(
         self,
         weight: NDArray[np.float64],
-        unit: NDArray[np.float64],
+        unit: NDArray[np.float64] | None,
         costs: NDArray[np.float64],
         tolerance: float,
+        before: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Report]]: ...

@@ -32,8 +32,12 @@ cdef extern from "smo.h":
     void lsvm_smo_multiply(const lsvm_ops *ops, const lsvm_smo *problem, const double *c, double *out) nogil
     int lsvm_smo_solve(const lsvm_ops *ops, const lsvm_smo *problem, const double *lo, const double *hi,
                        double tolerance, double *b, double *f, lsvm_report *report) nogil
+    cdef struct lsvm_before:
+        double cost
+        const double *b
+        const double *f
     int lsvm_smo_path(const lsvm_ops *ops, const lsvm_smo *problem, const double *weight, const double *unit,
-                      const double *costs, int64_t n_costs, double tolerance, double *b, double *f,
+                      const lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b, double *f,
                       lsvm_report *reports) nogil
 
 MAX_ITERATIONS = 10_000_000
@@ -133,21 +137,29 @@ cdef class Problem:
         self.check(code)
         return np.asarray(b), np.asarray(f), as_report(&report)
 
-    def path(self, const double[::1] weight, const double[::1] unit, const double[::1] costs, double tolerance):
+    def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None):
         """(b, f, reports) for ascending costs, boxes cost * weight, each solved from the one before.
 
-        weight (n,) >= 0, 0 for rows held out; unit: K (y * weight). b, f: (costs, n) float64, f = Kb without the bias.
+        weight (n,) >= 0, 0 for rows held out; unit: K (y * weight), where the path begins; or before: (cost, b, f) of
+        the point that it goes on from. b, f: (costs, n) float64, f = Kb without the bias.
         Gaps and convergence are as the loop saw them in K's precision: certify a solution to be kept with `solve`.
         """
         cdef int64_t m = costs.shape[0]
         cdef double[:, ::1] b = np.empty((m, self.n))
         cdef double[:, ::1] f = np.empty((m, self.n))
+        cdef const double[::1] first_f = unit if before is None else before[2]
+        cdef const double[::1] first_b = first_f if before is None else before[1]
+        cdef lsvm_before known
+        cdef const lsvm_before *start = NULL
         cdef lsvm_report[64] reports
         cdef int code
-        if weight.shape[0] != self.n or unit.shape[0] != self.n or not 1 <= m <= 64:
-            raise ValueError("weight and unit need one entry a row, costs 1 to 64 entries")
+        if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 64:
+            raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 64 entries")
+        if before is not None:
+            known.cost, known.b, known.f = before[0], &first_b[0], &first_f[0]
+            start = &known
         with nogil:
-            code = lsvm_smo_path(self.ops, &self.p, &weight[0], &unit[0], &costs[0], m, tolerance, &b[0, 0], &f[0, 0],
-                                 reports)
+            code = lsvm_smo_path(self.ops, &self.p, &weight[0], &first_f[0], start, &costs[0], m, tolerance, &b[0, 0],
+                                 &f[0, 0], reports)
         self.check(code)
         return np.asarray(b), np.asarray(f), [as_report(&reports[i]) for i in range(m)]

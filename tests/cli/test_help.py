@@ -85,6 +85,7 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
             "cell_size",
             "scale",
             "folds",
+            "grid",
             "multiclass",
             "seed",
         ):
