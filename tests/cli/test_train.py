@@ -96,8 +96,8 @@ def test_options_reach_the_model(train_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.h5"
     invoke(
         "train", "-t", "polynomial", "--degree", 2, "--coef0", 1, "-g", "0.5", "-C", "2^1", "--offset", "-e", 1e-4,
-        "-P", "kmeans", "-c", 150, "--scale", "zscore", "-v", 3, "--grid", "adaptive", "--select", "refit", "--multiclass", "ava",
-        "-w", 1, 2, "-w1", 3, "--seed", 7, train_file, model,
+        "-P", "kmeans", "-c", 150, "--scale", "zscore", "-v", 3, "--grid", "adaptive", "--select", "refit",
+        "--multiclass", "ava", "-w", 1, 2, "-w1", 3, "--seed", 7, train_file, model,
     )  # fmt: skip
     with load_model(model) as found:
         config = found.config
