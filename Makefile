@@ -1,6 +1,11 @@
 # make demo       environment, build, a small data set; train, predict, accuracy
 # make test       everything that a change has to pass
 # make sanitize   the tests of the C code under the address and undefined-behaviour sanitizers
+# make count-instructions   instructions of the C kernels on a generated cell at the AVX2 level, under callgrind
+# make check-instructions   fails where a kernel takes over 5 % more than in the parent commit (or in BASE=commit).
+#                 An increase that is meant is accepted by a last line of the commit message,
+#                     Instructions: smo_path +12 % because ...
+#                 or before there is a commit: make test ACCEPT='smo_path +12 %'
 # make reproduce-vp DATA=folder   the table of docs/results, from the data sets in a folder
 #
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
@@ -12,7 +17,7 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: demo build test pytest lint check-c sanitize reproduce-vp clean
+.PHONY: demo build test pytest lint check-c sanitize count-instructions check-instructions reproduce-vp clean
 
 demo: build
 	mkdir -p demo
@@ -34,7 +39,7 @@ $(VENV)/.built: $(VENV)/.environment $(SOURCES)
 	touch $@
 
 test: export LOCALSVM_DEV = 1
-test: build check-c lint pytest
+test: build check-c lint pytest check-instructions
 
 pytest: build
 	$(BIN)/python -m pytest -q
@@ -44,7 +49,15 @@ lint: build
 	$(BIN)/mypy
 
 check-c:
-	$(CC) -fsyntax-only $(STRICT) csrc/*.c
+	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/*.c
+
+# Neither needs the environment. Without valgrind, AVX2 or a parent commit, a line says so and nothing fails.
+count-instructions:
+	CC="$(CC)" $(PYTHON) scripts/count_instructions.py
+
+check-instructions:
+	CC="$(CC)" $(PYTHON) scripts/count_instructions.py --check \
+	    $(if $(BASE),--base '$(BASE)') $(if $(ACCEPT),--accept '$(ACCEPT)')
 
 # A build of its own, so that the usual one stays as it is. Python itself leaks by design, hence no leak check; and the
 # tests that bound the memory of a process would count the sanitizer's own.
