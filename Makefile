@@ -1,7 +1,8 @@
 # make demo       environment, build, a small data set; train, predict, accuracy
 # make test       everything that a change has to pass
 # make sanitize   the tests of the C code under the address and undefined-behaviour sanitizers
-# make reproduce-vp DATA=folder   the table of docs/results, from the data sets in a folder
+# make reproduce-vp DATA=folder   the tables and pictures of docs/results, from the data sets in a folder; QUICK=1: the
+#                 small end, in minutes
 #
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
 
@@ -61,7 +62,9 @@ sanitize: build
 
 reproduce-vp: build
 	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_vp.py "$(DATA)"
+	$(if $(QUICK),,$(BIN)/python scripts/reproduce_vp.py "$(DATA)")
+	$(BIN)/python scripts/reproduce_vp_toy.py $(if $(QUICK),--quick)
+	$(BIN)/python scripts/reproduce_vp_sizes.py "$(DATA)" $(if $(QUICK),--quick)
 
 clean:
 	rm -rf $(VENV) build demo localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
