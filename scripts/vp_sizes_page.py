@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from measuring import processor, thousands
@@ -49,7 +50,7 @@ decompositions (Thomann, Blaschzyk, Meister, Steinwart 2017): Voronoi cells and 
 training sizes, each half of the next up to the whole set (a choice: the paper's six subsamples are not known here); a
 smaller one is the first rows of one random order. Where all rows fit into one cell nothing is divided: the black line.
 Errors are in per cent on the whole test file. Times are of whole commands, reading and writing included, on
-{cores} cores of {processor}, in processor seconds unless said. A command that took longer than its limit was stopped
+{cores} of {processor}, in processor seconds unless said. A command that took longer than its limit was stopped
 and is reported as "over".
 
 covtype is class 2 against the rest. cod-rna is the part of the paper's set that could be had, a fifth of its rows.
@@ -78,7 +79,9 @@ def write_page(runs: list[Run], out: Path) -> None:
     floors = {"higgs-like": bayes}
     picture(runs, names, lambda run: run.error, "test error, %", floors, out / "sizes-error.png")
     picture(runs, names, lambda run: run.train_cpu, "training time, processor s", {}, out / "sizes-time.png")
-    about = ABOUT.format(cores=len(os.sched_getaffinity(0)), processor=processor(), bayes=bayes)
+    count = len(os.sched_getaffinity(0))
+    cores = f"{count} cores" if count > 1 else "one core"
+    about = ABOUT.format(cores=cores, processor=processor(), bayes=bayes)
     page = [about, AGAINST_PAPER, *against_paper(runs)]
     for name in names:
         page += ["", f"## {name}", "", *every_run([run for run in runs if run.name == name])]
@@ -103,18 +106,22 @@ def picture(
         if name in floors:
             panel.axhline(floors[name], color="0.5", linestyle=":", label=f"Bayes error, {floors[name]:.2f} %")
         panel.set(xscale="log", yscale="log", title=name, xlabel="training rows", ylabel=label)
-        tidy(panel)
+        tidy(panel, sorted({plan.rows for plan in here}))
     for panel in panels[len(names) :]:
         panel.set_axis_off()
-    known = {text: handle for p in panels for handle, text in zip(*p.get_legend_handles_labels(), strict=True)}
-    figure.legend(
-        known.values(),
-        known.keys(),
-        loc="outside lower center",
-        ncols=min(5, (len(known) + 1) // 2),
-        title="at most so many rows",
-    )
+    legend(figure, panels)
     figure.savefig(path, dpi=120)
+
+
+def legend(figure: Any, panels: Any) -> None:
+    """One for all panels: cells above chunks of the same size, what else there is at the end."""
+    known = {text: handle for p in panels for handle, text in zip(*p.get_legend_handles_labels(), strict=True)}
+    pairs = [text for text in known if "," in text and text.startswith(tuple(TITLES.values()))]
+    texts = sorted(pairs, key=lambda text: int(text.split(", ")[1].replace(" ", "")))
+    texts += [text for text in known if text not in pairs]
+    columns = min(5, (len(texts) + 1) // 2)
+    handles = [known[text] for text in texts]
+    figure.legend(handles, texts, loc="outside lower center", ncols=columns, title="at most so many rows")
 
 
 def lines(panel: Any, values: dict[tuple[int, str, int], float], cells: list[int]) -> None:
@@ -131,12 +138,13 @@ def lines(panel: Any, values: dict[tuple[int, str, int], float], cells: list[int
         panel.plot(*zip(*whole, strict=True), "D-", ms=4, color="black", label="one cell of all rows")
 
 
-def tidy(panel: Any) -> None:
-    """Ticks that can be read: plain numbers, more of them where an axis spans little."""
+def tidy(panel: Any, sizes: list[int]) -> None:
+    """Ticks that can be read: the training sizes; plain numbers, more of them where the other axis spans little."""
     low, high = panel.get_ylim()
-    marks = (1, 2, 5) if high / low > 4 else (1, 1.2, 1.5, 1.7, 2, 2.3, 2.6, 3, 3.5, 4, 5, 6, 7, 8)
+    wide = (1, 1.2, 1.5, 1.7, 2, 2.3, 2.6, 3, 3.5, 4, 5, 6, 7, 8)
+    marks = (1, 2, 5) if high / low > 4 else wide if high / low > 1.6 else np.arange(1, 10, 0.2)
     panel.yaxis.set_major_locator(LogLocator(subs=marks))
-    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.set_xticks(sizes)
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
