@@ -6,7 +6,8 @@
 #                 An increase that is meant is accepted by a last line of the commit message,
 #                     Instructions: smo_path +12 % because ...
 #                 or before there is a commit: make test ACCEPT='smo_path +12 %'
-# make reproduce-vp DATA=folder   the table of docs/results, from the data sets in a folder
+# make reproduce-vp DATA=folder   the tables and pictures of docs/results, from the data sets in a folder; QUICK=1: the
+#                 small end, in minutes
 #
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
 
@@ -74,7 +75,9 @@ sanitize: build
 
 reproduce-vp: build
 	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_vp.py "$(DATA)"
+	$(if $(QUICK),,$(BIN)/python scripts/reproduce_vp.py "$(DATA)")
+	$(BIN)/python scripts/reproduce_vp_toy.py $(if $(QUICK),--quick)
+	$(BIN)/python scripts/reproduce_vp_sizes.py "$(DATA)" $(if $(QUICK),--quick)
 
 clean:
 	rm -rf $(VENV) build demo localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

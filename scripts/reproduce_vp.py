@@ -13,16 +13,14 @@ import argparse
 import json
 import lzma
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from measuring import command, examples, processor, thousands
 
 from localsvm.data.dataset import Dataset
 from localsvm.data.reading import read
@@ -115,8 +113,8 @@ def plain(data: Path, name: str, part: str, folder: Path) -> Path:
     """The uncompressed file; covtype as class 2 against the rest."""
     source, target = data / f"{name}.{part}.libsvm.xz", folder / f"{name}.{part}.libsvm"
     if name == "covtype":
-        examples = read(source)
-        write(target, examples.X, np.where(examples.y == 2, 1.0, -1.0))
+        binary = examples(data, name, part)
+        write(target, binary.X, binary.y)
     else:
         target.write_bytes(lzma.decompress(source.read_bytes()))
     return target
@@ -146,15 +144,6 @@ def run(name: str, train: Path, test: Path, partition: str, multiclass: str, see
         100 * fit["cv_error"], fit["cells"], fit["support_vectors"], fit["not_converged"],
         fit_cpu, score_cpu, fit_wall, score_wall,
     )  # fmt: skip
-
-
-def command(name: str, arguments: list[str]) -> tuple[dict[str, Any], float, float]:
-    """(JSON report, processor seconds, wall-clock seconds) of an `lsvm` command."""
-    program = [sys.executable, "-m", "localsvm", name, *arguments]
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    out = subprocess.run(program, stdout=subprocess.PIPE, check=True, env=os.environ)
-    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return json.loads(out.stdout), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
 def peer(data: Path, name: str, results: Path) -> None:
@@ -220,8 +209,8 @@ def binary_row(name: str, runs: list[Run]) -> str:
 def many_classes(runs: list[Run], svc: dict[str, dict[str, float]]) -> list[str]:
     """The table of the sets with more than two classes."""
     lines = [
-        "Cells of 2 000 rows and one cell of all rows (`-P none`), one model refitted, against scikit-learn's SVC, C and",
-        "gamma from a 5-fold grid search (30 points, one for all pairs). Mean over the seeds. Times: processor s.",
+        "Cells of 2 000 rows and one cell of all rows (`-P none`), one model refitted, against scikit-learn's SVC,",
+        "C and gamma from a 5-fold grid search (30 points, one for all pairs). Mean over the seeds. Times: processor s.",
         "",
         "| set | rows | cells, ova | cells, ava | one cell, ova | one cell, ava | SVC | train s, in the same order |",
         "|---|---|---|---|---|---|---|---|",
@@ -246,19 +235,6 @@ def spread(runs: list[Run]) -> str:
     """Mean and standard deviation of the error."""
     errors = [r.error for r in runs]
     return f"{np.mean(errors):.3f} ({np.std(errors):.3f})" if runs else "not run"
-
-
-def thousands(n: int) -> str:
-    """12 345."""
-    return f"{n:,}".replace(",", " ")
-
-
-def processor() -> str:
-    """The machine's processor as the kernel names it."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return "an " + line.split(":", 1)[1].strip()
-    return "an unnamed processor"
 
 
 if __name__ == "__main__":

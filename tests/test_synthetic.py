@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import dblquad
+from scipy.stats import norm
 
 from localsvm.data import synthetic
 from localsvm.data.reading import read
@@ -17,7 +18,9 @@ ROOT = Path(__file__).parent.parent
 SETS = {
     "higgs_like": (synthetic.higgs_like, synthetic.higgs_like_score, synthetic.higgs_like_bayes_error, 28),
     "banana": (synthetic.banana, synthetic.banana_score, synthetic.banana_bayes_error, 2),
+    "ellipse": (synthetic.ellipse, synthetic.ellipse_score, synthetic.ellipse_bayes_error, 2),
 }
+ELLIPSE = [((0.5, 0.0), (1.0, 0.6)), ((0.0, 0.0), (2.0, 1.5))]  # mean and deviation of each class
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -45,6 +48,24 @@ def test_the_error_of_banana_is_the_integral() -> None:
 
     integral, _ = dblquad(risk, -2, 2, -2, 2, epsabs=1e-5)
     assert synthetic.banana_bayes_error() == pytest.approx(integral, abs=1e-4)
+
+
+def test_the_error_of_ellipse_is_the_integral() -> None:
+    side = np.arange(-12, 12, 0.02) + 0.01
+    X = np.stack(np.meshgrid(side, side), axis=-1)
+    densities = [np.prod(norm.pdf(X, mean, deviation), axis=-1) for mean, deviation in ELLIPSE]
+    integral = np.minimum(*densities).sum() * 0.02**2 / 2
+    assert synthetic.ellipse_bayes_error() == pytest.approx(integral, abs=1e-6)
+
+
+def test_the_error_of_ellipse_is_exact() -> None:
+    assert synthetic.ellipse_bayes_error(32) == pytest.approx(synthetic.ellipse_bayes_error(256), abs=1e-13)
+
+
+def test_the_score_of_ellipse() -> None:
+    X = np.random.default_rng(7).standard_normal((10, 2)).astype(np.float32)
+    narrow, wide = (norm.logpdf(X.astype(np.float64), mean, deviation).sum(axis=1) for mean, deviation in ELLIPSE)
+    np.testing.assert_allclose(synthetic.ellipse_score(X), narrow - wide, rtol=1e-9, atol=1e-12)
 
 
 def test_the_score_of_higgs_like() -> None:

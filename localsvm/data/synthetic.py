@@ -18,6 +18,8 @@ HIGGS_FEATURES = 28
 HIGGS_DIRECTIONS = 6
 HIGGS_SEED = 20140226
 BANANA_HALF_WIDTH = 2.0
+ELLIPSE_MEANS = np.array([[0.5, 0.0], [0.0, 0.0]])  # of class 1, then of class -1
+ELLIPSE_DEVIATIONS = np.array([[1.0, 0.6], [2.0, 1.5]])
 BLOCK_ROWS = 1 << 16
 
 
@@ -62,6 +64,24 @@ def banana(n: int, rng: np.random.Generator) -> Labelled:
     return X, _labels(banana_score(X), rng)
 
 
+def ellipse_score(X: npt.NDArray[np.float32]) -> Floats:
+    """s(x) (n,) of ellipse for rows X (n, 2): the log of the ratio of the densities, positive inside an ellipse."""
+    narrow, wide = (_normal_log_density(X.astype(np.float64), k) for k in (0, 1))
+    return narrow - wide
+
+
+def ellipse(n: int, rng: np.random.Generator) -> Labelled:
+    """n rows: X (n, 2) float32 of a narrow normal distribution in a wide one, y (n,) float64, 1 in the narrow.
+
+    Classes are equally likely and have independent coordinates, ELLIPSE_MEANS and ELLIPSE_DEVIATIONS. The Bayes rule
+    is an ellipse, and the chance of a label is smooth across it.
+    """
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    which = (y < 0).astype(np.intp)
+    X = ELLIPSE_MEANS[which] + ELLIPSE_DEVIATIONS[which] * rng.standard_normal((n, 2))
+    return X.astype(np.float32), y
+
+
 def higgs_like_bayes_error(n: int = 1 << 20) -> float:
     """The least error rate possible on higgs_like: a mean over n fixed draws, good to .25 / sqrt(n)."""
     rng = np.random.default_rng(HIGGS_SEED)
@@ -77,6 +97,38 @@ def banana_bayes_error(cells: int = 1000) -> float:
     side = BANANA_HALF_WIDTH * ((2 * np.arange(cells) + 1) / cells - 1)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     return float(_bayes_risk(banana_score(grid.astype(np.float32))).mean())
+
+
+def ellipse_bayes_error(nodes: int = 64) -> float:
+    """The least error rate possible on ellipse: (P(outside | y = 1) + P(inside | y = -1)) / 2, to 14 digits.
+
+    Gauss-Legendre over the radius and the trapezoid rule over the angle, nodes of each, where the ellipse is a circle:
+    both are exact up to rounding from 32 nodes on, since the densities are analytic.
+    """
+    centre, axes = _ellipse_boundary()
+    radius, weight = np.polynomial.legendre.leggauss(nodes)
+    radius, weight = (radius + 1) / 2, weight / 2
+    angle = 2 * np.pi * np.arange(nodes) / nodes
+    points = centre + axes * np.stack([np.outer(radius, np.cos(angle)), np.outer(radius, np.sin(angle))], axis=-1)
+    area = (weight * radius)[:, None] * (2 * np.pi / nodes) * axes.prod()
+    narrow, wide = (float((np.exp(_normal_log_density(points, k)) * area).sum()) for k in (0, 1))
+    return (1 - narrow + wide) / 2
+
+
+def _ellipse_boundary() -> tuple[Floats, Floats]:
+    """Centre (2,) and half axes (2,) of where the score of ellipse is 0: it is s(c) - (x - c)' Q (x - c) / 2."""
+    precision = ELLIPSE_DEVIATIONS**-2
+    Q = precision[0] - precision[1]
+    centre: Floats = (precision[0] * ELLIPSE_MEANS[0] - precision[1] * ELLIPSE_MEANS[1]) / Q
+    top = _normal_log_density(centre, 0) - _normal_log_density(centre, 1)
+    return centre, np.sqrt(2 * top / Q)
+
+
+def _normal_log_density(points: Floats, k: int) -> Floats:
+    """Log density (...) at points (..., 2) of class 1 (k = 0) or -1 (k = 1) of ellipse."""
+    scaled = (points - ELLIPSE_MEANS[k]) / ELLIPSE_DEVIATIONS[k]
+    density: Floats = -0.5 * (scaled**2).sum(axis=-1) - np.log(2 * np.pi * ELLIPSE_DEVIATIONS[k].prod())
+    return density
 
 
 def _bayes_risk(score: Floats) -> Floats:
