@@ -2,6 +2,8 @@
 # make test       everything that a change has to pass
 # make sanitize   the tests of the C code under the address and undefined-behaviour sanitizers
 # make reproduce-vp DATA=folder   the table of docs/results, from the data sets in a folder
+# make bench [DATA=folder]         the tables of docs/results/bench: hours; finished runs are kept, so it can be interrupted
+# make bench-quick [DATA=folder]   the small end of the same, in build/bench/quick: about three minutes
 #
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
 
@@ -12,7 +14,7 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: demo build test pytest lint check-c sanitize reproduce-vp clean
+.PHONY: demo build test pytest lint check-c sanitize reproduce-vp peers bench bench-quick clean
 
 demo: build
 	mkdir -p demo
@@ -62,6 +64,24 @@ sanitize: build
 reproduce-vp: build
 	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce_vp.py "$(DATA)"
+
+# Each peer by itself: one that cannot be installed is reported by the benchmarks and does not stop the rest.
+PEERS = $(shell $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
+JOBS := read cell single run predict scale
+BENCH_OPTIONS :=
+
+peers: $(VENV)/.peers
+
+$(VENV)/.peers: $(VENV)/.built
+	@for peer in $(PEERS); do \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer" || echo "not installed: $$peer" >&2; \
+	done
+	touch $@
+
+bench bench-quick: build peers
+	@failed=0; for job in $(JOBS); do \
+	    $(BIN)/python scripts/bench_$$job.py $(if $(filter %-quick,$@),--quick) $(BENCH_OPTIONS) $(DATA) || failed=1; \
+	done; exit $$failed
 
 clean:
 	rm -rf $(VENV) build demo localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
