@@ -73,7 +73,7 @@ def in_cell(method: KernelSVM, rows: Rows) -> Record:
 
 def whole_run(method: KernelSVM, rows: Rows, case: Case) -> Record:
     """`lsvm-train -P none --offset --memory 8G` without the reading; no repetition."""
-    config = TrainingConfig(method=method, partition="none", scale="none", folds=1, select="refit")
+    config = TrainingConfig(method=method, partition="none", scale="none", select="refit")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         model, data, results = Path(folder) / "model.h5", dataset(rows), list[Summary]()
         with inside.Memory(os.getpid()) as memory:
