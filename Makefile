@@ -8,6 +8,8 @@
 #                 or before there is a commit: make test ACCEPT='smo_path +12 %'
 # make reproduce-vp DATA=folder   the tables and pictures of docs/results, from the data sets in a folder; QUICK=1: the
 #                 small end, in minutes
+# make bench [DATA=folder]         the tables of docs/results/bench: hours; finished runs are kept, so it can be interrupted
+# make bench-quick [DATA=folder]   the small end of the same, in build/bench/quick: about three minutes
 #
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
 
@@ -18,7 +20,8 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: demo build test pytest lint check-c sanitize count-instructions check-instructions reproduce-vp clean
+.PHONY: demo build test pytest lint check-c sanitize count-instructions check-instructions reproduce-vp peers bench
+.PHONY: bench-quick clean
 
 demo: build
 	mkdir -p demo
@@ -78,6 +81,24 @@ reproduce-vp: build
 	$(if $(QUICK),,$(BIN)/python scripts/reproduce_vp.py "$(DATA)")
 	$(BIN)/python scripts/reproduce_vp_toy.py $(if $(QUICK),--quick)
 	$(BIN)/python scripts/reproduce_vp_sizes.py "$(DATA)" $(if $(QUICK),--quick)
+
+# Each peer by itself: one that cannot be installed is reported by the benchmarks and does not stop the rest.
+PEERS = $(shell $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
+JOBS := read cell single run predict scale
+BENCH_OPTIONS :=
+
+peers: $(VENV)/.peers
+
+$(VENV)/.peers: $(VENV)/.built
+	@for peer in $(PEERS); do \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer" || echo "not installed: $$peer" >&2; \
+	done
+	touch $@
+
+bench bench-quick: build peers
+	@failed=0; for job in $(JOBS); do \
+	    $(BIN)/python scripts/bench_$$job.py $(if $(filter %-quick,$@),--quick) $(BENCH_OPTIONS) $(DATA) || failed=1; \
+	done; exit $$failed
 
 clean:
 	rm -rf $(VENV) build demo localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

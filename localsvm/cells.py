@@ -68,6 +68,15 @@ class Job:
         )  # fmt: skip
 
 
+def select(method: Method, cell: Cell, grid: Grid, search: Search) -> Scores:
+    """Cross-validate a cell: all rounds of the search."""
+    score = partial(method.score_grid, cell, grid, search=search)
+    scores = score(search.next_gammas(np.full((len(grid.gammas), 1), np.nan)))
+    while gammas := search.next_gammas(scores.loss):
+        scores = scores.merge(score(gammas))
+    return scores
+
+
 @dataclass(frozen=True)
 class CellTask:
     """Train one cell, or score some gammas of its grid for it, or go on from `scores`."""
@@ -87,21 +96,13 @@ class CellTask:
             return self.job.method.score_grid(cell, grid, self.gammas, self.job.search)
         scores = self.scores
         if scores is None and (grid.n_points > 1 or not self.job.fit) and self.job.folds > 1:
-            scores = self._search(cell, grid)
+            scores = select(self.job.method, cell, grid, self.job.search)
         fitted = self.job.method.fit(cell, grid, scores, self.job.select) if self.job.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
     def split(self, loss: NDArray[np.float64]) -> list[CellTask]:
         """The next round of the search, a task a gamma, given the loss so far; none when the search has ended."""
         return [replace(self, gammas=(g,), scores=None) for g in self.job.search.next_gammas(loss)]
-
-    def _search(self, cell: Cell, grid: Grid) -> Scores:
-        """All rounds of the search."""
-        score = partial(self.job.method.score_grid, cell, grid, search=self.job.search)
-        scores = score(self.job.search.next_gammas(np.full((len(grid.gammas), 1), np.nan)))
-        while gammas := self.job.search.next_gammas(scores.loss):
-            scores = scores.merge(score(gammas))
-        return scores
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         report = fitted.report | {"rows": float(cell.count.sum()), "seconds": seconds}

@@ -210,7 +210,7 @@ def many_classes(runs: list[Run], svc: dict[str, dict[str, float]]) -> list[str]
     """The table of the sets with more than two classes."""
     lines = [
         "Cells of 2 000 rows and one cell of all rows (`-P none`), one model refitted, against scikit-learn's SVC,",
-        "C and gamma from a 5-fold grid search (30 points, one for all pairs). Mean over the seeds. Times: processor s.",
+        "C and gamma from a 5-fold grid search (30 points, one for all pairs). Means over the seeds; processor s.",
         "",
         "| set | rows | cells, ova | cells, ava | one cell, ova | one cell, ava | SVC | train s, in the same order |",
         "|---|---|---|---|---|---|---|---|",

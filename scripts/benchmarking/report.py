@@ -1,0 +1,152 @@
+"""Tables from the results of a job: medians over the rounds, and ratios to ours within each round.
+
+    table(summaries(records), [("error %", lambda s: number(s.figures.get("error"), 2))])
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarking.running import OURS, Case, Job, Record
+
+Column = tuple[str, Callable[["Summary"], str]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All runs of a contestant in one case. figures: medians. ratio: its seconds over ours, None without both."""
+
+    case: Case
+    contestant: str
+    status: str
+    message: str
+    runs: int
+    figures: dict[str, Any]
+    ratio: float | None
+
+
+def summaries(records: list[Record], baseline: str = OURS) -> list[Summary]:
+    """One for each case and contestant, in the order of their first records, cases together."""
+    found: dict[str, dict[str, list[Record]]] = {}
+    for record in records:
+        found.setdefault(record["case"], {}).setdefault(record["contestant"], []).append(record)
+    return [
+        _summary(Case.from_key(case), name, runs, contestants.get(baseline, []))
+        for case, contestants in found.items()
+        for name, runs in contestants.items()
+    ]
+
+
+def _summary(case: Case, name: str, runs: list[Record], ours: list[Record]) -> Summary:
+    good = [r for r in runs if r["status"] == "ok"]
+    bad = next((r for r in runs if r["status"] != "ok"), None)
+    status, message = (bad["status"], bad["message"]) if bad else ("ok", "")
+    return Summary(case, name, status, message, len(good), medians([r["figures"] for r in good]), ratio(good, ours))
+
+
+def medians(figures: list[dict[str, Any]]) -> dict[str, Any]:
+    """The median of each number that all have; of anything else the first."""
+    names = [name for name in (figures[0] if figures else {}) if all(name in f for f in figures)]
+    return {name: _median([f[name] for f in figures]) for name in names}
+
+
+def _median(values: list[Any]) -> Any:
+    if isinstance(values[0], dict):
+        return medians(values)
+    plain = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    return statistics.median(values) if plain else values[0]
+
+
+def ratio(theirs: list[Record], ours: list[Record], figure: str = "wall") -> float | None:
+    """The median over the rounds of theirs over ours, each within its round; without a common round, of the medians."""
+    a, b = (
+        {r["repeat"]: r["figures"][figure] for r in runs if r["status"] == "ok" and r["figures"].get(figure)}
+        for runs in (theirs, ours)
+    )
+    if not a or not b:
+        return None
+    common = [a[repeat] / b[repeat] for repeat in a if repeat in b]
+    return statistics.median(common) if common else statistics.median(a.values()) / statistics.median(b.values())
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """So many significant digits; from 1 000 on the whole number; nothing for None."""
+    if value is None:
+        return ""
+    return thousands(round(value)) if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def thousands(n: int) -> str:
+    """12 345."""
+    return f"{n:,}".replace(",", " ")
+
+
+def fixed(figure: str, decimals: int) -> Callable[[Summary], str]:
+    """A column of a figure with so many decimals."""
+    return lambda s: f"{s.figures[figure]:.{decimals}f}" if s.figures.get(figure) is not None else ""
+
+
+def whole(figure: str) -> Callable[[Summary], str]:
+    """A column of a whole number."""
+    return lambda s: thousands(round(s.figures[figure])) if s.figures.get(figure) is not None else ""
+
+
+def megabytes(figure: str = "peak") -> Callable[[Summary], str]:
+    """A column of bytes, in MiB."""
+    return lambda s: thousands(round(s.figures[figure] / 2**20)) if s.figures.get(figure) else ""
+
+
+WHO: list[Column] = [
+    ("set", lambda s: s.case.set),
+    ("rows", lambda s: thousands(s.case.rows) if s.case.rows else "all"),
+    ("cores", lambda s: str(s.case.cores)),
+]
+TIME: list[Column] = [
+    ("contestant", lambda s: s.contestant),
+    ("seconds", lambda s: number(s.figures["wall"]) if s.figures else s.status),
+    ("times localsvm's", lambda s: number(s.ratio)),
+    ("processor s", lambda s: number(s.figures.get("cpu"))),
+    ("runs", lambda s: str(s.runs)),
+]
+NOTE: list[Column] = [("note", lambda s: s.message.replace("|", "/"))]
+
+
+def table(found: list[Summary], more: list[Column], settings: list[Column] | None = None) -> list[str]:
+    """A line for each summary: who, the job's settings, time, and the job's figures."""
+    columns = [*WHO, *(settings or []), *TIME, *more, *NOTE]
+    lines = [[text(s) for _, text in columns] for s in found]
+    return [_line([head for head, _ in columns]), _line(["---"] * len(columns)), *map(_line, lines)]
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def page(job: Job, records: list[Record]) -> str:
+    """The whole Markdown page, a section for each machine (and SIMD level)."""
+    lines = [f"# {job.title}", "", *job.about, "", *_written_by(job), ""]
+    for machine in _different(records):
+        mine = [r for r in records if r["machine"] == machine]
+        commits = ", ".join(dict.fromkeys(r["commit"] for r in mine))
+        what = f"{machine['cpu']}, {machine['cores']} cores, SIMD level {machine['simd']}, {machine['memory_gib']} GiB"
+        lines += [f"## {what}", "", f"localsvm at {commits}.", "", *job.page(mine), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _written_by(job: Job) -> list[str]:
+    """Where the figures come from."""
+    return [
+        f"Written by `make bench DATA=...` (`scripts/bench_{job.name}.py`) from `{job.name}.jsonl`. Seconds are",
+        "medians over interleaved runs, each in a process of its own with as many threads as cores named; imports and",
+        "the making of the data are not in them. Ratios are taken within each round. Contestants that failed, were",
+        "stopped or were not started are listed with the reason.",
+    ]
+
+
+def _different(records: list[Record]) -> list[dict[str, Any]]:
+    texts = dict.fromkeys(json.dumps(r["machine"], sort_keys=True) for r in records)
+    return [json.loads(text) for text in texts]

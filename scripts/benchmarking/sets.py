@@ -1,0 +1,141 @@
+"""The data sets: HIGGS-like rows of any number, generated once and kept in a work folder, and real ones from a folder.
+
+    Rows.of(case, options)                      # arrays, scaled: X, y and X_test, y_test
+    text(options, "higgs_like", 100_000, "train")  # the file of LIBSVM text, made if it is not there
+
+A smaller generated set is the beginning of a larger one. Real sets are NAME.train.libsvm.xz and NAME.test.libsvm.xz in
+the folder DATA; of covtype, class 2 against the rest. What is kept in the work folder may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localsvm.data.dataset import Dataset
+from localsvm.data.reading import read
+from localsvm.data.synthetic import HIGGS_SEED, higgs_like
+from localsvm.data.writing import write
+
+GENERATED = "higgs_like"
+BLOCK = 100_000  # rows that one random stream makes
+PARTS = {"train": 0, "test": 1}
+TEST_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training and test rows (float32), divided by the training rows' standard deviations; labels -1 and 1."""
+
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+
+    @classmethod
+    def of(cls, case: Any, options: argparse.Namespace, test_rows: int = TEST_ROWS) -> Rows:
+        """The case's rows: the first of a fixed random order."""
+        X, y = arrays(options, case.set, case.rows, "train")
+        X_test, y_test = arrays(options, case.set, test_rows, "test")
+        deviation = X.std(axis=0, dtype=np.float64)
+        factor = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0).astype(np.float32)
+        return cls(X * factor, y, X_test * factor, y_test)
+
+
+def available(options: argparse.Namespace, names: list[str]) -> list[str]:
+    """The sets that there are data of, the first two if it has to be quick; others asked for are named on stderr."""
+    first = names[:2] if options.quick and options.sets is None else names
+    wanted = [name for name in first if options.sets is None or name in options.sets]
+    there = [n for n in wanted if n == GENERATED or (options.data and source(options, n, "train").exists())]
+    if missing := [name for name in wanted if name not in there]:
+        reason = f"no such files in {options.data}" if options.data else "no folder of data sets given (LOCALSVM_DATA)"
+        print(f"left out: {', '.join(missing)}: {reason}", file=sys.stderr)
+    return there
+
+
+def source(options: argparse.Namespace, name: str, part: str) -> Path:
+    """The file of a real set."""
+    return Path(options.data) / f"{name}.{part}.libsvm.xz"
+
+
+def arrays(options: argparse.Namespace, name: str, rows: int, part: str) -> tuple[Any, Any]:
+    """(X, y) of at most so many rows, unscaled."""
+    if name == GENERATED:
+        blocks = list(generated(rows, part))
+        return np.concatenate([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
+    kept = options.work / f"{name}.{part}.npz"
+    if not kept.exists():
+        X, y = _real(options, name, part)
+        _complete(kept, lambda target: np.savez(target.open("wb"), X=X, y=y))
+    with np.load(kept) as columns:
+        X, y = columns["X"], columns["y"]
+    order = np.random.default_rng(PARTS[part]).permutation(len(y))[:rows]
+    return X[order], y[order]
+
+
+def generated(rows: int, part: str) -> Iterator[tuple[Any, Any]]:
+    """Blocks of HIGGS-like rows, each from a random stream of its own."""
+    for block in range(-(-rows // BLOCK)):
+        rng = np.random.default_rng(np.random.SeedSequence(HIGGS_SEED, spawn_key=(PARTS[part], block)))
+        X, y = higgs_like(BLOCK, rng)
+        yield X[: rows - block * BLOCK], y[: rows - block * BLOCK]
+
+
+def _real(options: argparse.Namespace, name: str, part: str) -> tuple[Any, Any]:
+    width = None if part == "train" else arrays(options, name, 1, "train")[0].shape[1]
+    found = read(source(options, name, part), dense=True, n_features=width, jobs=2)
+    y = found.y == 2 if name == "covtype" else found.y == found.y.max()
+    return found.X, np.where(y, 1.0, -1.0)
+
+
+def text(options: argparse.Namespace, name: str, rows: int, part: str, compressed: bool = False) -> Path:
+    """The LIBSVM text of a set's first rows (0: all), plain or as gzip; unscaled, exact to the last bit."""
+    size = f".{rows}" if rows else ""
+    target = options.work / f"{name}{size}.{part}.libsvm"
+    if not target.exists():
+        _complete(target, lambda path: _write(options, name, rows, part, path))
+    if not compressed:
+        return target
+    packed = target.with_suffix(".libsvm.gz")
+    if not packed.exists():
+        _complete(packed, lambda path: _pack(target, path))
+    return packed
+
+
+def _write(options: argparse.Namespace, name: str, rows: int, part: str, path: Path) -> None:
+    with path.open("wb") as stream:
+        if name == GENERATED:
+            for X, y in generated(rows, part):
+                write(stream, X, y)
+        else:
+            write(stream, *arrays(options, name, rows or 1 << 40, part))
+
+
+def _pack(plain: Path, path: Path) -> None:
+    with plain.open("rb") as stream, gzip.open(path, "wb", compresslevel=6) as packed:
+        shutil.copyfileobj(stream, packed, 1 << 20)
+
+
+def _complete(target: Path, make: Any) -> None:
+    """A file under its name only when it is whole."""
+    print(f"making {target}", file=sys.stderr, flush=True)
+    partial = target.with_name(f"partial.{os.getpid()}.{target.name}")
+    try:
+        make(partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def dataset(rows: Rows) -> Dataset:
+    """The training rows for localsvm.training.train, which consumes them."""
+    return Dataset(rows.X.copy(), rows.y.copy())
