@@ -44,11 +44,12 @@ CONFIGS = [
     TrainingConfig(FAST, "chunks", 150, select="refit", scale="zscore"),
     TrainingConfig(FAST, "kmeans", 150, class_weights=((1.0, 2.0),)),
     TrainingConfig(FAST, None, 1000, scale="minmax"),
+    TrainingConfig(KernelSVM(), None, 1000, grid="adaptive", select="refit"),
     TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=True), None, 1000, scale="none"),
 ]
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.partition}-{c.select}-{c.scale}")
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.partition}-{c.grid}-{c.select}-{c.scale}")
 @pytest.mark.parametrize("classes", [2, 3])
 def test_one_and_two_jobs_give_the_same_bits(config: TrainingConfig, classes: int, tmp_path: Path) -> None:
     for jobs in (1, 2):
