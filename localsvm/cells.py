@@ -68,7 +68,9 @@ class Job:
 
 @dataclass(frozen=True)
 class CellTask:
-    """Train one cell, or a part of that work: `gammas` names the block of the grid to score, `scores` what is known."""
+    """Train one cell, or a part of that work: `block` names the gammas of the grid to score, `scores` what is known,
+    `threads` how many may work inside it.
+    """
 
     job: Job
     index: int
@@ -76,10 +78,11 @@ class CellTask:
     last: int
     block: tuple[int, int] | None = None
     scores: Scores | None = field(default=None, repr=False)
+    threads: int = 1
 
     def __call__(self) -> Any:
         started = time.process_time()
-        cell = self.job.cell(self.index, self.first, self.last)
+        cell = replace(self.job.cell(self.index, self.first, self.last), threads=self.threads)
         grid = self.job.method.grid(cell, self.job.average_rows, self.job.folds)
         if self.block is not None:
             return self.job.method.score_grid(cell, grid, range(*self.block))

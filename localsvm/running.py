@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def run_cells(
     """Results of all cells but those in `skip`, as they finish; largest cells first.
 
     Few cells are split into blocks of gammas, so that all workers stay busy; what a gamma gives does not depend on it.
+    Where even those are fewer than the jobs, threads work inside them.
     """
     sizes = divided.sizes
     assert config.select is not None, "decided by for_classes"
@@ -47,9 +49,10 @@ def run_cells(
     n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
     split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1
     parts: dict[int, list[tuple[int, Scores]]] = {}
-    queue: deque[Callable[[], Any]] = deque()
-    for task in tasks:
-        queue.extend(task.split(n_gammas, n_gammas) if split else [task])
+    if split:
+        tasks = [block for task in tasks for block in task.split(n_gammas, n_gammas)]
+    inside = max(1, jobs // max(1, len(tasks)))
+    queue: deque[Callable[[], Any]] = deque(replace(task, threads=inside) for task in tasks)
     try:
         with LocalPool(min(jobs, max(1, len(queue)))) as pool:
             for done, result in pool.unordered(queue):
@@ -60,7 +63,8 @@ def run_cells(
                 blocks = parts.setdefault(done.index, [])
                 blocks.append((done.block[0], result))
                 if len(blocks) == n_gammas:
-                    queue.appendleft(_finish(done, parts.pop(done.index)))
+                    last = _finish(done, parts.pop(done.index))
+                    queue.appendleft(replace(last, threads=max(1, jobs // len(todo))))
     finally:  # what this process, too, mapped and allocated
         gram.forget()
         shared.forget()
@@ -71,7 +75,7 @@ def _finish(task: CellTask, blocks: list[tuple[int, Scores]]) -> CellTask:
     merged = ordered[0]
     for scores in ordered[1:]:
         merged = merged.merge(scores)
-    return CellTask(task.job, task.index, task.first, task.last, scores=merged)
+    return replace(task, block=None, scores=merged)
 
 
 def _jobs_within(

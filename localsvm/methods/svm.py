@@ -21,12 +21,17 @@ from numpy.typing import NDArray
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
+from localsvm.kernels.blocks import BlockGram, KernelRows, Threads
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, Start, State
 from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.solvers._smo import Problem, Report
+from localsvm.solvers.blocks import BlockProblem, working_bytes
 
+# cells of more rows are solved block by block, without the whole matrix (3.2 GB with its distances at this size): by
+# the number of rows alone, so that neither -j nor --memory decides what a model is
+WHOLE_ROWS = 20_000
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
@@ -100,7 +105,11 @@ class KernelSVM:
 
     def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
         """Cross-validate grid.gammas[i] for i in gammas, all costs; one point for all binary problems."""
-        gram, scheme = Gram(cell.X), cell.scheme
+        with Threads(cell.threads) as threads:
+            return self._score_grid(cell, grid, gammas, _gram(cell, threads))
+
+    def _score_grid(self, cell: Cell, grid: Grid, gammas: range, gram: Gram | BlockGram) -> Scores:
+        scheme = cell.scheme
         double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
         classes = np.searchsorted(scheme.labels, cell.y)
         loss = np.empty((len(gammas), grid.n_costs))
@@ -127,11 +136,12 @@ class KernelSVM:
         c, g = scores.best[2:] if scores else (0, 0)
         kernel = self._kernel(grid.gammas[g])
         double = self._double(grid.costs_for(cell.count.sum())[c] * cell.weight.max())
-        K = Gram(cell.X).matrix(kernel, double)
         models: list[KernelModel] = []
-        for p in range(cell.Y.shape[1]):
-            start = scores.starts[p] if scores else None
-            models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
+        with Threads(cell.threads) as threads:
+            K = _gram(cell, threads).matrix(kernel, double)
+            for p in range(cell.Y.shape[1]):
+                start = scores.starts[p] if scores else None
+                models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
         return Fitted(pack_models(cell.X, cell.Y, models), _summary(models))
 
     def predictor(self, state: State, n_problems: int, n_features: int) -> ExpansionPredictor:
@@ -139,11 +149,16 @@ class KernelSVM:
         return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
 
     def memory(self, rows: int, features: int, weight: float, solutions: int) -> int:
-        """Distances and kernel (in float64 with the product they are made from), the rows thrice, paths and votes."""
+        """Distances and kernel (in float64 with the product they are made from) or a block of it, the rows, paths and
+        votes.
+        """
         size = padded(rows)
         costs = self.cost or (LARGEST_DEFAULT_COST,)
         paths = 8 * rows * solutions * (len(self.cost) or SIZE)
-        square = size * size * (3 * 8 if self._double(max(costs) * weight) else 2 * 4)
+        double = self._double(max(costs) * weight)
+        if rows > WHOLE_ROWS:
+            return working_bytes(rows, features, double) + 2 * paths + 16 * size * 64
+        square = size * size * (3 * 8 if double else 2 * 4)
         return square + 3 * 4 * rows * features + 2 * paths + 16 * size * 64
 
     def _kernel(self, gamma: float) -> Kernel:
@@ -152,6 +167,10 @@ class KernelSVM:
     def _double(self, cost: float) -> bool:
         """Whether the tolerance, or the largest weighted cost, asks for a float64 kernel."""
         return self.tolerance < SINGLE_TOLERANCE or cost > SINGLE_COST
+
+
+def _gram(cell: Cell, threads: Threads) -> Gram | BlockGram:
+    return BlockGram(cell.X, threads) if len(cell.y) > WHOLE_ROWS else Gram(cell.X)
 
 
 class Path(NamedTuple):
@@ -165,12 +184,15 @@ class Path(NamedTuple):
 
 
 class Task:
-    """One binary problem of a cell over a kernel matrix: the rows that take part, padded for the solver."""
+    """One binary problem of a cell: the rows that take part, padded for the solver, over a kernel matrix or over rows
+    whose kernel is computed as it is needed.
+    """
 
-    def __init__(self, method: KernelSVM, K: NDArray[Any], cell: Cell, problem: int) -> None:
+    def __init__(self, method: KernelSVM, K: NDArray[Any] | KernelRows, cell: Cell, problem: int) -> None:
         self.method, self.cell, self.index = method, cell, problem
         self.rows = np.flatnonzero(cell.Y[:, problem])
-        self.n, self.size = len(self.rows), padded(len(self.rows))
+        self.n = len(self.rows)
+        self.size = self.n if isinstance(K, KernelRows) else padded(self.n)
         self.y = self._pad(cell.Y[self.rows, problem])
         self.weight = self._pad(cell.weight[self.rows])
         self.count = cell.count[self.rows]
@@ -179,8 +201,14 @@ class Task:
         # rows of one side only need no solver: their constant is the answer; with no rows nobody answers
         self.constant = float(sides[0]) if len(sides) == 1 else 0.0
         if len(sides) == 2:
-            part = K if self.n == len(cell.Y) else self._gather(K)
-            self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
+            self.solver = self._solver(K)
+
+    def _solver(self, K: NDArray[Any] | KernelRows) -> Problem | BlockProblem:
+        everybody = self.n == len(self.cell.Y)
+        if isinstance(K, KernelRows):
+            return BlockProblem(K if everybody else K.part(self.rows), self.y, self.method.offset)
+        part = K if everybody else self._gather(K)
+        return Problem(part, self.y, self.method.offset, self.method.kernel in ("gaussian", "laplacian"))
 
     def cross_validate(self, grid: Grid) -> Path:
         """What all folds' paths along the costs give."""
@@ -195,7 +223,9 @@ class Task:
             path.bias[:] = path.f[:] = self.constant
             return path
         units = [
-            self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
+            np.zeros(self.size)  # with an offset paths start at zero
+            if self.method.offset
+            else self.solver.multiply(self._pad((self.weight * self.y)[: self.n] * (self.folds == k)))
             for k in range(n_folds)
         ]
         whole, tolerance = np.sum(units, axis=0), SELECTION_FACTOR * self.method.tolerance
@@ -213,7 +243,7 @@ class Task:
         loss: NDArray[np.float64] = np.clip(1.0 - path.f * self.y[: self.n], 0.0, 2.0) @ self.weight[: self.n]
         return loss
 
-    def held_out(self, K: NDArray[Any], path: Path) -> NDArray[np.float64]:
+    def held_out(self, K: NDArray[Any] | KernelRows, path: Path) -> NDArray[np.float64]:
         """(costs, rows of the cell) decision values by the model of the fold that holds the row out.
 
         Rows of other classes, in no fold's training, count too: many classes are decided between all problems.
@@ -222,10 +252,10 @@ class Task:
             return path.f
         out: NDArray[np.float64] = path.bias.T[:, self.cell.folds]
         if self.n and not self.constant:
-            part = K[self.rows]
+            part = K.part(self.rows) if isinstance(K, KernelRows) else K[self.rows]  # once for all folds
             edges = np.searchsorted(self.cell.folds, range(len(path.b) + 1))
             for k, (first, last) in enumerate(pairwise(edges)):
-                out[:, first:last] += path.b[k].astype(K.dtype) @ part[:, first:last]
+                out[:, first:last] += _products(K, part, path.b[k], first, last)
         out[:, self.rows] = path.f
         return out
 
@@ -290,6 +320,18 @@ class Task:
         out[:] = 0
         out[: self.n, : self.n] = K[np.ix_(self.rows, self.rows)]
         return out
+
+
+def _products(
+    K: NDArray[Any] | KernelRows, part: NDArray[Any] | KernelRows, b: NDArray[np.float64], first: int, last: int
+) -> Any:
+    """(costs, last - first): b (costs, rows of part) times the kernel of part with rows first .. last - 1."""
+    if isinstance(K, KernelRows):
+        assert isinstance(part, KernelRows)
+        rows = K.part(np.arange(first, last))
+        return np.asarray([rows.times(part, coef) for coef in b])
+    assert isinstance(part, np.ndarray)
+    return b.astype(K.dtype) @ part[:, first:last]
 
 
 def _summary(models: list[KernelModel]) -> dict[str, float]:

@@ -1,0 +1,292 @@
+"""The kernel dual of the hinge loss where the kernel matrix does not fit into the memory: by blocks of coefficients.
+
+Problem, as in csrc/smo.h: max_b y'b - 1/2 b'Kb over boxes lo <= b <= hi (and sum b = 0 with an offset). A block of
+coefficients, those that violate the optimality conditions most and free ones of the last block, is solved by SMO with
+the others held (Osuna, Freund, Girosi 1997; Joachims 1998), and Kb of all rows follows by kernel values that are
+computed, multiplied by the changes, and forgotten. Rows at a bound that are far from leaving it are left out until the
+others are solved (shrinking), and then brought up to date at once.
+
+Kb is summed in float64 from kernel values that are the same each time they are computed, so that it stays the product
+with the coefficients but for float64 rounding: what it says of gap and violation is certified.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.kernels._kernels import padded
+from localsvm.kernels.blocks import DOUBLE_FLOATS, Indices, KernelRows
+from localsvm.solvers._smo import MAX_ITERATIONS, Problem, Report
+
+# measured on HIGGS-like data at 20 000 and 100 000 rows, see docs/performance.md
+LARGEST_BLOCK = 4096
+SMALLEST_BLOCK = 256
+ROWS_A_BLOCK = 10  # the block is this part of the rows, within these limits
+KEPT = 0.5  # at most this share of a block are free coefficients of the block before
+INNER = 0.1  # a block is solved to this part of the violation at its start
+INNER_LEAST = 0.3  # but no further than to this part of the tolerance
+SHRINK_AT = 0.25  # rows are looked through again each time that the violation fell by this factor
+SHRINK_MARGIN = 2.0  # how many violations away from leaving its bound a row is left out
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class _Condition:
+    """How far the active rows are from optimal: half the largest violation around `centre`, and what the tolerance is
+    compared with.
+    """
+
+    centre: float
+    half: float
+    error: float
+
+
+class BlockProblem:
+    """The dual over a kernel that is never stored; the interface of solvers._smo.Problem, any number of rows.
+
+    Parameters: rows: the kernel; y (n,) float64 in {-1, 0, +1}; offset: with the equality constraint; block: rows of
+    the working set, by default a tenth of all rows between 256 and 4096.
+    """
+
+    def __init__(
+        self,
+        rows: KernelRows,
+        y: Floats,
+        offset: bool = False,
+        max_iterations: int = MAX_ITERATIONS,
+        block: int | None = None,
+    ) -> None:
+        if len(y) != len(rows):
+            raise ValueError("y must have one entry a row")
+        self.rows, self.y, self.offset, self.max_iterations = rows, y, offset, max_iterations
+        self.block = block or _block_size(len(y))
+
+    def multiply(self, c: Floats) -> Floats:
+        """K c, float64 (n,); columns whose coefficient is 0 are not computed."""
+        return _times(self.rows, self.rows, np.flatnonzero(c), c)
+
+    def solve(
+        self, lo: Floats, hi: Floats, tolerance: float, start: Floats | None = None
+    ) -> tuple[Floats, Floats, Report]:
+        """(b, f, Report): coefficients, Kb without the bias, certified in float64.
+
+        tolerance: without offset the gap over the sum of the costs, with offset LIBSVM's KKT violation. start: feasible
+        coefficients (n,), default zero.
+        """
+        b = np.zeros(len(self.y)) if start is None else np.array(start, dtype=np.float64)
+        f = self.multiply(b)
+        run = _Run(self, lo, hi, tolerance, b, f)
+        run.solve()
+        return b, f, run.report()
+
+    def path(
+        self, weight: Floats, unit: Floats, costs: Floats, tolerance: float
+    ) -> tuple[Floats, Floats, list[Report]]:
+        """(b, f, reports) for ascending costs, boxes cost * weight, each solved from the one before.
+
+        weight (n,) >= 0, 0 for rows held out; unit: K (y * weight), read without offset only. b, f: (costs, n).
+        """
+        solutions, products, reports = [], [], []
+        b = np.zeros(len(self.y)) if self.offset else costs[0] * weight * self.y
+        f = np.zeros(len(self.y)) if self.offset else costs[0] * unit
+        for c, cost in enumerate(costs):
+            box = cost * weight
+            lo, hi = np.where(self.y < 0, -box, 0.0), np.where(self.y > 0, box, 0.0)
+            if c > 0:
+                b, f = self._rescaled(b, f, costs[c] / costs[c - 1], np.where(self.y != 0, box, 0.0))
+            run = _Run(self, lo, hi, tolerance, b, f)
+            run.solve()
+            solutions.append(b.copy())
+            products.append(f.copy())
+            reports.append(run.report())
+        return np.asarray(solutions), np.asarray(products), reports
+
+    def _rescaled(self, b: Floats, f: Floats, ratio: float, box: Floats) -> tuple[Floats, Floats]:
+        """Start for a cost `ratio` times larger: bounded coefficients grow with it; with an offset all do."""
+        grown = b * ratio
+        at_bound = np.abs(grown) >= box * (1 - 1e-12)
+        grown[at_bound] = np.sign(grown[at_bound]) * box[at_bound]
+        if self.offset:
+            return grown, f * ratio
+        free = np.flatnonzero(~at_bound & (b != 0))
+        grown[free] = b[free]
+        return grown, f * ratio - (ratio - 1) * _times(self.rows, self.rows, free, b)
+
+
+def working_bytes(rows: int, features: int, double: bool) -> int:
+    """Memory of a solve: the block's kernel (in float64 with what it is made from), parts of the rows, vectors."""
+    block = padded(_block_size(rows))
+    kernel = block * block * 8 * 3 + 3 * 8 * DOUBLE_FLOATS if double else block * block * 4
+    return kernel + 6 * 4 * rows * features + 30 * 8 * rows
+
+
+def _block_size(rows: int) -> int:
+    return int(np.clip(rows // ROWS_A_BLOCK, SMALLEST_BLOCK, LARGEST_BLOCK))
+
+
+class _Run:
+    """One solve: b and f = Kb of all rows, changed in place, and the rows still active with their copies of both."""
+
+    def __init__(self, problem: BlockProblem, lo: Floats, hi: Floats, tolerance: float, b: Floats, f: Floats) -> None:
+        self.problem, self.lo, self.hi, self.b, self.f = problem, lo, hi, b, f
+        self.tolerance = tolerance
+        self.costs = float((hi - lo).sum())
+        self.iterations = 0
+        self.converged = False
+        self.last: Indices = np.empty(0, np.intp)  # free rows of the last blocks, the latest first
+        self.left_out: list[tuple[Indices, Floats]] = []  # rows, and the coefficients that their Kb is of
+        self._activate(np.arange(len(b)))
+
+    def solve(self) -> None:
+        """Until the tolerance is met by all rows, or the iterations are used up, or rounding stops all progress."""
+        while True:
+            now = self._condition()
+            done = now.error <= self.tolerance
+            if done or self.stuck or self.iterations >= self.problem.max_iterations:
+                if len(self.active) == len(self.b):
+                    self._store()
+                    self.converged = done
+                    return
+                self._restore()
+                continue
+            if now.half <= self.shrink_below:
+                self._shrink(now)
+            self._solve_block(self._choose(now), now)
+
+    def report(self) -> Report:
+        """Objective, gap, violation and bias of the solution."""
+        b, f, y = self.b, self.f, self.problem.y
+        bias, violation = self._bias() if self.problem.offset else (0.0, 0.0)
+        g = y - f - bias
+        gap = float(np.maximum((self.hi - b) * g, (self.lo - b) * g).sum())
+        return Report(float(b @ (y - 0.5 * f)), gap, violation, bias, self.iterations, self.converged)
+
+    def _bias(self) -> tuple[float, float]:
+        """The mean gradient of the free coefficients, or the middle of what the bounded ones allow; the violation."""
+        g = self.problem.y - self.f
+        grow, shrink = self.b < self.hi, self.b > self.lo
+        high, low = g[grow].max(initial=-np.inf), g[shrink].min(initial=np.inf)
+        if not np.isfinite(high - low):
+            return float(low if np.isfinite(low) else high if np.isfinite(high) else 0.0), 0.0
+        free = grow & shrink
+        return float(g[free].mean() if free.any() else 0.5 * (high + low)), float(max(0.0, high - low))
+
+    def _activate(self, active: Indices) -> None:
+        """Take these rows into account, as they are in b and f."""
+        self.active = active
+        self.rows = self.problem.rows if len(active) == len(self.b) else self.problem.rows.part(active)
+        self.place = np.full(len(self.b), -1, np.intp)
+        self.place[active] = np.arange(len(active))
+        self.at_lo_hi = self.lo[active], self.hi[active]
+        self.now_b, self.g = self.b[active], self.problem.y[active] - self.f[active]
+        self.shrink_below = np.inf
+        self.stuck = False
+
+    def _condition(self) -> _Condition:
+        lo, hi = self.at_lo_hi
+        high = float(self.g[self.now_b < hi].max(initial=-np.inf))
+        low = float(self.g[self.now_b > lo].min(initial=np.inf))
+        if self.problem.offset:
+            if not high > low:  # one class only, too: nothing can move
+                return _Condition(0.0, 0.0, 0.0)
+            return _Condition(0.5 * (high + low), 0.5 * (high - low), high - low)
+        gap = float(self._gains(self.g).sum())
+        return _Condition(0.0, max(high, -low, 0.0), gap / self.costs if self.costs else 0.0)
+
+    def _gains(self, g: Floats) -> Floats:
+        lo, hi = self.at_lo_hi
+        gains: Floats = np.maximum((hi - self.now_b) * g, (lo - self.now_b) * g)
+        return gains
+
+    def _store(self) -> None:
+        self.b[self.active] = self.now_b
+        self.f[self.active] = self.problem.y[self.active] - self.g
+
+    def _shrink(self, now: _Condition) -> None:
+        """Leave out rows at a bound whose gradient is far on the side that keeps them there."""
+        lo, hi = self.at_lo_hi
+        g, margin = self.g - now.centre, SHRINK_MARGIN * now.half
+        out = ((self.now_b >= hi) | (g < -margin)) & ((self.now_b <= lo) | (g > margin))
+        if out.mean() > 0.1:
+            self._store()
+            self.left_out.append((self.active[out], self.b.copy()))
+            self._activate(self.active[~out])
+        self.shrink_below = SHRINK_AT * now.half
+
+    def _restore(self) -> None:
+        """Bring the rows left out up to date and take them in again."""
+        self._store()
+        for out, before in self.left_out:
+            change = self.b - before
+            rows = self.problem.rows
+            self.f[out] += _times(rows.part(out), rows, np.flatnonzero(change), change)
+        self.left_out.clear()
+        self._activate(np.arange(len(self.b)))
+
+    def _choose(self, now: _Condition) -> Indices:
+        """Places of the next block among the active rows."""
+        size, n = self.problem.block, len(self.active)
+        if n <= size:
+            return np.arange(n)
+        kept = self.place[self.last]
+        kept = kept[kept >= 0][: int(KEPT * size)]
+        if not self.problem.offset:
+            gains = self._gains(self.g)
+            gains[kept] = -np.inf
+            return np.concatenate([kept, _largest(gains, size - len(kept))])
+        lo, hi = self.at_lo_hi
+        grow = np.where(self.now_b < hi, self.g, -np.inf)
+        grow[kept] = -np.inf
+        first = _largest(grow, (size - len(kept)) // 2)
+        shrink = np.where(self.now_b > lo, -self.g, -np.inf)
+        shrink[kept] = shrink[first] = -np.inf
+        return np.concatenate([kept, first, _largest(shrink, size - len(kept) - len(first))])
+
+    def _solve_block(self, block: Indices, now: _Condition) -> None:
+        """Solve for the coefficients of a block, the others held; then the gradient of all active rows."""
+        lo, hi = (bound[block] for bound in self.at_lo_hi)
+        part = self.rows.part(block)
+        before = self.now_b[block]
+        after, report = self._inner(part, self.g[block], lo, hi, before, now)
+        self.iterations += max(1, report.iterations)
+        changed = np.flatnonzero(after != before)
+        self.now_b[block] = after
+        self.g -= _times(self.rows, part, changed, after - before)
+        self.stuck = not len(changed)
+        free = (after > lo) & (after < hi)
+        newest = block[free][::-1]
+        self.last = self.active[newest]
+
+    def _inner(
+        self, part: KernelRows, g: Floats, lo: Floats, hi: Floats, b: Floats, now: _Condition
+    ) -> tuple[Floats, Report]:
+        """SMO on the block: its linear term is the gradient without what the block itself puts into it."""
+        n, size = len(part), padded(len(part))
+        linear, start, low, high = np.zeros((4, size))
+        start[:n], low[:n], high[:n] = b, lo, hi
+        problem = Problem(
+            part.matrix(), linear, self.problem.offset, part.kernel.uses_distances, self.problem.max_iterations
+        )
+        linear[:n] = g + problem.multiply(start)[:n]
+        wanted = max(INNER * now.error, INNER_LEAST * self.tolerance)
+        if not self.problem.offset:  # both of the block alone
+            costs, gap = float((hi - lo).sum()), float(np.maximum((hi - b) * g, (lo - b) * g).sum())
+            wanted = max(INNER * gap / max(costs, 1e-300), INNER_LEAST * self.tolerance)
+        after, _, report = problem.solve(low, high, wanted, start)
+        return after[:n], report
+
+
+def _times(rows: KernelRows, columns: KernelRows, used: Indices, coef: Floats) -> Floats:
+    return rows.times(columns.part(used), coef[used])
+
+
+def _largest(values: Floats, count: int) -> Indices:
+    """Places of the largest values, in no particular but a fixed order; none that is minus infinity."""
+    if count < 1:
+        return np.empty(0, np.intp)
+    chosen: Indices = np.argpartition(-values, count - 1)[:count]
+    return chosen[values[chosen] > -np.inf]
