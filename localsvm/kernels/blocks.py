@@ -14,7 +14,7 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded, transform
 from localsvm.kernels.gram import active_columns, arena, centre_of, dense_rows, double_base, overflow, transform_double
 
-STRIP = 2048  # rows that a thread computes between looking for more work (and that Ctrl-C waits for)
+STRIP = 2048  # rows that a thread multiplies between looking for more work (and that Ctrl-C waits for)
 DOUBLE_FLOATS = 1 << 22  # kernel values that the float64 products hold at once
 
 Indices = NDArray[np.intp]
@@ -36,14 +36,14 @@ class Threads:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def strips(self, work: Callable[[int, int], None], n: int) -> None:
-        """work(first, last) for strips that cover n rows."""
-        edges = range(0, n, STRIP)
-        if self._pool is None or n <= STRIP:
+    def strips(self, work: Callable[[int, int], None], n: int, step: int) -> None:
+        """work(first, last) for strips of `step` rows that cover n rows."""
+        edges = range(0, n, step)
+        if self._pool is None or n <= step:
             for first in edges:
-                work(first, min(n, first + STRIP))
+                work(first, min(n, first + step))
             return
-        for done in [self._pool.submit(work, first, min(n, first + STRIP)) for first in edges]:
+        for done in [self._pool.submit(work, first, min(n, first + step)) for first in edges]:
             done.result()
 
 
@@ -83,7 +83,7 @@ class KernelRows:
             panels.products(self._rows[first:last], part, None if norms is None else norms[first:last])
             transform(self.kernel, part, part)
 
-        self._threads.strips(strip, n)
+        self._threads.strips(strip, n, STRIP // 8)
         return out
 
     def diagonal_is_finite(self) -> bool:
@@ -114,7 +114,7 @@ class KernelRows:
             part = None if norms is None else norms[first:last]
             panels.accumulate(self.kernel, self._rows[first:last], part, wide, out[first:last])
 
-        self._threads.strips(strip, len(self))
+        self._threads.strips(strip, len(self), STRIP)
         return out
 
     def _packed(self) -> Panels:

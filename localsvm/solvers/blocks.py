@@ -4,7 +4,7 @@ Problem, as in csrc/smo.h: max_b y'b - 1/2 b'Kb over boxes lo <= b <= hi (and su
 coefficients, those that violate the optimality conditions most and free ones of the last block, is solved by SMO with
 the others held (Osuna, Freund, Girosi 1997; Joachims 1998), and Kb of all rows follows by kernel values that are
 computed, multiplied by the changes, and forgotten. Rows at a bound that are far from leaving it are left out until the
-others are solved (shrinking), and then brought up to date at once.
+others are solved (shrinking), and then brought up to date at once; once few enough are left, all of them are one block.
 
 Kb is summed in float64 from kernel values that are the same each time they are computed, so that it stays the product
 with the coefficients but for float64 rounding: what it says of gap and violation is certified.
@@ -24,12 +24,16 @@ from localsvm.solvers._smo import MAX_ITERATIONS, Problem, Report
 # measured on HIGGS-like data at 20 000 and 100 000 rows, see docs/performance.md
 LARGEST_BLOCK = 4096
 SMALLEST_BLOCK = 256
-ROWS_A_BLOCK = 10  # the block is this part of the rows, within these limits
+ROWS_A_BLOCK = 16  # the block is this part of the rows, within these limits
+FINAL_BLOCK = 8_192  # so few active rows are one block: 256 MB in float32 ...
+FINAL_BLOCK_DOUBLE = 4_096
+FINAL_WORK = 2.0  # ... once blocks have cost so many times what their whole kernel costs
 KEPT = 0.5  # at most this share of a block are free coefficients of the block before
 INNER = 0.1  # a block is solved to this part of the violation at its start
+INNER_GAP = 0.01  # without offset to this part of its gap
 INNER_LEAST = 0.3  # but no further than to this part of the tolerance
-SHRINK_AT = 0.25  # rows are looked through again each time that the violation fell by this factor
-SHRINK_MARGIN = 2.0  # how many violations away from leaving its bound a row is left out
+SHRINK_AT = 0.5  # rows are looked through again each time that the violation fell by this factor
+SHRINK_MARGIN = 1.5  # how many violations away from leaving its bound a row is left out
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +53,7 @@ class BlockProblem:
     """The dual over a kernel that is never stored; the interface of solvers._smo.Problem, any number of rows.
 
     Parameters: rows: the kernel; y (n,) float64 in {-1, 0, +1}; offset: with the equality constraint; block: rows of
-    the working set, by default a tenth of all rows between 256 and 4096.
+    the working set, by default a sixteenth of all rows between 256 and 4096, and all active rows once they are few.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class BlockProblem:
             raise ValueError("y must have one entry a row")
         self.rows, self.y, self.offset, self.max_iterations = rows, y, offset, max_iterations
         self.block = block or _block_size(len(y))
+        self.final_block = block or (FINAL_BLOCK_DOUBLE if rows.double else FINAL_BLOCK)
 
     def multiply(self, c: Floats) -> Floats:
         """K c, float64 (n,); columns whose coefficient is 0 are not computed."""
@@ -119,7 +124,7 @@ class BlockProblem:
 
 def working_bytes(rows: int, features: int, double: bool) -> int:
     """Memory of a solve: the block's kernel (in float64 with what it is made from), parts of the rows, vectors."""
-    block = padded(_block_size(rows))
+    block = padded(max(_block_size(rows), min(rows, FINAL_BLOCK_DOUBLE if double else FINAL_BLOCK)))
     kernel = block * block * 8 * 3 + 3 * 8 * DOUBLE_FLOATS if double else block * block * 4
     return kernel + 6 * 4 * rows * features + 30 * 8 * rows
 
@@ -137,6 +142,7 @@ class _Run:
         self.costs = float((hi - lo).sum())
         self.iterations = 0
         self.converged = False
+        self.work = 0.0  # kernel values since the first rows were left out
         self.last: Indices = np.empty(0, np.intp)  # free rows of the last blocks, the latest first
         self.left_out: list[tuple[Indices, Floats]] = []  # rows, and the coefficients that their Kb is of
         self._activate(np.arange(len(b)))
@@ -213,6 +219,8 @@ class _Run:
         out = ((self.now_b >= hi) | (g < -margin)) & ((self.now_b <= lo) | (g > margin))
         if out.mean() > 0.1:
             self._store()
+            if not self.left_out:
+                self.work = 0.0
             self.left_out.append((self.active[out], self.b.copy()))
             self._activate(self.active[~out])
         self.shrink_below = SHRINK_AT * now.half
@@ -230,7 +238,7 @@ class _Run:
     def _choose(self, now: _Condition) -> Indices:
         """Places of the next block among the active rows."""
         size, n = self.problem.block, len(self.active)
-        if n <= size:
+        if n <= size or (n <= self.problem.final_block and self.work >= FINAL_WORK * n * n):
             return np.arange(n)
         kept = self.place[self.last]
         kept = kept[kept >= 0][: int(KEPT * size)]
@@ -251,33 +259,34 @@ class _Run:
         lo, hi = (bound[block] for bound in self.at_lo_hi)
         part = self.rows.part(block)
         before = self.now_b[block]
-        after, report = self._inner(part, self.g[block], lo, hi, before, now)
-        self.iterations += max(1, report.iterations)
-        changed = np.flatnonzero(after != before)
+        change, product, iterations = self._inner(part, self.g[block], lo - before, hi - before, now)
+        self.iterations += max(1, iterations)
+        after = np.where(change <= lo - before, lo, np.where(change >= hi - before, hi, before + change))
         self.now_b[block] = after
-        self.g -= _times(self.rows, part, changed, after - before)
+        changed = np.flatnonzero(change)
+        if len(block) < len(self.active):
+            product = _times(self.rows, part, changed, change)
+            self.work += len(changed) * len(self.active)
+        self.g -= product
         self.stuck = not len(changed)
-        free = (after > lo) & (after < hi)
-        newest = block[free][::-1]
-        self.last = self.active[newest]
+        self.last = self.active[block[(after > lo) & (after < hi)][::-1]]
 
     def _inner(
-        self, part: KernelRows, g: Floats, lo: Floats, hi: Floats, b: Floats, now: _Condition
-    ) -> tuple[Floats, Report]:
-        """SMO on the block: its linear term is the gradient without what the block itself puts into it."""
-        n, size = len(part), padded(len(part))
-        linear, start, low, high = np.zeros((4, size))
-        start[:n], low[:n], high[:n] = b, lo, hi
-        problem = Problem(
-            part.matrix(), linear, self.problem.offset, part.kernel.uses_distances, self.problem.max_iterations
-        )
-        linear[:n] = g + problem.multiply(start)[:n]
-        wanted = max(INNER * now.error, INNER_LEAST * self.tolerance)
-        if not self.problem.offset:  # both of the block alone
-            costs, gap = float((hi - lo).sum()), float(np.maximum((hi - b) * g, (lo - b) * g).sum())
-            wanted = max(INNER * gap / max(costs, 1e-300), INNER_LEAST * self.tolerance)
-        after, _, report = problem.solve(low, high, wanted, start)
-        return after[:n], report
+        self, part: KernelRows, g: Floats, low: Floats, high: Floats, now: _Condition
+    ) -> tuple[Floats, Floats, int]:
+        """SMO for the changes of a block's coefficients, K of the block times them, iterations."""
+        n, size, everybody = len(part), padded(len(part)), len(part) == len(self.active)
+        wide = np.zeros((3, size))
+        wide[:, :n] = g, low, high
+        if self.problem.offset:
+            wanted = 0.0 if everybody else INNER * now.error
+        else:  # gap and costs of the block alone
+            costs, gap = float((high - low).sum()), float(np.maximum(high * g, low * g).sum())
+            wanted = 0.0 if everybody else INNER_GAP * gap / max(costs, 1e-300)
+        limit = max(1, self.problem.max_iterations - self.iterations)
+        problem = Problem(part.matrix(), wide[0], self.problem.offset, part.kernel.uses_distances, limit)
+        change, product, report = problem.solve(wide[1], wide[2], max(wanted, INNER_LEAST * self.tolerance))
+        return change[:n], product[:n], report.iterations
 
 
 def _times(rows: KernelRows, columns: KernelRows, used: Indices, coef: Floats) -> Floats:
