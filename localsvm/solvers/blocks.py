@@ -141,7 +141,7 @@ class _Run:
         self.tolerance = tolerance
         self.costs = float((hi - lo).sum())
         self.iterations = 0
-        self.converged = False
+        self.converged = self.moved = self.given_up = False
         self.work = 0.0  # kernel values since the first rows were left out
         self.last: Indices = np.empty(0, np.intp)  # free rows of the last blocks, the latest first
         self.left_out: list[tuple[Indices, Floats]] = []  # rows, and the coefficients that their Kb is of
@@ -152,7 +152,7 @@ class _Run:
         while True:
             now = self._condition()
             done = now.error <= self.tolerance
-            if done or self.stuck or self.iterations >= self.problem.max_iterations:
+            if done or self.stuck or self.given_up or self.iterations >= self.problem.max_iterations:
                 if len(self.active) == len(self.b):
                     self._store()
                     self.converged = done
@@ -226,8 +226,10 @@ class _Run:
         self.shrink_below = SHRINK_AT * now.half
 
     def _restore(self) -> None:
-        """Bring the rows left out up to date and take them in again."""
+        """Bring the rows left out up to date and take them in again; give up where nothing moved since the last time.
+        """
         self._store()
+        self.given_up, self.moved = self.stuck and not self.moved, False
         for out, before in self.left_out:
             change = self.b - before
             rows = self.problem.rows
@@ -269,6 +271,7 @@ class _Run:
             self.work += len(changed) * len(self.active)
         self.g -= product
         self.stuck = not len(changed)
+        self.moved |= not self.stuck
         self.last = self.active[block[(after > lo) & (after < hi)][::-1]]
 
     def _inner(
