@@ -67,7 +67,7 @@ def test_one_and_two_jobs_give_the_same_bits(config: TrainingConfig, classes: in
 def test_threads_inside_one_large_problem_give_the_same_bits(
     offset: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(svm, "WHOLE_ROWS", 500)
+    monkeypatch.setattr(svm, "SINGLE_ROWS", 500)
     monkeypatch.setattr(blocks, "STRIP", 64)
     config = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=offset), None, 1000, scale="none")
     for jobs in (1, 3):

@@ -30,8 +30,9 @@ from localsvm.solvers._smo import Problem, Report
 from localsvm.solvers.blocks import BlockProblem, working_bytes
 
 # cells of more rows are solved block by block, without the whole matrix (3.2 GB with its distances at this size): by
-# the number of rows alone, so that neither -j nor --memory decides what a model is
+# the number of rows and points alone, so that neither -j nor --memory decides what a model is
 WHOLE_ROWS = 20_000
+SINGLE_ROWS = 6_000  # for a single point, where folds and costs do not share the matrix and fresh memory costs more
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
@@ -106,7 +107,7 @@ class KernelSVM:
     def score_grid(self, cell: Cell, grid: Grid, gammas: range) -> Scores:
         """Cross-validate grid.gammas[i] for i in gammas, all costs; one point for all binary problems."""
         with Threads(cell.threads) as threads:
-            return self._score_grid(cell, grid, gammas, _gram(cell, threads))
+            return self._score_grid(cell, grid, gammas, self._gram(cell, threads))
 
     def _score_grid(self, cell: Cell, grid: Grid, gammas: range, gram: Gram | BlockGram) -> Scores:
         scheme = cell.scheme
@@ -138,7 +139,7 @@ class KernelSVM:
         double = self._double(grid.costs_for(cell.count.sum())[c] * cell.weight.max())
         models: list[KernelModel] = []
         with Threads(cell.threads) as threads:
-            K = _gram(cell, threads).matrix(kernel, double)
+            K = self._gram(cell, threads).matrix(kernel, double)
             for p in range(cell.Y.shape[1]):
                 start = scores.starts[p] if scores else None
                 models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
@@ -156,10 +157,18 @@ class KernelSVM:
         costs = self.cost or (LARGEST_DEFAULT_COST,)
         paths = 8 * rows * solutions * (len(self.cost) or SIZE)
         double = self._double(max(costs) * weight)
-        if rows > WHOLE_ROWS:
+        if rows > self._whole_rows:
             return working_bytes(rows, features, double) + 2 * paths + 16 * size * 64
         square = size * size * (3 * 8 if double else 2 * 4)
         return square + 3 * 4 * rows * features + 2 * paths + 16 * size * 64
+
+    @property
+    def _whole_rows(self) -> int:
+        one_gamma = len(self.gamma) == 1 or (not self.gamma and self.kernel in ("linear", "polynomial"))
+        return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
+
+    def _gram(self, cell: Cell, threads: Threads) -> Gram | BlockGram:
+        return BlockGram(cell.X, threads) if len(cell.y) > self._whole_rows else Gram(cell.X)
 
     def _kernel(self, gamma: float) -> Kernel:
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
@@ -167,10 +176,6 @@ class KernelSVM:
     def _double(self, cost: float) -> bool:
         """Whether the tolerance, or the largest weighted cost, asks for a float64 kernel."""
         return self.tolerance < SINGLE_TOLERANCE or cost > SINGLE_COST
-
-
-def _gram(cell: Cell, threads: Threads) -> Gram | BlockGram:
-    return BlockGram(cell.X, threads) if len(cell.y) > WHOLE_ROWS else Gram(cell.X)
 
 
 class Path(NamedTuple):
