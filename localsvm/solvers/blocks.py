@@ -21,7 +21,7 @@ from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import DOUBLE_FLOATS, Indices, KernelRows
 from localsvm.solvers._smo import MAX_ITERATIONS, Problem, Report
 
-# measured on HIGGS-like data at 20 000 and 100 000 rows, see docs/performance.md
+# measured on HIGGS-like data of 20 000 and 100 000 rows
 LARGEST_BLOCK = 4096
 SMALLEST_BLOCK = 256
 ROWS_A_BLOCK = 16  # the block is this part of the rows, within these limits
