@@ -38,3 +38,9 @@ void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_rows *a, cons
 {
     ops->expansions(a, e, scratch, out);
 }
+
+void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+                     const struct lsvm_kernel *kernel, const double *coef, double *out)
+{
+    ops->accumulate(a, b, kernel, coef, out);
+}

@@ -67,4 +67,9 @@ int64_t lsvm_expansion_scratch(const struct lsvm_ops *ops, const struct lsvm_exp
 void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_expansion *e,
                      float *scratch, double *out);
 
+/* out[i] += sum_j coef[j] k(a_i, b_j), summed in double precision; coef holds panels * width doubles, LSVM_ALIGN aligned,
+ * zero in the padding. No kernel value is stored: this is how a kernel too large for the memory is multiplied. */
+void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+                     const struct lsvm_kernel *kernel, const double *coef, double *out);
+
 #endif

@@ -177,3 +177,58 @@ static void expansions(const struct lsvm_rows *a, const struct lsvm_expansion *e
         }
     }
 }
+
+enum { NEAR_FLOATS = 5120 }; /* of panels that stay in the first-level cache while all rows pass by */
+
+/* One tile's products become kernel values and are summed while they are in the first-level cache. */
+static inline __attribute__((always_inline)) void accumulate_tile(const struct lsvm_rows *a, int64_t i, const struct lsvm_panels *b, int64_t first,
+                                   int64_t last, const struct lsvm_kernel *kernel, int squared, const double *coef,
+                                   double *out)
+{
+    const float *rows[TILE_ROWS];
+    float norm_a[TILE_ROWS];
+    vdouble total[TILE_ROWS] = {{0}};
+    tile_rows(a, i, rows);
+    for (int64_t r = 0; r < TILE_ROWS; r++)
+        norm_a[r] = squared ? a->norm[i + r < a->n ? i + r : a->n - 1] : 0;
+    for (int64_t p = first; p < last; p++) {
+        const vfloat *norm = (const vfloat *)(b->norm + p * WIDTH);
+        const vdouble *c = (const vdouble *)(coef + p * WIDTH);
+        vfloat sum[TILE_ROWS][2];
+        tile_products(rows, b->packed + p * b->d * WIDTH, a->d, sum);
+#pragma GCC unroll 6
+        for (int r = 0; r < TILE_ROWS; r++)
+            for (int v = 0; v < 2; v++)
+                sum[r][v] = kernel_value(kernel, squared ? squared_distance(norm_a[r], norm[v], sum[r][v]) : sum[r][v]);
+        const vhalf *values = (const vhalf *)(const void *)sum;
+#pragma GCC unroll 6
+        for (int r = 0; r < TILE_ROWS; r++)
+            for (int h = 0; h < 4; h++)
+                total[r] += c[h] * __builtin_convertvector(values[4 * r + h], vdouble);
+    }
+    for (int64_t r = 0; r < TILE_ROWS && i + r < a->n; r++)
+        for (int l = 0; l < LSVM_LANES / 2; l++)
+            out[i + r] += total[r][l];
+}
+
+static inline __attribute__((always_inline)) void accumulate_kind(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
+                                   int squared, const double *coef, double *out)
+{
+    int64_t near = NEAR_FLOATS / (b->d * WIDTH + 1);
+    near = near < 1 ? 1 : near;
+    for (int64_t first = 0; first < b->panels; first += near) {
+        const int64_t last = first + near < b->panels ? first + near : b->panels;
+        for (int64_t i = 0; i < a->n; i += TILE_ROWS)
+            accumulate_tile(a, i, b, first, last, kernel, squared, coef, out);
+    }
+}
+
+static void accumulate(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
+                       const double *coef, double *out)
+{
+    const struct lsvm_kernel gaussian = {LSVM_GAUSSIAN, 0, kernel->gamma, 0};
+    if (kernel->kind == LSVM_GAUSSIAN) /* the common case, with the switch out of the loop */
+        accumulate_kind(a, b, &gaussian, 1, coef, out);
+    else
+        accumulate_kind(a, b, kernel, a->norm != NULL, coef, out);
+}

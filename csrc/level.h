@@ -1,5 +1,7 @@
 /* level.h - one SIMD level: the vector types, every hot loop, and the table of them. Included by level_*.c only, which
  * define LSVM_BYTES (vector width) and LSVM_OPS (name of the table) after setting the compiler's target. */
+#include <string.h>
+
 #include "ops.h"
 
 #define LSVM_LANES (LSVM_BYTES / 4)
@@ -35,6 +37,7 @@ const struct lsvm_ops LSVM_OPS = {
     .transform = transform,
     .norms = norms,
     .expansions = expansions,
+    .accumulate = accumulate,
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,
     .smo_f64 = smo_f64,

@@ -13,6 +13,8 @@ struct lsvm_ops {
     void (*transform)(const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
     void (*norms)(const struct lsvm_rows *a, float *out);
     void (*expansions)(const struct lsvm_rows *a, const struct lsvm_expansion *e, float *scratch, double *out);
+    void (*accumulate)(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
+                       const double *coef, double *out);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     void (*multiply_f32)(const struct lsvm_smo *problem, const double *c, double *out);

@@ -79,7 +79,7 @@ def select(method: Method, cell: Cell, grid: Grid, search: Search) -> Scores:
 
 @dataclass(frozen=True)
 class CellTask:
-    """Train one cell, or score some gammas of its grid for it, or go on from `scores`."""
+    """Train one cell, or score some gammas of its grid for it, or go on from `scores`; `threads` may work inside it."""
 
     job: Job
     index: int
@@ -87,10 +87,11 @@ class CellTask:
     last: int
     gammas: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
+    threads: int = 1
 
     def __call__(self) -> Any:
         started = time.process_time()
-        cell = self.job.cell(self.index, self.first, self.last)
+        cell = replace(self.job.cell(self.index, self.first, self.last), threads=self.threads)
         grid = self.job.method.grid(cell, self.job.average_rows, self.job.folds)
         if self.gammas:
             return self.job.method.score_grid(cell, grid, self.gammas, self.job.search)

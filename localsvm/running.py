@@ -36,6 +36,7 @@ def run_cells(
     """Results of all cells but those in `skip`, as they finish; largest cells first.
 
     Few cells are split into their gammas, so that all workers stay busy; what a gamma gives does not depend on it.
+    Where even those are fewer than the jobs, threads work inside them.
     """
     sizes = divided.sizes
     assert config.select is not None, "decided by for_classes"
@@ -55,7 +56,7 @@ def run_cells(
     for task in tasks:
         parts = task.split(np.full((n_gammas, 1), np.nan)) if split else [task]
         waiting[task.index] = len(parts)
-        queue.extend(parts)
+        queue.extend(_threaded(parts, jobs // len(tasks)))
     try:
         with LocalPool(min(jobs, max(1, len(queue)))) as pool:
             for done, result in pool.unordered(queue):
@@ -69,10 +70,15 @@ def run_cells(
                     parts = done.split(known[done.index].loss)
                     waiting[done.index] = len(parts)
                     parts = parts or [replace(done, gammas=(), scores=known.pop(done.index))]
-                    queue.extendleft(reversed(parts))
+                    queue.extendleft(_threaded(parts, jobs // len(tasks)))
     finally:  # what this process, too, mapped and allocated
         gram.forget()
         shared.forget()
+
+
+def _threaded(parts: list[CellTask], jobs: int) -> list[CellTask]:
+    """The parts of a cell's work with the threads that are left for each, of so many jobs for the cell."""
+    return [replace(part, threads=max(1, jobs // len(parts))) for part in parts]
 
 
 def _jobs_within(

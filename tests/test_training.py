@@ -17,7 +17,9 @@ from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.dividing import TrainingConfig, divide, partition_only
 from localsvm.errors import DataError, ModelError, RunError
+from localsvm.kernels import blocks
 from localsvm.kernels._kernels import LEVELS, simd_level
+from localsvm.methods import svm
 from localsvm.methods.svm import KernelSVM
 from localsvm.observing import Silent
 from localsvm.prediction import LocalModel
@@ -60,6 +62,18 @@ def test_one_and_two_jobs_give_the_same_bits(config: TrainingConfig, classes: in
     with LocalModel(tmp_path / "1.h5") as model:
         test = data(500, classes, seed=1)
         assert (model.predict(test.X) == test.y).mean() > 0.85
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_threads_inside_one_large_problem_give_the_same_bits(
+    offset: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(svm, "SINGLE_ROWS", 500)
+    monkeypatch.setattr(blocks, "STRIP", 64)
+    config = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=offset), None, 1000, scale="none")
+    for jobs in (1, 3):
+        assert train(data(), config, tmp_path / f"{jobs}.h5", jobs=jobs).not_converged == 0
+    assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "3.h5")
 
 
 def test_seeds_differ(tmp_path: Path) -> None:

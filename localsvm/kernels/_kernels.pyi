@@ -24,6 +24,14 @@ class Panels:
     def products(
         self, X: NDArray[np.float32], out: NDArray[np.float32], norms: NDArray[np.float32] | None = None
     ) -> None: ...
+    def accumulate(
+        self,
+        kernel: Kernel,
+        X: NDArray[np.float32],
+        norms: NDArray[np.float32] | None,
+        coef: NDArray[np.float64],
+        out: NDArray[np.float64],
+    ) -> None: ...
 
 class Expansion:
     def __init__(

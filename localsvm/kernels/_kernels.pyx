@@ -42,6 +42,8 @@ cdef extern from "kernels.h":
     void lsvm_norms(const lsvm_ops *ops, const lsvm_rows *a, float *out) nogil
     void lsvm_products(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, float *out, int64_t ldo, int squared) nogil
     void lsvm_transform(const lsvm_ops *ops, const lsvm_kernel *kernel, const float *in_, float *out, int64_t n) nogil
+    void lsvm_accumulate(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, const lsvm_kernel *kernel,
+                         const double *coef, double *out) nogil
     int64_t lsvm_expansion_scratch(const lsvm_ops *ops, const lsvm_expansion *e) nogil
     void lsvm_expansions(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_expansion *e, float *scratch, double *out) nogil
 
@@ -145,6 +147,26 @@ cdef class Panels:
         a = rows_of(X, norms)
         with nogil:
             lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], squared)
+
+    def accumulate(self, kernel, const float[:, ::1] X, const float[::1] norms, const double[::1] coef,
+                   double[::1] out) -> None:
+        """out[i] += sum_j coef[j] kernel(x_i, b_j), float64 sums; norms of X (norms_of) for kernels of distances, else None.
+
+        coef has one entry a panel row, 0 in the padding. Each out[i] depends on its own row alone.
+        """
+        cdef lsvm_kernel k = make_kernel(kernel)
+        cdef lsvm_rows a
+        if X.shape[1] != self.b.d or out.shape[0] != X.shape[0] or coef.shape[0] != self.size:
+            raise ValueError("shapes of X, coef and out do not fit the panels")
+        if kernel.uses_distances != (norms is not None) or (norms is not None and norms.shape[0] != X.shape[0]):
+            raise ValueError("norms, one a row, go with kernels of distances")
+        if X.shape[0] == 0 or self.n == 0:
+            return
+        if <size_t>&coef[0] % LSVM_ALIGN:
+            raise ValueError("coef must be aligned")
+        a = rows_of(X, norms)
+        with nogil:
+            lsvm_accumulate(self.ops, &a, &self.b, &k, &coef[0], &out[0])
 
 
 def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:

@@ -67,14 +67,11 @@ class Gram:
         out = arena("kernel", (self.size, self.size), np.float64 if double else np.float32)
         base = self._distances_or_products(kernel.uses_distances, double)
         if double:
-            _transform_double(kernel, base, out)
+            transform_double(kernel, base, out)
         else:
             transform(kernel, base, out)
         if not np.isfinite(np.diagonal(out)).all():
-            raise RunError(
-                f"the {kernel.kind} kernel overflows on these data; scale them (--scale std), or use a smaller "
-                "--degree or gamma"
-            )
+            raise overflow(kernel)
         return out
 
     def radius(self) -> float:
@@ -99,17 +96,22 @@ class Gram:
 
     def _double(self, rows: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
         out: NDArray[np.float64] = np.zeros((self.size, self.size))
-        wide = rows.astype(np.float64)
-        part = out[: self.n, : self.n]
-        part[:] = wide @ wide.T
+        out[: self.n, : self.n] = double_base(rows, rows, distances)
         if distances:
-            norms = np.einsum("ij,ij->i", wide, wide)
-            part *= -2.0
-            part += norms[:, None]
-            part += norms
-            np.maximum(part, 0.0, out=part)
-            np.fill_diagonal(part, 0.0)
+            np.fill_diagonal(out, 0.0)
         return out
+
+
+def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
+    """(rows of A, rows of B) squared distances or products, float64."""
+    a, b = A.astype(np.float64), B.astype(np.float64)
+    out: NDArray[np.float64] = a @ b.T
+    if distances:
+        out *= -2.0
+        out += np.einsum("ij,ij->i", a, a)[:, None]
+        out += np.einsum("ij,ij->i", b, b)
+        np.maximum(out, 0.0, out=out)
+    return out
 
 
 def forget() -> None:
@@ -117,7 +119,16 @@ def forget() -> None:
     _arena.clear()
 
 
-def _transform_double(kernel: Kernel, base: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def overflow(kernel: Kernel) -> RunError:
+    """What to say of a kernel whose values are no longer finite."""
+    return RunError(
+        f"the {kernel.kind} kernel overflows on these data; scale them (--scale std), or use a smaller --degree or "
+        "gamma"
+    )
+
+
+def transform_double(kernel: Kernel, base: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Kernel values from squared distances or products in float64; `base` and `out` may be the same."""
     if kernel.kind == "gaussian":
         np.exp(np.multiply(base, -kernel.gamma, out=out), out=out)
     elif kernel.kind == "laplacian":

@@ -30,7 +30,7 @@ class Cell:
     X (n, d) float32 rows; y (n,) float64 labels; scheme: which binary problems they are; Y (n, problems) float64 in
     {-1, 0, +1}: the targets of those problems, 0 where a row takes no part; count (n,) float64: how many identical rows
     stand behind this one; cost (n,) float64: factor on C (class weights); folds (n,) int: the fold that holds the row
-    out, ascending.
+    out, ascending; threads: how many the work on this cell may use, no matter for what it gives.
     """
 
     X: Examples
@@ -40,6 +40,7 @@ class Cell:
     count: NDArray[np.float64]
     cost: NDArray[np.float64]
     folds: NDArray[np.int64]
+    threads: int = 1
 
     @property
     def weight(self) -> NDArray[np.float64]:

@@ -21,13 +21,19 @@ from numpy.typing import NDArray
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
+from localsvm.kernels.blocks import BlockGram, KernelRows, Threads
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, Start, State
 from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.selection.search import Search
 from localsvm.solvers._smo import Problem, Report
+from localsvm.solvers.blocks import BlockProblem, working_bytes
 
+# cells of more rows are solved block by block, without the whole matrix (3.2 GB with its distances at this size): by
+# the number of rows and points alone, so that neither -j nor --memory decides what a model is
+WHOLE_ROWS = 20_000
+SINGLE_ROWS = 6_000  # for a single point, where folds and costs do not share the matrix and fresh memory costs more
 # float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
@@ -103,7 +109,12 @@ class KernelSVM:
 
     def score_grid(self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search = FULL) -> Scores:
         """Cross-validate the lines of grid.gammas[i] for i in gammas; one point for all binary problems."""
-        gram = Gram(cell.X)
+        with Threads(cell.threads) as threads:
+            return self._score_grid(cell, grid, gammas, search, self._gram(cell, threads))
+
+    def _score_grid(
+        self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search, gram: Gram | BlockGram
+    ) -> Scores:
         double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
         classes = np.searchsorted(cell.scheme.labels, cell.y)
         scores = Scores(np.full((len(grid.gammas), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
@@ -134,11 +145,12 @@ class KernelSVM:
         c, g = scores.best[2:] if scores else (0, 0)
         kernel = self._kernel(grid.gammas[g])
         double = self._double(grid.costs_for(cell.count.sum())[c] * cell.weight.max())
-        K = Gram(cell.X).matrix(kernel, double)
         models: list[KernelModel] = []
-        for p in range(cell.Y.shape[1]):
-            start = scores.starts[p] if scores else None
-            models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
+        with Threads(cell.threads) as threads:
+            K = self._gram(cell, threads).matrix(kernel, double)
+            for p in range(cell.Y.shape[1]):
+                start = scores.starts[p] if scores else None
+                models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
         return Fitted(pack_models(cell.X, cell.Y, models), _summary(models))
 
     def predictor(self, state: State, n_problems: int, n_features: int) -> ExpansionPredictor:
@@ -146,12 +158,25 @@ class KernelSVM:
         return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
 
     def memory(self, rows: int, features: int, weight: float, solutions: int) -> int:
-        """Distances and kernel (in float64 with the product they are made from), the rows thrice, paths and votes."""
+        """Distances and kernel (in float64 with the product they are made from) or a block of it, the rows, paths and
+        votes.
+        """
         size = padded(rows)
         costs = self.cost or (LARGEST_DEFAULT_COST,)
         paths = 8 * rows * solutions * (len(self.cost) or SIZE)
-        square = size * size * (3 * 8 if self._double(max(costs) * weight) else 2 * 4)
+        double = self._double(max(costs) * weight)
+        if rows > self._whole_rows:
+            return working_bytes(rows, features, double) + 2 * paths + 16 * size * 64
+        square = size * size * (3 * 8 if double else 2 * 4)
         return square + 3 * 4 * rows * features + 2 * paths + 16 * size * 64
+
+    @property
+    def _whole_rows(self) -> int:
+        one_gamma = len(self.gamma) == 1 or (not self.gamma and self.kernel in ("linear", "polynomial"))
+        return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
+
+    def _gram(self, cell: Cell, threads: Threads) -> Gram | BlockGram:
+        return BlockGram(cell.X, threads) if len(cell.y) > self._whole_rows else Gram(cell.X)
 
     def _kernel(self, gamma: float) -> Kernel:
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
@@ -189,12 +214,15 @@ def _stretches(n_costs: int, search: Search) -> list[tuple[int, int]]:
 
 
 class Task:
-    """One binary problem of a cell over a kernel matrix: the rows that take part, padded for the solver."""
+    """One binary problem of a cell: the rows that take part, padded for the solver, over a kernel matrix or over rows
+    whose kernel is computed as it is needed.
+    """
 
-    def __init__(self, method: KernelSVM, K: NDArray[Any], cell: Cell, problem: int) -> None:
+    def __init__(self, method: KernelSVM, K: NDArray[Any] | KernelRows, cell: Cell, problem: int) -> None:
         self.method, self.cell, self.index = method, cell, problem
         self.rows = np.flatnonzero(cell.Y[:, problem])
-        self.n, self.size = len(self.rows), padded(len(self.rows))
+        self.n = len(self.rows)
+        self.size = self.n if isinstance(K, KernelRows) else padded(self.n)
         self.y = self._pad(cell.Y[self.rows, problem])
         self.weight = self._pad(cell.weight[self.rows])
         self.count = cell.count[self.rows]
@@ -203,8 +231,14 @@ class Task:
         # rows of one side only need no solver: their constant is the answer; with no rows nobody answers
         self.constant = float(sides[0]) if len(sides) == 1 else 0.0
         if len(sides) == 2:
-            part = K if self.n == len(cell.Y) else self._gather(K)
-            self.solver = Problem(part, self.y, method.offset, method.kernel in ("gaussian", "laplacian"))
+            self.solver = self._solver(K)
+
+    def _solver(self, K: NDArray[Any] | KernelRows) -> Problem | BlockProblem:
+        everybody = self.n == len(self.cell.Y)
+        if isinstance(K, KernelRows):
+            return BlockProblem(K if everybody else K.part(self.rows), self.y, self.method.offset)
+        part = K if everybody else self._gather(K)
+        return Problem(part, self.y, self.method.offset, self.method.kernel in ("gaussian", "laplacian"))
 
     def cross_validate(self, path: Path, grid: Grid, first: int, last: int) -> None:
         """Extend the paths of all folds by the costs first .. last - 1."""
@@ -224,6 +258,8 @@ class Task:
 
     def _units(self, n_folds: int) -> dict[int, NDArray[np.float64]]:
         """K (y * weight) without each fold."""
+        if self.method.offset:  # paths start at zero
+            return dict.fromkeys(range(n_folds), np.zeros(self.size))
         whole = (self.weight * self.y)[: self.n]
         units = [self.solver.multiply(self._pad(whole * (self.folds == k))) for k in range(n_folds)]
         return {k: np.sum(units, axis=0) - unit for k, unit in enumerate(units)}
@@ -233,7 +269,7 @@ class Task:
         slack = np.clip(1.0 - path.f[first:last] * self.y[: self.n], 0.0, 2.0)
         return np.asarray(slack @ self.weight[: self.n])
 
-    def held_out(self, K: NDArray[Any], path: Path, first: int, last: int) -> NDArray[np.float64]:
+    def held_out(self, K: NDArray[Any] | KernelRows, path: Path, first: int, last: int) -> NDArray[np.float64]:
         """(costs, rows of the cell) decision values by the model of the fold that holds the row out.
 
         Rows of other classes, in no fold's training, count too: many classes are decided between all problems.
@@ -242,10 +278,10 @@ class Task:
             return path.f[first:last]
         out: NDArray[np.float64] = path.bias[:, first:last].T[:, self.cell.folds]
         if self.n and not self.constant:
-            part = K[self.rows]
+            part = K.part(self.rows) if isinstance(K, KernelRows) else K[self.rows]  # once for all folds
             edges = np.searchsorted(self.cell.folds, range(len(path.b) + 1))
             for k, (a, z) in enumerate(pairwise(edges)):
-                out[:, a:z] += path.b[k, first:last].astype(K.dtype) @ part[:, a:z]
+                out[:, a:z] += _products(K, part, path.b[k, first:last], a, z)
         out[:, self.rows] = path.f[first:last]
         return out
 
@@ -310,6 +346,18 @@ class Task:
         out[:] = 0
         out[: self.n, : self.n] = K[np.ix_(self.rows, self.rows)]
         return out
+
+
+def _products(
+    K: NDArray[Any] | KernelRows, part: NDArray[Any] | KernelRows, b: NDArray[np.float64], first: int, last: int
+) -> Any:
+    """(costs, last - first): b (costs, rows of part) times the kernel of part with rows first .. last - 1."""
+    if isinstance(K, KernelRows):
+        assert isinstance(part, KernelRows)
+        rows = K.part(np.arange(first, last))
+        return np.asarray([rows.times(part, coef) for coef in b])
+    assert isinstance(part, np.ndarray)
+    return b.astype(K.dtype) @ part[:, first:last]
 
 
 def _summary(models: list[KernelModel]) -> dict[str, float]:

@@ -77,7 +77,7 @@ cdef class Problem:
     """Kernel matrix and targets of a dual: max y'b - 1/2 b'Kb over boxes (and sum b = 0 with an offset).
 
     Parameters: K (n, ld) float32 or float64, aligned rows, ld and n multiples of the padding; y (n,) float64 in
-    {-1, 0, +1}, 0 in the padding; unit_diagonal: K_ii = 1 for all i.
+    {-1, 0, +1} (for `solve` any linear term), 0 in the padding; unit_diagonal: K_ii = 1 for all i.
     """
     cdef lsvm_smo p
     cdef const lsvm_ops *ops

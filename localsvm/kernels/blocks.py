@@ -1,0 +1,149 @@
+"""A kernel matrix too large to be kept: computed a block at a time, multiplied, and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Examples
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import Panels, aligned, padded, transform
+from localsvm.kernels.gram import active_columns, arena, centre_of, dense_rows, double_base, overflow, transform_double
+
+STRIP = 2048  # rows that a thread multiplies between looking for more work (and that Ctrl-C waits for)
+DOUBLE_FLOATS = 1 << 22  # kernel values that the float64 products hold at once
+
+Indices = NDArray[np.intp]
+
+
+class Threads:
+    """Runs a function over strips of rows; threads sleep where there is nothing to do. A context manager.
+
+    The strips do not depend on the number of threads, and no value depends on its strip: bits are the same for any.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count) if count > 1 else None
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def strips(self, work: Callable[[int, int], None], n: int, step: int) -> None:
+        """work(first, last) for strips of `step` rows that cover n rows."""
+        edges = range(0, n, step)
+        if self._pool is None or n <= step:
+            for first in edges:
+                work(first, min(n, first + step))
+            return
+        for done in [self._pool.submit(work, first, min(n, first + step)) for first in edges]:
+            done.result()
+
+
+class KernelRows:
+    """Rows and their kernel with other rows of the same set.
+
+    Parameters: rows (n, d) float32, C-order, shifted as BlockGram does; double: kernel values in float64, else in
+    float32. Products are summed in float64 either way. A value depends on its two rows alone, so that products with
+    parts of the columns add up to the product with all of them but for float64 rounding.
+    """
+
+    def __init__(self, rows: NDArray[np.float32], kernel: Kernel, double: bool, threads: Threads) -> None:
+        self.kernel, self.double = kernel, double
+        self._rows, self._threads = rows, threads
+        self._panels: Panels | None = None
+        self._norms: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def part(self, index: Indices) -> KernelRows:
+        """The same of some of the rows."""
+        return KernelRows(self._rows[index], self.kernel, self.double, self._threads)
+
+    def matrix(self) -> NDArray[Any]:
+        """(size, size) kernel among these rows, size padded, as solvers take it; the next call overwrites it."""
+        n, size = len(self), padded(len(self))
+        out = arena("block", (size, size), np.float64 if self.double else np.float32)
+        out[n:], out[:, n:] = 0, 0
+        if self.double:
+            out[:n, :n] = self._wide(self._rows, self)
+            return out
+        panels, norms = self._packed(), self._row_norms()
+
+        def strip(first: int, last: int) -> None:
+            part = out[first:last]
+            panels.products(self._rows[first:last], part, None if norms is None else norms[first:last])
+            transform(self.kernel, part, part)
+
+        self._threads.strips(strip, n, STRIP // 8)
+        return out
+
+    def diagonal_is_finite(self) -> bool:
+        """Whether no row's kernel with itself overflows."""
+        if self.kernel.uses_distances:
+            return True
+        squares = np.einsum("ij,ij->i", self._rows, self._rows, dtype=np.float64)
+        base = np.float64(squares.max(initial=0.0))
+        largest = (self.kernel.gamma * base + self.kernel.coef0) ** (self.kernel.degree)
+        return bool((base if self.kernel.kind == "linear" else abs(largest)) < np.finfo(np.float32).max)
+
+    def times(self, columns: KernelRows, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) float64: sum_j coef_j kernel(row_i, column_j)."""
+        out = np.zeros(len(self))
+        if not len(columns) or not len(self):
+            return out
+        step = max(1, DOUBLE_FLOATS // len(columns))
+        if self.double:
+            for first in range(0, len(self), step):
+                out[first : first + step] = self._wide(self._rows[first : first + step], columns) @ coef
+            return out
+        panels, norms = columns._packed(), self._row_norms()
+        wide = aligned((panels.size,), np.float64)
+        wide[:] = 0
+        wide[: len(coef)] = coef
+
+        def strip(first: int, last: int) -> None:
+            part = None if norms is None else norms[first:last]
+            panels.accumulate(self.kernel, self._rows[first:last], part, wide, out[first:last])
+
+        self._threads.strips(strip, len(self), STRIP)
+        return out
+
+    def _packed(self) -> Panels:
+        if self._panels is None:
+            self._panels = Panels(self._rows, self.kernel.uses_distances)
+        return self._panels
+
+    def _row_norms(self) -> NDArray[np.float32] | None:
+        if self._norms is None and self.kernel.uses_distances:
+            self._norms = self._packed().norms_of(self._rows)
+        return self._norms
+
+    def _wide(self, rows: NDArray[np.float32], columns: KernelRows) -> NDArray[np.float64]:
+        base = double_base(rows, columns._rows, self.kernel.uses_distances)
+        transform_double(self.kernel, base, base)
+        return base
+
+
+class BlockGram:
+    """Kernels of n rows, none of them kept; to be had as from kernels.gram.Gram."""
+
+    def __init__(self, X: Examples, threads: Threads) -> None:
+        self._raw = dense_rows(X, active_columns(X))
+        self._threads = threads
+
+    def matrix(self, kernel: Kernel, double: bool = False) -> KernelRows:
+        """The kernel of all rows; RunError where it overflows."""
+        rows = self._raw - centre_of(self._raw) if kernel.uses_distances else self._raw
+        out = KernelRows(rows, kernel, double, self._threads)
+        if not out.diagonal_is_finite():
+            raise overflow(kernel)
+        return out
