@@ -144,6 +144,9 @@ def test_path_is_a_solve_at_each_cost(offset: bool) -> None:
             expected = problem.solve(*bounds(y, cost * weight), 1e-6)[2]
             assert reports[c].converged
             assert reports[c].objective == pytest.approx(expected.objective, rel=1e-5)
+        _, on_f, on = problem.path(weight, None, costs[1:], 1e-6, before=(costs[0], b[0], f[0]))
+        assert on[-1].objective == pytest.approx(reports[-1].objective, rel=1e-5)
+        np.testing.assert_allclose(on_f[-1], f[-1], atol=1e-2)
 
 
 def test_a_kernel_that_overflows_is_refused() -> None:
