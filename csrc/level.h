@@ -1,7 +1,5 @@
 /* level.h - one SIMD level: the vector types, every hot loop, and the table of them. Included by level_*.c only, which
  * define LSVM_BYTES (vector width) and LSVM_OPS (name of the table) after setting the compiler's target. */
-#include <string.h>
-
 #include "ops.h"
 
 #define LSVM_LANES (LSVM_BYTES / 4)

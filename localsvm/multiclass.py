@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,10 @@ class Scheme:
         """In how many problems a row takes part."""
         k = len(self.labels)
         return 1 if k <= 2 else k if self.kind == "ova" else k - 1
+
+    def largest_part(self, class_rows: Sequence[int]) -> int:
+        """Rows of the largest problem that leaves rows out, 0 where none does."""
+        return sum(sorted(class_rows)[-2:]) if self.kind == "ava" and len(self.labels) > 2 else 0
 
     def targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, problems) targets in {-1, 0, +1} for the labels y."""

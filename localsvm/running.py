@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def run_cells(
         Search(config.grid),
     )  # fmt: skip
     todo = [int(i) for i in np.argsort(-sizes, kind="stable") if int(i) not in (skip or ())]
-    jobs = _jobs_within(memory, jobs, divided, config, observer) if todo else 1
+    cores, jobs = jobs, _jobs_within(memory, jobs, divided, config, observer) if todo else 1
     tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
     n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
     split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1
@@ -56,7 +57,7 @@ def run_cells(
     for task in tasks:
         parts = task.split(np.full((n_gammas, 1), np.nan)) if split else [task]
         waiting[task.index] = len(parts)
-        queue.extend(_threaded(parts, jobs // len(tasks)))
+        queue.extend(_threaded(parts, cores // len(tasks)))
     try:
         with LocalPool(min(jobs, max(1, len(queue)))) as pool:
             for done, result in pool.unordered(queue):
@@ -70,15 +71,15 @@ def run_cells(
                     parts = done.split(known[done.index].loss)
                     waiting[done.index] = len(parts)
                     parts = parts or [replace(done, gammas=(), scores=known.pop(done.index))]
-                    queue.extendleft(_threaded(parts, jobs // len(tasks)))
+                    queue.extendleft(_threaded(parts, cores // len(tasks)))
     finally:  # what this process, too, mapped and allocated
         gram.forget()
         shared.forget()
 
 
-def _threaded(parts: list[CellTask], jobs: int) -> list[CellTask]:
-    """The parts of a cell's work with the threads that are left for each, of so many jobs for the cell."""
-    return [replace(part, threads=max(1, jobs // len(parts))) for part in parts]
+def _threaded(parts: list[CellTask], cores: int) -> list[CellTask]:
+    """The parts of a cell's work with the threads that are left for each, of so many cores for the cell."""
+    return [replace(part, threads=max(1, cores // len(parts))) for part in parts]
 
 
 def _jobs_within(
@@ -91,8 +92,10 @@ def _jobs_within(
     """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
     largest = int(divided.sizes.max())
     weight = float(divided.count.array.max()) * max([1.0, *(w for _, w in config.class_weights)])
-    solutions = config.folds * Scheme(divided.labels, config.multiclass).problems_a_row
-    worker = config.method.memory(largest, divided.X.widest(divided.edges), weight, solutions) + WORKER_BYTES
+    scheme = Scheme(divided.labels, config.multiclass)
+    part = min(largest, scheme.largest_part(divided.class_rows))
+    need = partial(config.method.memory, largest, divided.X.widest(divided.edges), weight)
+    worker = need(config.folds * scheme.problems_a_row, part) + WORKER_BYTES
     data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
     limit = memory - data if memory is not None else available_memory()
     fit = max(0, limit) // worker

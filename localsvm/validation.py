@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,8 @@ def cross_validate(
     clock = Clock(observer)
     with clock("partition"):
         divided = divide(data, config, partition_file)
-        config = config.for_classes(len(divided.labels))
+        # the table is of the whole grid, whatever search a training would use
+        config = replace(config.for_classes(len(divided.labels)), grid="full")
     data.X = data.y = None  # type: ignore[assignment]
     results: dict[int, CellResult] = {}
     with clock("select"):

@@ -184,7 +184,23 @@ def test_a_cell_is_cross_validated_as_with_whole_matrices(
 
 def test_large_cells_need_no_square_of_memory() -> None:
     method = KernelSVM(gamma=(0.05,), cost=(1.0,), offset=True)
-    assert method.memory(100_000, 28, 1.0, 1) < 1 << 29
-    assert method.memory(svm.SINGLE_ROWS, 28, 1.0, 1) > 8 * svm.SINGLE_ROWS**2
-    assert KernelSVM().memory(svm.WHOLE_ROWS, 28, 1.0, 1) > 8 * svm.WHOLE_ROWS**2
-    assert KernelSVM().memory(100_000, 28, 1.0, 5) < 1 << 30
+    assert method.memory(100_000, 28, 1.0, 1, 0) < 1 << 29
+    assert method.memory(svm.SINGLE_ROWS, 28, 1.0, 1, 0) > 8 * svm.SINGLE_ROWS**2
+    assert KernelSVM().memory(svm.WHOLE_ROWS, 28, 1.0, 1, 0) > 8 * svm.WHOLE_ROWS**2
+    assert KernelSVM().memory(100_000, 28, 1.0, 5, 0) < 1 << 30
+    pairs = KernelSVM().memory(4000, 28, 1.0, 10, 4000) - KernelSVM().memory(4000, 28, 1.0, 10, 0)
+    assert pairs >= 2 * 4 * 4000**2
+
+
+def test_heavy_rows_do_not_end_a_solve_early() -> None:
+    # the rows with the most to gain are the heavy ones, whose gap is small for their cost: a block of them has met the
+    # tolerance of the whole problem long before the whole problem has
+    rng = np.random.default_rng(695)
+    n, d, cost, heavy = int(rng.choice([6500, 9000])), 10, 10.0 ** rng.uniform(-3, 0), 10.0 ** rng.uniform(2.5, 4)
+    share, noise = rng.choice([0.03, 0.06, 0.1]), rng.choice([0, 0.3])
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    score = X[:, 0] + rng.normal(size=n) * noise
+    y = np.where(score > np.quantile(score, 1 - share), 1.0, -1.0)
+    with Threads(1) as pool:
+        problem = BlockProblem(BlockGram(X, pool).matrix(Kernel("gaussian", 0.3)), y, False)
+        assert problem.solve(*bounds(y, cost * np.where(y > 0, heavy, 1.0)), 1e-3)[2].converged

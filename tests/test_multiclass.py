@@ -50,3 +50,10 @@ def test_perfect_values_give_the_classes_back(kind: str) -> None:
     scheme = Scheme(np.arange(6.0), kind)
     y = np.arange(6.0)
     np.testing.assert_array_equal(scheme.decide(scheme.targets(y)), y)
+
+
+def test_the_largest_part_of_the_rows_that_a_problem_takes() -> None:
+    labels = np.arange(3.0)
+    assert Scheme(labels, "ava").largest_part([5, 90, 40]) == 130
+    assert Scheme(labels, "ova").largest_part([5, 90, 40]) == 0
+    assert Scheme(labels[:2], "ava").largest_part([5, 90]) == 0

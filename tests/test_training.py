@@ -25,6 +25,7 @@ from localsvm.observing import Silent
 from localsvm.prediction import LocalModel
 from localsvm.selection.folds import stratified
 from localsvm.training import run_key, train
+from localsvm.validation import cross_validate
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 
@@ -262,3 +263,8 @@ def test_results_survive_the_journal() -> None:
     np.testing.assert_array_equal(again.state["a"], result.state["a"])
     np.testing.assert_array_equal(again.loss, result.loss)
     np.testing.assert_array_equal(again.best, result.best)
+
+
+def test_the_table_of_a_grid_is_whole_whatever_the_search() -> None:
+    result = cross_validate(data(), TrainingConfig(KernelSVM(), None, 1000, grid="adaptive"))
+    assert len(result.points) == 100 and np.isfinite([p.error for p in result.points]).all()

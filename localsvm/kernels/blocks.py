@@ -93,7 +93,8 @@ class KernelRows:
         squares = np.einsum("ij,ij->i", self._rows, self._rows, dtype=np.float64)
         base = np.float64(squares.max(initial=0.0))
         largest = (self.kernel.gamma * base + self.kernel.coef0) ** (self.kernel.degree)
-        return bool((base if self.kernel.kind == "linear" else abs(largest)) < np.finfo(np.float32).max)
+        limit = np.finfo(np.float64 if self.double else np.float32).max
+        return bool((base if self.kernel.kind == "linear" else abs(largest)) < limit)
 
     def times(self, columns: KernelRows, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) float64: sum_j coef_j kernel(row_i, column_j)."""

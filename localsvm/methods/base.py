@@ -135,9 +135,9 @@ class Method(Protocol):
     def predictor(self, state: State, n_problems: int, n_features: int) -> Predictor:
         """The decision function of a saved cell."""
 
-    def memory(self, rows: int, features: int, weight: float, solutions: int) -> int:
+    def memory(self, rows: int, features: int, weight: float, solutions: int, part: int) -> int:
         """Bytes that a worker needs for a cell of so many rows.
 
         weight: the largest factor on the cost of a row; solutions: of how many binary problems, fold by fold, a row is
-        a part.
+        a part; part: the rows of the largest problem that leaves rows out, 0 where none does.
         """

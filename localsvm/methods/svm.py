@@ -34,7 +34,8 @@ from localsvm.solvers.blocks import BlockProblem, working_bytes
 # the number of rows and points alone, so that neither -j nor --memory decides what a model is
 WHOLE_ROWS = 20_000
 SINGLE_ROWS = 6_000  # for a single point, where folds and costs do not share the matrix and fresh memory costs more
-# float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64
+# float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64. C is the cell's: a
+# pair of classes with few of its rows has a larger one for the same lambda, and as much less to sum up
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
 # the solutions that score a grid are only compared by their held-out errors: they may be rougher than the model
@@ -157,9 +158,9 @@ class KernelSVM:
         """Decision functions of a saved cell."""
         return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
 
-    def memory(self, rows: int, features: int, weight: float, solutions: int) -> int:
-        """Distances and kernel (in float64 with the product they are made from) or a block of it, the rows, paths and
-        votes.
+    def memory(self, rows: int, features: int, weight: float, solutions: int, part: int) -> int:
+        """Distances and kernel (in float64 with the product they are made from) or a block of it, what is copied of it
+        for a problem of some rows, the rows, paths and votes.
         """
         size = padded(rows)
         costs = self.cost or (LARGEST_DEFAULT_COST,)
@@ -168,6 +169,7 @@ class KernelSVM:
         if rows > self._whole_rows:
             return working_bytes(rows, features, double) + 2 * paths + 16 * size * 64
         square = size * size * (3 * 8 if double else 2 * 4)
+        square += part * (part + size) * (8 if double else 4)
         return square + 3 * 4 * rows * features + 2 * paths + 16 * size * 64
 
     @property

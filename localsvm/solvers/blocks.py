@@ -294,14 +294,17 @@ class _Run:
         n, size, everybody = len(part), padded(len(part)), len(part) == len(self.active)
         wide = np.zeros((3, size))
         wide[:, :n] = g, low, high
+        least = INNER_LEAST * self.tolerance
         if self.problem.offset:
             wanted = 0.0 if everybody else INNER * now.error
-        else:  # gap and costs of the block alone
-            costs, gap = float((high - low).sum()), float(np.maximum(high * g, low * g).sum())
-            wanted = 0.0 if everybody else INNER_GAP * gap / max(costs, 1e-300)
+        else:
+            # gap and costs of the block alone: heavily weighted rows have a small gap for their cost, and a block is
+            # chosen because there is something to gain in it
+            ratio = float(np.maximum(high * g, low * g).sum()) / max(float((high - low).sum()), 1e-300)
+            wanted, least = 0.0 if everybody else INNER_GAP * ratio, min(least, 0.5 * ratio)
         limit = max(1, self.problem.max_iterations - self.iterations)
         problem = Problem(part.matrix(), wide[0], self.problem.offset, part.kernel.uses_distances, limit)
-        change, product, report = problem.solve(wide[1], wide[2], max(wanted, INNER_LEAST * self.tolerance))
+        change, product, report = problem.solve(wide[1], wide[2], max(wanted, least))
         return change[:n], product[:n], report.iterations
 
 
