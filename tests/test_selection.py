@@ -134,6 +134,7 @@ def test_an_adaptive_search_finds_the_bottom_of_a_bowl(g: int, c: int) -> None:
 
 def test_a_flat_beginning_does_not_end_a_line() -> None:
     search = Search("adaptive")
+    assert search.stretches(6) == [(0, 4), (4, 5), (5, 6)] and search.stretches(3) == [(0, 3)]
     assert not search.ends(np.asarray([0.3, 0.3, 0.3, 0.3, 0.3]))
     assert not search.ends(np.asarray([0.3, 0.2, 0.21, 0.2]))
     assert search.ends(np.asarray([0.3, 0.2, 0.21, 0.201]))
@@ -142,6 +143,7 @@ def test_a_flat_beginning_does_not_end_a_line() -> None:
 
 def test_a_full_search_scores_everything_at_once() -> None:
     search = Search("full")
+    assert search.stretches(10) == [(0, 10)]
     assert search.next_gammas(np.full((3, 1), np.nan)) == (0, 1, 2)
     assert search.next_gammas(np.zeros((3, 1))) == ()
     assert not search.ends(np.asarray([0.1, 0.2, 0.3, 0.4]))

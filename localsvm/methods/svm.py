@@ -41,7 +41,6 @@ SINGLE_COST = 1e4
 # the solutions that score a grid are only compared by their held-out errors: they may be rougher than the model
 SELECTION_FACTOR = 10.0
 FULL = Search()
-FIRST_STRETCH = 4  # costs, before a search first looks at a line
 LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 
 
@@ -123,7 +122,7 @@ class KernelSVM:
             K = gram.matrix(self._kernel(grid.gammas[g]), double)
             paths = [Path.new(cell, p, grid.n_costs) for p in range(cell.Y.shape[1])]
             tie = np.zeros(grid.n_costs)
-            for first, last in _stretches(grid.n_costs, search):
+            for first, last in search.stretches(grid.n_costs):
                 votes = np.zeros((last - first, len(cell.y), len(cell.scheme.labels)))
                 for p, path in enumerate(paths):
                     task = Task(self, K, cell, p)
@@ -209,12 +208,6 @@ class Path(NamedTuple):
         return cls(np.zeros((*shape, n)), np.zeros(shape), np.zeros(shape, np.int64), np.zeros((n_costs, n)), {})
 
 
-def _stretches(n_costs: int, search: Search) -> list[tuple[int, int]]:
-    """Where a line is looked at: at its end; in a search that may leave it, after its first costs and each one more."""
-    edges = [0, n_costs] if search == FULL else [0, *range(FIRST_STRETCH, n_costs), n_costs]
-    return list(pairwise(edges))
-
-
 class Task:
     """One binary problem of a cell: the rows that take part, padded for the solver, over a kernel matrix or over rows
     whose kernel is computed as it is needed.
@@ -247,13 +240,14 @@ class Task:
         if self.constant or not self.n:
             path.bias[:] = path.f[:] = self.constant
             return
-        units = {} if path.ends else self._units(len(path.b))
+        units = self._units(len(path.b)) if first == 0 else {}
         for k in range(len(path.b)):
             held = slice(*np.searchsorted(self.folds, [k, k + 1]))
             costs = grid.costs_for(max(1.0, self._trained_on(k)))[first:last]
             tolerance = SELECTION_FACTOR * self.method.tolerance
             b, f, reports = self.solver.path(self._weight_without(k), units.get(k), costs, tolerance, path.ends.get(k))
-            path.ends[k] = float(costs[-1]), b[-1], f[-1]
+            if last < grid.n_costs:  # copies: a row would keep all of b and f
+                path.ends[k] = float(costs[-1]), b[-1].copy(), f[-1].copy()
             path.b[k, first:last], path.bias[k, first:last] = b[:, : self.n], [r.bias for r in reports]
             path.iterations[k, first:last] = [r.iterations for r in reports]
             path.f[first:last, held] = f[:, held] + path.bias[k, first:last, None]

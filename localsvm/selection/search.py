@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 SEARCHES = ("full", "adaptive")
 STRIDE = 3  # of the first gammas of an adaptive search
+FIRST_STRETCH = 4  # costs, before an adaptive search first looks at a line
 PATIENCE = 2  # costs beyond the best of a line, all of them worse, after which it ends
 
 
@@ -33,6 +35,11 @@ class Search:
             return tuple(range(1, n, STRIDE))
         best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
         return tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
+
+    def stretches(self, n_costs: int) -> list[tuple[int, int]]:
+        """The parts (first, last) of a line, costs first .. last - 1, after each of which `ends` is to be asked."""
+        edges = [0, n_costs] if self.kind == "full" else [0, *range(FIRST_STRETCH, n_costs), n_costs]
+        return list(pairwise(edges))
 
     def ends(self, line: NDArray[np.float64]) -> bool:
         """Whether a line is left after these losses, at ascending costs. Equal ones are no reason: lines begin flat."""
