@@ -32,7 +32,7 @@ struct lsvm_smo {
     void *context;
 };
 
-/* Result of a solve; `gap` and `violation` are evaluated in float64 from a fresh Kb by lsvm_smo_certify. */
+/* Result of a solve; `gap` and `violation` are evaluated in float64, after lsvm_smo_solve from a fresh Kb. */
 struct lsvm_report {
     double objective; /* dual objective */
     double gap;       /* duality gap, in units of the objective */

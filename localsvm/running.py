@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +93,8 @@ def _jobs_within(
     weight = float(divided.count.array.max()) * max([1.0, *(w for _, w in config.class_weights)])
     scheme = Scheme(divided.labels, config.multiclass)
     part = min(largest, scheme.largest_part(divided.class_rows))
-    need = partial(config.method.memory, largest, divided.X.widest(divided.edges), weight)
-    worker = need(config.folds * scheme.problems_a_row, part) + WORKER_BYTES
+    features, solutions = divided.X.widest(divided.edges), config.folds * scheme.problems_a_row
+    worker = config.method.memory(largest, features, weight, solutions, part) + WORKER_BYTES
     data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
     limit = memory - data if memory is not None else available_memory()
     fit = max(0, limit) // worker

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from benchmarking import commands, inside, peers
-from benchmarking.report import Summary, fixed, megabytes, summaries, table, thousands
+from benchmarking.report import Summary, fixed, megabytes, summaries, table
 from benchmarking.running import OURS, Case, Job, Record, main
 from benchmarking.sets import GENERATED, Rows, arrays, available
+from measuring import thousands
 
 from localsvm.prediction import LocalModel
 

@@ -13,9 +13,10 @@ from functools import partial
 
 import numpy as np
 from benchmarking import commands
-from benchmarking.report import Summary, fixed, number, summaries, table, thousands
+from benchmarking.report import Summary, fixed, number, summaries, table
 from benchmarking.running import Case, Job, Record, main
 from benchmarking.sets import GENERATED, available
+from measuring import thousands
 
 SIZES, QUICK_SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000], [4_000, 8_000, 16_000]
 CELL_SIZES, QUICK_CELL_SIZES = [1000, 3000, 5000, 10_000, 20_000], [500, 1000]

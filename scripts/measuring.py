@@ -65,5 +65,5 @@ def processor() -> str:
     """The machine's processor as the kernel names it."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
-            return "an " + line.split(":", 1)[1].strip()
-    return "an unnamed processor"
+            return line.split(":", 1)[1].strip()
+    return "unnamed processor"

@@ -197,8 +197,8 @@ def report(runs: list[Run], svc: Path) -> str:
         "Written by `make reproduce-vp DATA=...` (`scripts/reproduce_vp.py`): cells and chunks of at most 2 000 rows,",
         "std scaling, full 10 x 10 grid, 5 folds, fold models vote. Errors in per cent on the test files, mean (and",
         "standard deviation) over the seeds; times are processor seconds of the whole commands, reading and writing",
-        f"included, on two cores of {processor()}. The reference is one run of liquidSVM of the same protocol on the",
-        "same files.",
+        f"included, on two cores of an {processor()}. The reference is one run of liquidSVM of the same protocol on",
+        "the same files.",
         "",
         "| set | train / test rows | liquidSVM | to reach | Voronoi cells | chunks | cells | train s: cells, chunks | "
         "predict s: cells, chunks |",

@@ -81,7 +81,7 @@ def write_page(runs: list[Run], out: Path) -> None:
     picture(runs, names, lambda run: run.train_cpu, "training time, processor s", {}, out / "sizes-time.png")
     count = len(os.sched_getaffinity(0))
     cores = f"{count} cores" if count > 1 else "one core"
-    about = ABOUT.format(cores=cores, processor=processor(), bayes=bayes)
+    about = ABOUT.format(cores=cores, processor=f"an {processor()}", bayes=bayes)
     page = [about, AGAINST_PAPER, *against_paper(runs)]
     for name in names:
         page += ["", f"## {name}", "", *every_run([run for run in runs if run.name == name])]

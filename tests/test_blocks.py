@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.svm import SVC
 
 from localsvm.errors import RunError
 from localsvm.kernels import Kernel
@@ -21,7 +20,7 @@ from localsvm.selection.folds import stratified
 from localsvm.solvers import blocks
 from localsvm.solvers._smo import Report
 from localsvm.solvers.blocks import BlockProblem
-from tests.test_smo import GAUSSIAN, KERNELS, blobs, dual_objective, gap_of, reference_kernel
+from tests.test_smo import GAUSSIAN, KERNELS, assert_equals_libsvm, blobs, gap_of, reference_kernel
 from tests.test_smo import solve as solve_whole
 
 BLOCK = 64
@@ -43,17 +42,7 @@ def solve(
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.kind)
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
 def test_dual_objective_equals_libsvm(kernel: Kernel, C: float) -> None:
-    X, y = blobs(300, 4, 1)
-    K = reference_kernel(X, kernel)
-    svc = SVC(C=C, kernel="precomputed", tol=1e-6).fit(K, y)
-    theirs = np.zeros(len(y))
-    theirs[svc.support_] = svc.dual_coef_[0]
-    for tolerance, allowed in [(1e-3, 1e-4), (1e-6, 1e-6)]:
-        b, f, report = solve(X, y, kernel, C, True, tolerance)
-        assert report.converged and report.violation <= tolerance
-        assert abs(b.sum()) < 1e-9 * C * len(y)
-        assert dual_objective(K, y, b) == pytest.approx(dual_objective(K, y, theirs), rel=allowed)
-    np.testing.assert_allclose(f + report.bias, svc.decision_function(K), atol=2e-3 * max(1.0, np.abs(f).max()))
+    assert_equals_libsvm(solve, kernel, C)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.kind)

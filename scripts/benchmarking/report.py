@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from measuring import thousands
+
 from benchmarking.running import OURS, Case, Job, Record
 
 Column = tuple[str, Callable[["Summary"], str]]
@@ -78,11 +80,6 @@ def number(value: float | None, digits: int = 3) -> str:
     if value is None:
         return ""
     return thousands(round(value)) if abs(value) >= 1000 else f"{value:.{digits}g}"
-
-
-def thousands(n: int) -> str:
-    """12 345."""
-    return f"{n:,}".replace(",", " ")
 
 
 def fixed(figure: str, decimals: int) -> Callable[[Summary], str]:
