@@ -28,6 +28,12 @@ void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel
     ops->transform(kernel, in, out, n);
 }
 
+void lsvm_kernel_matrix(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+                        const struct lsvm_kernel *kernel, float *out, int64_t ldo)
+{
+    ops->matrix(a, b, kernel, out, ldo);
+}
+
 int64_t lsvm_expansion_scratch(const struct lsvm_ops *ops, const struct lsvm_expansion *e)
 {
     return 2 * LSVM_TILE_ROWS * e->b.panels * ops->panel;

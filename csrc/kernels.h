@@ -60,6 +60,11 @@ void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_rows *a, const 
  * `in` and `out` may be the same. */
 void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
 
+/* out[i*ldo + j] = k(a_i, b_j) for all j < panels * width: the products and the transformation at once, bit for bit; norms
+ * of both where the kernel is one of distances. */
+void lsvm_kernel_matrix(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+                        const struct lsvm_kernel *kernel, float *out, int64_t ldo);
+
 /* Floats of scratch that lsvm_expansions needs. */
 int64_t lsvm_expansion_scratch(const struct lsvm_ops *ops, const struct lsvm_expansion *e);
 

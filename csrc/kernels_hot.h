@@ -137,6 +137,23 @@ static void transform(const struct lsvm_kernel *kernel, const float *in, float *
             to[i] = kernel_value(kernel, from[i]);
 }
 
+enum { STRIP_ROWS = 8 * TILE_ROWS };
+
+/* A strip of rows is transformed while it is in the cache, and no second matrix is touched. */
+static void matrix(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel, float *out,
+                   int64_t ldo)
+{
+    struct lsvm_rows strip = *a;
+    for (int64_t i = 0; i < a->n; i += STRIP_ROWS) {
+        strip.x = a->x + i * a->ld;
+        strip.norm = a->norm ? a->norm + i : NULL;
+        strip.n = a->n - i < STRIP_ROWS ? a->n - i : STRIP_ROWS;
+        products(&strip, b, out + i * ldo, ldo, a->norm != NULL);
+        for (int64_t r = i; r < i + strip.n; r++)
+            transform(kernel, out + r * ldo, out + r * ldo, b->panels * WIDTH);
+    }
+}
+
 /* sum_j coef_j values_j over the panels in use, in double: the coefficients are as large as C and cancel. */
 static inline double dot_double(const float *values, const int32_t *used, int64_t n, const double *coef)
 {

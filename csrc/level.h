@@ -33,6 +33,7 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 const struct lsvm_ops LSVM_OPS = {
     .products = products,
     .transform = transform,
+    .matrix = matrix,
     .norms = norms,
     .expansions = expansions,
     .accumulate = accumulate,

@@ -11,6 +11,8 @@ struct lsvm_ops {
     int panel; /* rows of b in one packed panel */
     void (*products)(const struct lsvm_rows *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared);
     void (*transform)(const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
+    void (*matrix)(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel, float *out,
+                   int64_t ldo);
     void (*norms)(const struct lsvm_rows *a, float *out);
     void (*expansions)(const struct lsvm_rows *a, const struct lsvm_expansion *e, float *scratch, double *out);
     void (*accumulate)(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,

@@ -70,6 +70,15 @@ def test_kernels_against_scikit_learn() -> None:
             np.testing.assert_allclose(Gram(X).matrix(kernel, double)[:45, :45], matrix, rtol=allowed, atol=3e-6)
 
 
+@pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])
+@pytest.mark.parametrize("kind", ["gaussian", "laplacian", "polynomial", "linear"])
+def test_matrix_of_one_kernel_is_that_of_several(monkeypatch: pytest.MonkeyPatch, level: str, kind: str) -> None:
+    monkeypatch.setenv("LOCALSVM_SIMD", level)
+    X, kernel = rows(131, 7, 8), Kernel(kind, 0.3, 0.5, 3)  # two strips and a rest
+    several = Gram(X).matrix(kernel)[:131, :131].copy()
+    np.testing.assert_array_equal(Gram(X, several=False).matrix(kernel)[:131, :131], several)
+
+
 def test_exponential_is_accurate_over_its_range() -> None:
     x = np.linspace(0, 86, 320 * 320).astype(np.float32).reshape(320, 320)
     source, out = aligned((320, 320), np.float32), aligned((320, 320), np.float32)

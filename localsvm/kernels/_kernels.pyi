@@ -24,6 +24,9 @@ class Panels:
     def products(
         self, X: NDArray[np.float32], out: NDArray[np.float32], norms: NDArray[np.float32] | None = None
     ) -> None: ...
+    def kernel_matrix(
+        self, kernel: Kernel, X: NDArray[np.float32], out: NDArray[np.float32], norms: NDArray[np.float32] | None
+    ) -> None: ...
     def accumulate(
         self,
         kernel: Kernel,

@@ -42,6 +42,8 @@ cdef extern from "kernels.h":
     void lsvm_norms(const lsvm_ops *ops, const lsvm_rows *a, float *out) nogil
     void lsvm_products(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, float *out, int64_t ldo, int squared) nogil
     void lsvm_transform(const lsvm_ops *ops, const lsvm_kernel *kernel, const float *in_, float *out, int64_t n) nogil
+    void lsvm_kernel_matrix(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, const lsvm_kernel *kernel,
+                            float *out, int64_t ldo) nogil
     void lsvm_accumulate(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, const lsvm_kernel *kernel,
                          const double *coef, double *out) nogil
     int64_t lsvm_expansion_scratch(const lsvm_ops *ops, const lsvm_expansion *e) nogil
@@ -147,6 +149,20 @@ cdef class Panels:
         a = rows_of(X, norms)
         with nogil:
             lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], squared)
+
+    def kernel_matrix(self, kernel, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms) -> None:
+        """out[i, j] = kernel(x_i, b_j), as `products` and `transform` give it; norms of X (norms_of) as in `accumulate`."""
+        cdef lsvm_kernel k = make_kernel(kernel)
+        cdef lsvm_rows a
+        if X.shape[1] != self.b.d or out.shape[0] < X.shape[0] or out.shape[1] < self.size or out.shape[1] % LSVM_PAD:
+            raise ValueError("shapes of X and out do not fit the panels")
+        if kernel.uses_distances != (norms is not None) or (norms is not None and norms.shape[0] != X.shape[0]):
+            raise ValueError("norms, one a row, go with kernels of distances")
+        if X.shape[0] == 0 or self.n == 0:
+            return
+        a = rows_of(X, norms)
+        with nogil:
+            lsvm_kernel_matrix(self.ops, &a, &self.b, &k, &out[0, 0], out.shape[1])
 
     def accumulate(self, kernel, const float[:, ::1] X, const float[::1] norms, const double[::1] coef,
                    double[::1] out) -> None:

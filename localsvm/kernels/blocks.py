@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.kernels import Kernel
-from localsvm.kernels._kernels import Panels, aligned, padded, transform
+from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import active_columns, arena, centre_of, dense_rows, double_base, overflow, transform_double
 
 STRIP = 2048  # rows that a thread multiplies between looking for more work (and that Ctrl-C waits for)
@@ -79,9 +79,8 @@ class KernelRows:
         panels, norms = self._packed(), self._row_norms()
 
         def strip(first: int, last: int) -> None:
-            part = out[first:last]
-            panels.products(self._rows[first:last], part, None if norms is None else norms[first:last])
-            transform(self.kernel, part, part)
+            part = None if norms is None else norms[first:last]
+            panels.kernel_matrix(self.kernel, self._rows[first:last], out[first:last], part)
 
         self._threads.strips(strip, n, STRIP // 8)
         return out

@@ -52,24 +52,29 @@ class Gram:
     kernels.
 
     Matrices live in the process's arena: the next matrix, of this Gram or another, overwrites the last one.
+
+    Parameters: X (n, d); several: whether there will be more than one kernel. For one alone no distances are kept, which
+    is half of the memory and half of the time.
     """
 
-    def __init__(self, X: Examples) -> None:
+    def __init__(self, X: Examples, several: bool = True) -> None:
         rows = dense_rows(X, active_columns(X))
         self.n = len(rows)
         self.size = padded(self.n)
         self._rows = rows - centre_of(rows)
         self._raw = rows
+        self._several = several
         self._base: dict[tuple[bool, bool], NDArray[Any]] = {}
 
     def matrix(self, kernel: Kernel, double: bool = False) -> NDArray[Any]:
         """(size, size) kernel matrix, float32, or float64 where `double`; the padding holds finite values."""
         out = arena("kernel", (self.size, self.size), np.float64 if double else np.float32)
-        base = self._distances_or_products(kernel.uses_distances, double)
         if double:
-            transform_double(kernel, base, out)
+            transform_double(kernel, self._distances_or_products(kernel.uses_distances, True), out)
+        elif self._several:
+            transform(kernel, self._distances_or_products(kernel.uses_distances, False), out)
         else:
-            transform(kernel, base, out)
+            self._fill(out, kernel.uses_distances, kernel)
         if not np.isfinite(np.diagonal(out)).all():
             raise overflow(kernel)
         return out
@@ -82,19 +87,28 @@ class Gram:
     def _distances_or_products(self, distances: bool, double: bool) -> NDArray[Any]:
         if (distances, double) not in self._base:
             self._base.clear()
-            rows = self._rows if distances else self._raw
-            self._base[distances, double] = self._double(rows, distances) if double else self._single(rows, distances)
+            self._base[distances, double] = self._double(distances) if double else self._single(distances)
         return self._base[distances, double]
 
-    def _single(self, rows: NDArray[np.float32], distances: bool) -> NDArray[np.float32]:
+    def _single(self, distances: bool) -> NDArray[np.float32]:
         out = arena("base", (self.size, self.size), np.float32)
-        out[self.n :] = 0
-        out[:, self.n :] = 0
-        panels = Panels(rows, distances)
-        panels.products(rows, out, panels.norms if distances else None)
+        self._fill(out, distances, None)
         return out
 
-    def _double(self, rows: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
+    def _fill(self, out: NDArray[np.float32], distances: bool, kernel: Kernel | None) -> None:
+        """Distances or products in float32, or their kernel."""
+        out[self.n :] = 0
+        out[:, self.n :] = 0
+        rows = self._rows if distances else self._raw
+        panels = Panels(rows, distances)
+        norms = panels.norms[: self.n] if distances else None
+        if kernel is None:
+            panels.products(rows, out, norms)
+        else:
+            panels.kernel_matrix(kernel, rows, out, norms)
+
+    def _double(self, distances: bool) -> NDArray[np.float64]:
+        rows = self._rows if distances else self._raw
         out: NDArray[np.float64] = np.zeros((self.size, self.size))
         out[: self.n, : self.n] = double_base(rows, rows, distances)
         if distances:

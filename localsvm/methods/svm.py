@@ -110,7 +110,7 @@ class KernelSVM:
     def score_grid(self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search = FULL) -> Scores:
         """Cross-validate the lines of grid.gammas[i] for i in gammas; one point for all binary problems."""
         with Threads(cell.threads) as threads:
-            return self._score_grid(cell, grid, gammas, search, self._gram(cell, threads))
+            return self._score_grid(cell, grid, gammas, search, self._gram(cell, threads, len(gammas) > 1))
 
     def _score_grid(
         self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search, gram: Gram | BlockGram
@@ -147,7 +147,7 @@ class KernelSVM:
         double = self._double(grid.costs_for(cell.count.sum())[c] * cell.weight.max())
         models: list[KernelModel] = []
         with Threads(cell.threads) as threads:
-            K = self._gram(cell, threads).matrix(kernel, double)
+            K = self._gram(cell, threads, several=False).matrix(kernel, double)
             for p in range(cell.Y.shape[1]):
                 start = scores.starts[p] if scores else None
                 models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
@@ -176,8 +176,8 @@ class KernelSVM:
         one_gamma = len(self.gamma) == 1 or (not self.gamma and self.kernel in ("linear", "polynomial"))
         return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
 
-    def _gram(self, cell: Cell, threads: Threads) -> Gram | BlockGram:
-        return BlockGram(cell.X, threads) if len(cell.y) > self._whole_rows else Gram(cell.X)
+    def _gram(self, cell: Cell, threads: Threads, several: bool) -> Gram | BlockGram:
+        return BlockGram(cell.X, threads) if len(cell.y) > self._whole_rows else Gram(cell.X, several)
 
     def _kernel(self, gamma: float) -> Kernel:
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
