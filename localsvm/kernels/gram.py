@@ -53,8 +53,8 @@ class Gram:
 
     Matrices live in the process's arena: the next matrix, of this Gram or another, overwrites the last one.
 
-    Parameters: X (n, d); several: whether there will be more than one kernel. For one alone no distances are kept, which
-    is half of the memory and half of the time.
+    Parameters: X (n, d); several: whether there will be more than one kernel. For one alone no distances are kept,
+    which is half of the memory and half of the time.
     """
 
     def __init__(self, X: Examples, several: bool = True) -> None:
