@@ -53,7 +53,7 @@ def train(search: str, X: Any, y: Any) -> Fitted:
 
 def ours(search: str, case: Case, options: argparse.Namespace) -> Record:
     """The calls that a worker makes for a cell."""
-    rows = Rows.of(case, options)
+    rows = Rows.of(case, options, draw=options.draw)
     train(search, rows.X[:WARM_UP_ROWS], rows.y[:WARM_UP_ROWS])
     results = []
     figures = inside.timed(lambda: results.append(train(search, rows.X, rows.y)))
@@ -65,7 +65,7 @@ def ours(search: str, case: Case, options: argparse.Namespace) -> Record:
 
 def liquid(case: Case, options: argparse.Namespace) -> Record:
     """mcSVM's constructor trains and selects."""
-    module, rows = peers.liquid_svm(), Rows.of(case, options)
+    module, rows = peers.liquid_svm(), Rows.of(case, options, draw=options.draw)
     X, y = peers.rows_for("liquidSVM", rows.X, rows.y)
     module.mcSVM(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS], threads=1)
     models = []
@@ -75,7 +75,7 @@ def liquid(case: Case, options: argparse.Namespace) -> Record:
 
 def one_fit(case: Case, options: argparse.Namespace) -> Record:
     """One SVC of scikit-learn."""
-    make, rows = peers.svc("scikit-learn"), Rows.of(case, options)
+    make, rows = peers.svc("scikit-learn"), Rows.of(case, options, draw=options.draw)
     X, y = peers.rows_for("scikit-learn", rows.X, rows.y)
     make().fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
     model = make(C=1.0, gamma="scale")

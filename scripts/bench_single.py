@@ -49,7 +49,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
 
 def ours(case: Case, options: argparse.Namespace) -> Record:
     """One core: what a worker does with a cell; two: a run of the library."""
-    rows = Rows.of(case, options)
+    rows = Rows.of(case, options, draw=options.draw)
     method = KernelSVM(offset=True, gamma=(1 / rows.X.shape[1],), cost=(case.get("C"),), tolerance=TOLERANCE)
     return in_cell(method, rows) if case.cores == 1 else whole_run(method, rows, case)
 
@@ -86,7 +86,7 @@ def whole_run(method: KernelSVM, rows: Rows, case: Case) -> Record:
 
 def theirs(peer: str, case: Case, options: argparse.Namespace) -> Record:
     """A peer's SVC."""
-    make, rows = peers.svc(peer), Rows.of(case, options)
+    make, rows = peers.svc(peer), Rows.of(case, options, draw=options.draw)
     X, y = peers.rows_for(peer, rows.X, rows.y)
     X_test, _ = peers.rows_for(peer, rows.X_test, rows.y_test)
     settings = {"kernel": "rbf", "C": case.get("C"), "gamma": 1 / X.shape[1], "tol": TOLERANCE}

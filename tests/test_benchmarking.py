@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from benchmarking import inside, running
+from benchmarking import inside, running, sets
 from benchmarking.report import medians, number, page, ratio, summaries
 from benchmarking.running import ANSWER, Case, Job, Measuring, load, measure
 
@@ -91,7 +92,7 @@ class Counting(Measuring):
 
     answers: dict[str, dict[str, Any]] = {}  # noqa: RUF012
 
-    def measure(self, case: Case, name: str) -> dict[str, Any]:
+    def measure(self, case: Case, name: str, repeat: int) -> dict[str, Any]:
         self.order = [*getattr(self, "order", []), (case.rows, name)]
         return self.answers.get(name, {"status": "ok", "figures": {"wall": 1.0, "process": 1.0}})
 
@@ -127,6 +128,19 @@ def test_long_runs_are_not_repeated_and_stopped_peers_not_started_again(tmp_path
     made = measuring(tmp_path, localsvm=long, peer=stopped)
     assert made.order == [(10, "localsvm"), (10, "peer"), (20, "localsvm")]
     assert made.records[-1]["message"] == "over the limit with 10 rows already"
+
+
+def test_one_long_run_ends_the_rounds_of_all(tmp_path: Path) -> None:
+    made = measuring(tmp_path, peer={"status": "ok", "figures": {"wall": 100.0, "process": 100.0}})
+    assert made.order == [(10, "localsvm"), (10, "peer"), (20, "localsvm"), (20, "peer")]
+
+
+def test_draws_are_different_rows_and_always_the_same() -> None:
+    options = argparse.Namespace()
+    first, again, second = (sets.arrays(options, sets.GENERATED, 50, "train", draw) for draw in (0, 0, 1))
+    np.testing.assert_array_equal(first[0], again[0])
+    assert not np.isin(first[0], second[0]).any()
+    assert first[0].shape == second[0].shape
 
 
 def test_failures_are_tried_again_by_the_next_call(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ Column = tuple[str, Callable[["Summary"], str]]
 
 @dataclass(frozen=True)
 class Summary:
-    """All runs of a contestant in one case. figures: medians. ratio: its seconds over ours, None without both."""
+    """All runs of a contestant in one case. figures: medians, of errors the mean. ratio: its seconds over ours, None without both."""
 
     case: Case
     contestant: str
@@ -51,9 +51,13 @@ def _summary(case: Case, name: str, runs: list[Record], ours: list[Record]) -> S
 
 
 def medians(figures: list[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number that all have; of anything else the first."""
+    """The median of each number that all have, the mean of errors; of anything else the first."""
     names = [name for name in (figures[0] if figures else {}) if all(name in f for f in figures)]
-    return {name: _median([f[name] for f in figures]) for name in names}
+    return {name: (_mean if name == "error" else _median)([f[name] for f in figures]) for name in names}
+
+
+def _mean(values: list[Any]) -> Any:
+    return statistics.mean(values) if all(v is not None for v in values) else None
 
 
 def _median(values: list[Any]) -> Any:
@@ -138,9 +142,10 @@ def _written_by(job: Job) -> list[str]:
     """Where the figures come from."""
     return [
         f"Written by `make bench DATA=...` (`scripts/bench_{job.name}.py`) from `{job.name}.jsonl`. Seconds are",
-        "medians over interleaved runs, each in a process of its own with as many threads as cores named; imports and",
-        "the making of the data are not in them. Ratios are taken within each round. Contestants that failed, were",
-        "stopped or were not started are listed with the reason.",
+        "medians over interleaved rounds, errors means; every run is a process of its own with as many threads as",
+        "cores named. Imports and the making of the data are not in them. Ratios are taken within each round; where a",
+        "run takes over a minute there is one round. Contestants that failed, were stopped or were not started are",
+        "listed with the reason.",
     ]
 
 

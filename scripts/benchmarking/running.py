@@ -26,7 +26,7 @@ from benchmarking.machine import commit, machine
 
 OURS = "localsvm"
 REPEATS = 3
-LONG = 60.0  # seconds after which a contestant is not repeated
+LONG = 60.0  # seconds of one run after which a case is not repeated
 ANSWER = "benchmark answer: "
 QUICK_OUT, FULL_OUT = Path("build/bench/quick"), Path("docs/results/bench")
 Record = dict[str, Any]
@@ -93,6 +93,7 @@ def parser(job: Job) -> argparse.ArgumentParser:
     made.add_argument("--quick", action="store_true", help="the small end")
     made.add_argument("--fresh", action="store_true", help="forget earlier results")
     made.add_argument("--contestant", help=argparse.SUPPRESS)
+    made.add_argument("--draw", type=int, default=0, help=argparse.SUPPRESS)
     made.add_argument("--case", help=argparse.SUPPRESS)
     return made
 
@@ -149,17 +150,21 @@ class Measuring:
             self.job.prepare(case, self.options)
         for repeat, name in missing:
             if not self.done(case, name, repeat):  # the round before may have been long, or the last
-                self.keep(case, name, repeat, self.skip(case, name) or self.measure(case, name))
+                self.keep(case, name, repeat, self.skip(case, name) or self.measure(case, name, repeat))
 
     def wanted(self, name: str) -> bool:
         """Ours always runs, peers as asked for."""
         return name.startswith(OURS) or self.options.peers is None or name in self.options.peers
 
     def done(self, case: Case, name: str, repeat: int) -> bool:
-        """Whether this run is in the log, or an earlier one was long or failed."""
+        """Whether this run is in the log, or an earlier one failed, or one round of all contestants was long enough."""
         earlier = [r for r in self.records if self.same(r, case, name) and r not in self.stale]
-        final = any(r["status"] != "ok" or r["figures"].get("process", 0) > LONG for r in earlier)
-        return final or any(r["repeat"] == repeat for r in earlier)
+        return any(r["status"] != "ok" or r["repeat"] == repeat for r in earlier) or (repeat > 0 and self.long(case))
+
+    def long(self, case: Case) -> bool:
+        """Whether a contestant took so long that nobody is repeated: errors are of the same draws for all."""
+        runs = [r for r in self.records if (r["case"], r["machine"]) == (case.key(), self.machine)]
+        return any(r["status"] == "timeout" or r.get("figures", {}).get("process", 0) > LONG for r in runs)
 
     def same(self, record: Record, case: Case, name: str) -> bool:
         """Whether a result is of this case, contestant and machine."""
@@ -176,9 +181,9 @@ class Measuring:
                 return {"status": "skipped", "message": f"over the limit with {other.rows} rows already"}
         return None
 
-    def measure(self, case: Case, name: str) -> Record:
-        """One run in a process of its own."""
-        command = [sys.executable, os.path.abspath(sys.argv[0]), *self.given, "--contestant", name]
+    def measure(self, case: Case, name: str, repeat: int) -> Record:
+        """One run in a process of its own; each round has its own draw of the data."""
+        command = [sys.executable, os.path.abspath(sys.argv[0]), *self.given, "--contestant", name, f"--draw={repeat}"]
         limit = None if name.startswith(OURS) else self.options.limit
         return measure([*command, "--case", case.key()], case.cores, limit)
 

@@ -42,9 +42,9 @@ class Rows:
     y_test: Any
 
     @classmethod
-    def of(cls, case: Any, options: argparse.Namespace, test_rows: int = TEST_ROWS) -> Rows:
-        """The case's rows: the first of a fixed random order."""
-        X, y = arrays(options, case.set, case.rows, "train")
+    def of(cls, case: Any, options: argparse.Namespace, test_rows: int = TEST_ROWS, draw: int = 0) -> Rows:
+        """The case's rows: the first of a random order, another one for each draw."""
+        X, y = arrays(options, case.set, case.rows, "train", draw)
         X_test, y_test = arrays(options, case.set, test_rows, "test")
         deviation = X.std(axis=0, dtype=np.float64)
         factor = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0).astype(np.float32)
@@ -67,10 +67,10 @@ def source(options: argparse.Namespace, name: str, part: str) -> Path:
     return Path(options.data) / f"{name}.{part}.libsvm.xz"
 
 
-def arrays(options: argparse.Namespace, name: str, rows: int, part: str) -> tuple[Any, Any]:
+def arrays(options: argparse.Namespace, name: str, rows: int, part: str, draw: int = 0) -> tuple[Any, Any]:
     """(X, y) of at most so many rows, unscaled."""
     if name == GENERATED:
-        blocks = list(generated(rows, part))
+        blocks = list(generated(rows, part, draw))
         return np.concatenate([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
     kept = options.work / f"{name}.{part}.npz"
     if not kept.exists():
@@ -78,16 +78,18 @@ def arrays(options: argparse.Namespace, name: str, rows: int, part: str) -> tupl
         _complete(kept, lambda target: np.savez(target.open("wb"), X=X, y=y))
     with np.load(kept) as columns:
         X, y = columns["X"], columns["y"]
-    order = np.random.default_rng(PARTS[part]).permutation(len(y))[:rows]
+    order = np.random.default_rng([PARTS[part], draw]).permutation(len(y))[:rows]
     return X[order], y[order]
 
 
-def generated(rows: int, part: str) -> Iterator[tuple[Any, Any]]:
-    """Blocks of HIGGS-like rows, each from a random stream of its own."""
-    for block in range(-(-rows // BLOCK)):
+def generated(rows: int, part: str, draw: int = 0) -> Iterator[tuple[Any, Any]]:
+    """Blocks of HIGGS-like rows, each from a random stream of its own; draws share none."""
+    blocks = -(-rows // BLOCK)
+    for block in range(draw * blocks, (draw + 1) * blocks):
         rng = np.random.default_rng(np.random.SeedSequence(HIGGS_SEED, spawn_key=(PARTS[part], block)))
         X, y = higgs_like(BLOCK, rng)
-        yield X[: rows - block * BLOCK], y[: rows - block * BLOCK]
+        left = rows - (block - draw * blocks) * BLOCK
+        yield X[:left], y[:left]
 
 
 def _real(options: argparse.Namespace, name: str, part: str) -> tuple[Any, Any]:
