@@ -20,7 +20,9 @@ Column = tuple[str, Callable[["Summary"], str]]
 
 @dataclass(frozen=True)
 class Summary:
-    """All runs of a contestant in one case. figures: medians, of errors the mean. ratio: its seconds over ours, None without both."""
+    """All runs of a contestant in one case. figures: medians, of errors the mean. ratio: its seconds over ours, None
+    without both.
+    """
 
     case: Case
     contestant: str
