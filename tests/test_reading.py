@@ -251,6 +251,20 @@ def test_compressed(tmp_path: Path, kind: str, dense: bool) -> None:
             )
 
 
+def test_gzip_members_may_be_padded_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "some.libsvm.gz"
+    packed = gzip.compress(some_text() + b"\n")
+    path.write_bytes(packed + bytes(700) + packed + bytes(9000))
+    for block_bytes in (1000, 1 << 20):
+        assert read(path, block_bytes=block_bytes).X.shape == (404, 30)
+    path.write_bytes(packed + b"no member")
+    with pytest.raises(DataError, match="the gzip data are damaged"):
+        read(path)
+    path.write_bytes(packed + packed[:20])
+    with pytest.raises(DataError, match="the gzip data end too early"):
+        read(path)
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
 def test_stdin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     text = some_text()
