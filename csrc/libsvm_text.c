@@ -5,36 +5,14 @@
 #include <string.h>
 
 #include "decimal.h"
+#include "libsvm_tokens.h"
 
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define COLD static __attribute__((noinline, cold))
 
 /*
  * The reader runs over texts that end with a newline, so that no loop has to compare with the end: every scan stops at
  * a newline. lsvm_text_read_*() sees to that.
  */
-ALWAYS_INLINE int is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-ALWAYS_INLINE const char *skip_blanks(const char *p)
-{
-    while (is_blank(*p))
-        p++;
-    return p;
-}
-
-ALWAYS_INLINE int at_line_end(const char *p)
-{
-    return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n');
-}
-
-ALWAYS_INLINE int ends_token(const char *p)
-{
-    return is_blank(*p) || at_line_end(p);
-}
-
 COLD int spells(const char *p, const char *word)
 {
     for (; *word; p++, word++)
@@ -263,67 +241,6 @@ int lsvm_text_read_dense(const char *text, size_t size, lsvm_text_sink *sink, ls
 int lsvm_text_read_sparse(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
 {
     return read_text(text, size, sink, 1, place);
-}
-
-/* Columns that the index before the last colon of [p, end) asks for */
-static int64_t last_width(const char *p, const char *end, int zero_based)
-{
-    int64_t index = 0;
-    while (end > p && end[-1] != ':')
-        end--;
-    if (end == p)
-        return 0;
-    for (end--; end > p && lsvm_digit(end[-1]) <= 9; end--)
-        ;
-    for (; *end != ':' && index <= INT32_MAX; end++)
-        index = 10 * index + lsvm_digit(*end);
-    return index > INT32_MAX ? INT32_MAX : index + (zero_based != 0);
-}
-
-static int64_t count_colons(const char *p, const char *end)
-{
-    int64_t colons = 0;
-    for (; p < end; p++)
-        colons += *p == ':';
-    return colons;
-}
-
-/* One line without its newline */
-static void count_line(const char *p, const char *end, int zero_based, lsvm_text_counts *counts)
-{
-    const char *comment = memchr(p, '#', (size_t)(end - p));
-    int64_t width;
-    end = comment ? comment : end;
-    while (p < end && is_blank(*p))
-        p++;
-    if (p == end)
-        return;
-    counts->rows++;
-    while (p < end && !is_blank(*p)) /* the label */
-        p++;
-    while (p < end && is_blank(*p))
-        p++;
-    if (end - p > 3 && memcmp(p, "qid:", 4) == 0)
-        p += 4;
-    counts->entries += count_colons(p, end);
-    width = last_width(p, end, zero_based);
-    counts->width = width > counts->width ? width : counts->width;
-}
-
-void lsvm_text_count(const char *text, size_t size, int zero_based, lsvm_text_counts *counts)
-{
-    const char *end = text + size, *line_end, *last, *p = text;
-    *counts = (lsvm_text_counts){0, 0, 0, 0};
-    for (; p < end; p = line_end + 1) {
-        line_end = memchr(p, '\n', (size_t)(end - p));
-        if (!line_end)
-            line_end = end;
-        counts->lines++;
-        last = line_end;
-        if (last > p && last[-1] == '\r')
-            last--;
-        count_line(p, last, zero_based, counts);
-    }
 }
 
 static char *write_label(const lsvm_text_style *style, int64_t row, char *out)
