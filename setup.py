@@ -10,7 +10,7 @@ EXTENSIONS = {
     "localsvm.kernels._kernels": ["csrc/kernels.c", *LEVELS],
     "localsvm.solvers._smo": ["csrc/smo.c", *LEVELS],
     "localsvm.partition._nearest": ["csrc/nearest.c"],
-    "localsvm.data._text": ["csrc/libsvm_text.c"],
+    "localsvm.data._text": ["csrc/libsvm_text.c", "csrc/libsvm_count.c"],
 }
 # -ffp-contract and -fno-math-errno let plain loops become fused vector code; no -march: levels are chosen at run time
 FLAGS = ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]

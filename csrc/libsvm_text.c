@@ -5,36 +5,18 @@
 #include <string.h>
 
 #include "decimal.h"
+#include "libsvm_quick.h"
+#include "libsvm_tokens.h"
 
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define COLD static __attribute__((noinline, cold))
+
+/* Times in a row that the quick way may take nothing before the rest of the line goes the plain way */
+enum { TRIES = 2 };
 
 /*
  * The reader runs over texts that end with a newline, so that no loop has to compare with the end: every scan stops at
  * a newline. lsvm_text_read_*() sees to that.
  */
-ALWAYS_INLINE int is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-ALWAYS_INLINE const char *skip_blanks(const char *p)
-{
-    while (is_blank(*p))
-        p++;
-    return p;
-}
-
-ALWAYS_INLINE int at_line_end(const char *p)
-{
-    return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n');
-}
-
-ALWAYS_INLINE int ends_token(const char *p)
-{
-    return is_blank(*p) || at_line_end(p);
-}
-
 COLD int spells(const char *p, const char *word)
 {
     for (; *word; p++, word++)
@@ -168,41 +150,42 @@ ALWAYS_INLINE int read_value(const char **cursor, float *value)
     return LSVM_TEXT_OK;
 }
 
-ALWAYS_INLINE int keep_sparse(lsvm_text_sink *sink, int64_t column, float value)
+ALWAYS_INLINE int keep(lsvm_text_sink *sink, int sparse, float *x, int64_t column, float value)
 {
-    if (column >= sink->width || value == 0)
-        return LSVM_TEXT_OK;
-    if (sink->entry == sink->capacity)
-        return LSVM_TEXT_CHANGED;
-    sink->indices[sink->entry] = (int32_t)column;
-    sink->values[sink->entry++] = value;
+    if (sparse)
+        return keep_sparse(sink, column, value);
+    if (column < sink->width)
+        x[column] = value;
     return LSVM_TEXT_OK;
 }
 
 /* One example; *cursor stands on the label's first byte and stops at the end of the line or on the mistake. */
-ALWAYS_INLINE int read_row(const char **cursor, lsvm_text_sink *sink, int sparse)
+ALWAYS_INLINE int read_row(const char **cursor, lsvm_text_sink *sink, int sparse, quick *q)
 {
     const int64_t width = sink->width, begin = sink->entry;
     float *x = sparse ? NULL : sink->values + sink->row * width;
     int64_t last = -1, column = 0;
     float value = 0;
-    int code;
+    int code, tries = TRIES;
     if (sink->row == sink->rows)
         return LSVM_TEXT_CHANGED;
     if ((code = read_label(cursor, &sink->labels[sink->row])) || (code = skip_query(cursor)))
         return code;
     if (!sparse && width)
         memset(x, 0, (size_t)width * sizeof *x);
-    for (*cursor = skip_blanks(*cursor); !at_line_end(*cursor); *cursor = skip_blanks(*cursor)) {
-        if ((code = read_index(cursor, sink->zero_based, last, &column)) || (code = read_value(cursor, &value)))
+    for (;;) {
+        *cursor = skip_blanks(*cursor);
+        if (tries) {
+            const int64_t before = last;
+            *cursor = skip_blanks(quick_entries(*cursor, q, sink, sparse, x, &last));
+            tries = before < last ? TRIES : tries - 1;
+        }
+        if (at_line_end(*cursor))
+            break;
+        if ((code = read_index(cursor, sink->zero_based, last, &column)) || (code = read_value(cursor, &value)) ||
+            (code = keep(sink, sparse, x, column, value)))
             return code;
         last = column;
-        if (sparse) {
-            if ((code = keep_sparse(sink, column, value)))
-                return code;
-        } else if (column < width) {
-            x[column] = value;
-        }
     }
     if (sparse)
         sink->lengths[sink->row] = sink->entry - begin;
@@ -211,13 +194,16 @@ ALWAYS_INLINE int read_row(const char **cursor, lsvm_text_sink *sink, int sparse
 }
 
 /* All lines of [text, end), the last byte of which is a newline; *place goes on from where it is. */
-ALWAYS_INLINE int read_lines(const char *text, const char *end, lsvm_text_sink *sink, int sparse, lsvm_text_place *place)
+ALWAYS_INLINE int
+read_lines(const char *text, const char *end, lsvm_text_sink *sink, int sparse, lsvm_text_place *place)
 {
     const char *line = text, *p = text;
     int code = LSVM_TEXT_OK;
+    quick q;
+    quick_prepare(&q, text, end, sink);
     for (; line < end; line = ++p, place->line++) {
         p = skip_blanks(line);
-        if (!at_line_end(p) && (code = read_row(&p, sink, sparse)))
+        if (!at_line_end(p) && (code = read_row(&p, sink, sparse, &q)))
             goto out;
         if (*p != '\n')
             p = memchr(p, '\n', (size_t)(end - p));
@@ -228,8 +214,20 @@ out:
     return code;
 }
 
+typedef int lines_reader(const char *text, const char *end, lsvm_text_sink *sink, lsvm_text_place *place);
+
+static int dense_lines(const char *text, const char *end, lsvm_text_sink *sink, lsvm_text_place *place)
+{
+    return read_lines(text, end, sink, 0, place);
+}
+
+static int sparse_lines(const char *text, const char *end, lsvm_text_sink *sink, lsvm_text_place *place)
+{
+    return read_lines(text, end, sink, 1, place);
+}
+
 /* The lines that end with a newline in place, and a last one that does not as a copy that does. */
-ALWAYS_INLINE int read_text(const char *text, size_t size, lsvm_text_sink *sink, int sparse, lsvm_text_place *place)
+static int read_text(const char *text, size_t size, lines_reader *lines, lsvm_text_sink *sink, lsvm_text_place *place)
 {
     size_t tail = size;
     char *copy = NULL;
@@ -239,7 +237,7 @@ ALWAYS_INLINE int read_text(const char *text, size_t size, lsvm_text_sink *sink,
     place->offset = 0;
     while (tail > 0 && text[tail - 1] != '\n')
         tail--;
-    code = read_lines(text, text + tail, sink, sparse, place);
+    code = lines(text, text + tail, sink, place);
     if (code || tail == size)
         goto out;
     copy = malloc(size - tail + 1);
@@ -249,7 +247,7 @@ ALWAYS_INLINE int read_text(const char *text, size_t size, lsvm_text_sink *sink,
     }
     memcpy(copy, text + tail, size - tail);
     copy[size - tail] = '\n';
-    code = read_lines(copy, copy + (size - tail) + 1, sink, sparse, place);
+    code = lines(copy, copy + (size - tail) + 1, sink, place);
 out:
     free(copy);
     return code;
@@ -257,73 +255,12 @@ out:
 
 int lsvm_text_read_dense(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
 {
-    return read_text(text, size, sink, 0, place);
+    return read_text(text, size, dense_lines, sink, place);
 }
 
 int lsvm_text_read_sparse(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
 {
-    return read_text(text, size, sink, 1, place);
-}
-
-/* Columns that the index before the last colon of [p, end) asks for */
-static int64_t last_width(const char *p, const char *end, int zero_based)
-{
-    int64_t index = 0;
-    while (end > p && end[-1] != ':')
-        end--;
-    if (end == p)
-        return 0;
-    for (end--; end > p && lsvm_digit(end[-1]) <= 9; end--)
-        ;
-    for (; *end != ':' && index <= INT32_MAX; end++)
-        index = 10 * index + lsvm_digit(*end);
-    return index > INT32_MAX ? INT32_MAX : index + (zero_based != 0);
-}
-
-static int64_t count_colons(const char *p, const char *end)
-{
-    int64_t colons = 0;
-    for (; p < end; p++)
-        colons += *p == ':';
-    return colons;
-}
-
-/* One line without its newline */
-static void count_line(const char *p, const char *end, int zero_based, lsvm_text_counts *counts)
-{
-    const char *comment = memchr(p, '#', (size_t)(end - p));
-    int64_t width;
-    end = comment ? comment : end;
-    while (p < end && is_blank(*p))
-        p++;
-    if (p == end)
-        return;
-    counts->rows++;
-    while (p < end && !is_blank(*p)) /* the label */
-        p++;
-    while (p < end && is_blank(*p))
-        p++;
-    if (end - p > 3 && memcmp(p, "qid:", 4) == 0)
-        p += 4;
-    counts->entries += count_colons(p, end);
-    width = last_width(p, end, zero_based);
-    counts->width = width > counts->width ? width : counts->width;
-}
-
-void lsvm_text_count(const char *text, size_t size, int zero_based, lsvm_text_counts *counts)
-{
-    const char *end = text + size, *line_end, *last, *p = text;
-    *counts = (lsvm_text_counts){0, 0, 0, 0};
-    for (; p < end; p = line_end + 1) {
-        line_end = memchr(p, '\n', (size_t)(end - p));
-        if (!line_end)
-            line_end = end;
-        counts->lines++;
-        last = line_end;
-        if (last > p && last[-1] == '\r')
-            last--;
-        count_line(p, last, zero_based, counts);
-    }
+    return read_text(text, size, sparse_lines, sink, place);
 }
 
 static char *write_label(const lsvm_text_style *style, int64_t row, char *out)

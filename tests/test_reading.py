@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
+from localsvm.data import _text
 from localsvm.data.dataset import Dataset, as_examples, prefers_dense
 from localsvm.data.reading import read, read_blocks
 from localsvm.data.writing import write
@@ -98,6 +99,19 @@ def test_rows_without_entries(tmp_path: Path, dense: bool) -> None:
     assert data.y.tolist() == [1, -1, 2, 0]
     assert data.X.shape == (4, 0)
     assert read_text(tmp_path, b"1\n-1 2:5\n2\n", dense=dense, n_features=3).X.shape == (3, 3)
+
+
+COUNTED = [
+    (b"1 qid:7\n", (1, 1, 0, 0)),
+    (b"1 qid:7 2:3 4:5 # 6:7\n\n# 1:2 qid:3\n 1 9:1#q\r\n1 3:1\r\n", (5, 3, 4, 9)),
+    (b"1 2:3" + b" " * 500 + b"# " + b":" * 500 + b"\n2 1:1\n", (2, 2, 2, 2)),
+    (b"\n \n\t\r\n", (3, 0, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("text", "counts"), COUNTED)
+def test_counts(text: bytes, counts: tuple[int, ...]) -> None:
+    assert _text.count(text, False) == counts
 
 
 def test_zero_based(tmp_path: Path) -> None:
@@ -249,6 +263,20 @@ def test_compressed(tmp_path: Path, kind: str, dense: bool) -> None:
             assert_same(
                 read_text(tmp_path, packed, dense=dense, block_bytes=block_bytes, jobs=jobs), expected
             )
+
+
+def test_gzip_members_may_be_padded_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "some.libsvm.gz"
+    packed = gzip.compress(some_text() + b"\n")
+    path.write_bytes(packed + bytes(700) + packed + bytes(9000))
+    for block_bytes in (1000, 1 << 20):
+        assert read(path, block_bytes=block_bytes).X.shape == (404, 30)
+    path.write_bytes(packed + b"no member")
+    with pytest.raises(DataError, match="the gzip data are damaged"):
+        read(path)
+    path.write_bytes(packed + packed[:20])
+    with pytest.raises(DataError, match="the gzip data end too early"):
+        read(path)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])

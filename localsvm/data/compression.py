@@ -23,6 +23,8 @@ STDIN = "<stdin>"
 MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 HEAD = 8
+GZIP_INPUT = 4096  # compressed bytes a step, or a quarter of what is asked for: what is put back stays small
+GZIP_FORMAT = 16 + zlib.MAX_WBITS  # with its header and checksum
 ZSTD_INPUT = 4096  # compressed bytes a step: what a step can yield stays bounded
 
 
@@ -153,9 +155,34 @@ class _ZstdStream(io.RawIOBase):
         return True
 
 
+class _GzipStream:
+    """All members of a gzip file, checked by zlib itself. Python's gzip takes a third longer: its steps are small."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._member: Any = None
+        self._input = b""
+
+    def read(self, size: int) -> bytes:
+        """From 1 to `size` bytes, b"" at the end."""
+        while data := self._input or self._file.read(max(GZIP_INPUT, size // 4)):
+            if self._member is None:
+                data = data.lstrip(b"\0")  # a member may be padded, for example to a tape's blocks
+                self._member = zlib.decompressobj(GZIP_FORMAT) if data else None
+            output = self._member.decompress(data, size) if data else b""
+            self._input = b"" if self._member is None else self._member.unconsumed_tail
+            if self._member is not None and self._member.eof:
+                self._input, self._member = self._member.unused_data, None
+            if output:
+                return output
+        if self._member is not None:
+            raise EOFError("the last member is not complete")
+        return b""
+
+
 def _decoder(kind: str | None, file: Any) -> Any:
     if kind == "gzip":
-        return gzip.GzipFile(fileobj=file, mode="rb")
+        return _GzipStream(file)
     if kind == "bzip2":
         return bz2.BZ2File(file)
     if kind == "xz":

@@ -74,14 +74,14 @@ def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterato
 
 
 def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes]:
-    begun: list[bytes] = []  # a line whose end was not seen yet
+    begun: list[bytes | memoryview] = []  # a line whose end was not seen yet
     first = True
     while block := source.read(block_bytes):
         begun.append(block)
         cut = block.rfind(b"\n") + 1
         if not cut:
             continue
-        begun[-1] = block[:cut]
+        begun[-1] = memoryview(block)[:cut]  # not copied before it is joined
         yield b"".join(begun).removeprefix(BOM if first else b"")
         begun, first = [block[cut:]], False
     if any(begun):
