@@ -61,6 +61,24 @@ static void prefetch(const nearest_matrix *m, const int64_t *rows, int64_t i, in
     for (int64_t b = 0; b < bytes && b < 512; b += 64) __builtin_prefetch(row + b);
 }
 
+static double vector_dot(const double *a, const double *b, int64_t d) {
+    double lane[LANES] = {0};
+    int64_t j = 0;
+    for (; j + LANES <= d; j += LANES)
+        for (int l = 0; l < LANES; l++) lane[l] += a[j + l] * b[j + l];
+    for (int l = 0; j + l < d; l++) lane[l] += a[j + l] * b[j + l];
+    return add_lanes(lane);
+}
+
+static void add_row(const nearest_matrix *m, int64_t row, double *restrict total) {
+    if (m->indptr) {
+        for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++) total[m->indices[k]] += (double)m->data[k];
+    } else {
+        const float *x = m->data + row * m->n_features;
+        for (int64_t j = 0; j < m->n_features; j++) total[j] += (double)x[j];
+    }
+}
+
 int nearest_project(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *direction, double *out) {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i])) return NEAREST_ROW;
@@ -83,13 +101,113 @@ int nearest_total(const nearest_matrix *m, const int64_t *rows, int64_t n, doubl
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i])) return NEAREST_ROW;
         prefetch(m, rows, i, n);
-        if (m->indptr) {
-            for (int64_t k = m->indptr[rows[i]]; k < m->indptr[rows[i] + 1]; k++)
-                total[m->indices[k]] += (double)m->data[k];
-        } else {
-            const float *x = m->data + rows[i] * m->n_features;
-            for (int64_t j = 0; j < m->n_features; j++) total[j] += (double)x[j];
+        add_row(m, rows[i], total);
+    }
+    return NEAREST_OK;
+}
+
+/* The value that would be at place k if the n values were sorted; reorders them (Hoare's quickselect). */
+static double select_place(double *value, int64_t n, int64_t k) {
+    int64_t low = 0, high = n - 1;
+    while (low < high) {
+        const double a = value[low], b = value[low + (high - low) / 2], c = value[high];
+        const double pivot = a < b ? (b < c ? b : (a < c ? c : a)) : (a < c ? a : (b < c ? c : b));
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (value[i] < pivot) i++;
+            while (value[j] > pivot) j--;
+            if (i > j) break;
+            const double other = value[i];
+            value[i++] = value[j];
+            value[j--] = other;
         }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            break;
+    }
+    return value[k];
+}
+
+/* Sets out to the row of the largest |x - centre|^2, of which |centre|^2 is left out. */
+static int farthest(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *squares,
+                    const double *centre, double *projection, double *out) {
+    const int code = nearest_project(m, rows, n, centre, projection);
+    int64_t best = 0;
+    if (code) return code;
+    for (int64_t i = 1; i < n; i++)
+        if (squares[i] - 2 * projection[i] > squares[best] - 2 * projection[best]) best = i;
+    memset(out, 0, (size_t)m->n_features * sizeof *out);
+    add_row(m, rows[best], out);
+    return NEAREST_OK;
+}
+
+static int farthest_first(const nearest_matrix *m, const int64_t *rows, int64_t n, double *far, double *work) {
+    const int64_t d = m->n_features;
+    double *squares = work, *projection = work + n, *mean = work + 2 * n;
+    int code = nearest_squares(m, rows, n, squares);
+    if (code) return code;
+    memset(mean, 0, (size_t)d * sizeof *mean);
+    code = nearest_total(m, rows, n, mean);
+    for (int64_t j = 0; j < d; j++) mean[j] /= (double)n;
+    if (!code) code = farthest(m, rows, n, squares, mean, projection, far);
+    if (!code) code = farthest(m, rows, n, squares, far, projection, far + d);
+    return code;
+}
+
+static int64_t count_up_to(const double *value, int64_t n, double most) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) count += value[i] <= most;
+    return count;
+}
+
+/* The centres become the means of the n_low rows of lowest projection, ties by order, and of the others. is_high is 0
+ * and 1 for these; returns whether it changed. */
+static int move_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, int64_t n_low, const double *projection,
+                     double last, double *pair, double *is_high) {
+    const int64_t d = m->n_features;
+    int64_t ties = n_low;
+    int changed = 0;
+    for (int64_t i = 0; i < n; i++) ties -= projection[i] < last;
+    memset(pair, 0, (size_t)(2 * d) * sizeof *pair);
+    for (int64_t i = 0; i < n; i++) {
+        const int high = projection[i] > last || (projection[i] == last && --ties < 0);
+        changed |= (is_high[i] != 0) != high;
+        is_high[i] = high;
+        add_row(m, rows[i], pair + high * d);
+    }
+    for (int64_t j = 0; j < d; j++) {
+        pair[j] /= (double)n_low;
+        pair[d + j] /= (double)(n - n_low);
+    }
+    return changed;
+}
+
+int64_t nearest_pair_work(int64_t n, int64_t n_features) { return 3 * n + n_features; }
+
+int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_steps *steps, double *far,
+                 double *pair, double *work) {
+    const int64_t d = m->n_features, least = steps->least;
+    double *projection = work, *scratch = work + n, *is_high = work + 2 * n, *direction = work + 3 * n;
+    int code = farthest_first(m, rows, n, far, work);
+    if (code) return code;
+    memcpy(pair, far, (size_t)(2 * d) * sizeof *pair);
+    memset(is_high, 0, (size_t)n * sizeof *is_high);
+    for (int64_t step = 0; step < steps->halves + steps->nearest; step++) {
+        for (int64_t j = 0; j < d; j++) direction[j] = pair[d + j] - pair[j];
+        code = nearest_project(m, rows, n, direction, projection);
+        if (code) return code;
+        const double bisector = (vector_dot(pair + d, pair + d, d) - vector_dot(pair, pair, d)) / 2;
+        int64_t n_low = n / 2;
+        if (step >= steps->halves) {
+            const int64_t nearer = count_up_to(projection, n, bisector);
+            n_low = nearer < least ? least : nearer > n - least ? n - least : nearer;
+        }
+        memcpy(scratch, projection, (size_t)n * sizeof *scratch);
+        const double last = select_place(scratch, n, n_low - 1);
+        if (!move_pair(m, rows, n, n_low, projection, last, pair, is_high) && step >= steps->halves) break;
     }
     return NEAREST_OK;
 }
