@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
-from localsvm.partition.tree import Rows, Split, TreePartition, directions_of, subsample
+from localsvm.partition.centre_tree import directions_of
+from localsvm.partition.growing import Rows, Split, subsample
+from localsvm.partition.tree import TreePartition
 
 Vector = NDArray[np.float64]
 # rows of a node that its two centres are found from (the boundary is then placed with all rows); 2000 rows or
