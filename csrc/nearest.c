@@ -2,44 +2,58 @@
 
 #include <string.h>
 
+/* The passes over rows exist twice, chosen when the library is loaded; AVX2 without fused multiply-add gives the bits of
+ * the baseline and takes a third off the search for two centres. What they call has to be inlined to be compiled twice. */
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define PASS __attribute__((target_clones("avx2", "default")))
+#else
+#define PASS
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
 enum { LANES = 8, AHEAD = 12 };
 
-static double add_lanes(const double *lane) {
+INLINE double add_lanes(const double *lane) {
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-static double dense_dot(const float *restrict x, const double *restrict u, int64_t d) {
-    double lane[LANES] = {0};
-    int64_t j = 0;
-    for (; j + LANES <= d; j += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] += (double)x[j + l] * u[j + l];
-    for (int l = 0; j + l < d; l++) lane[l] += (double)x[j + l] * u[j + l];
-    return add_lanes(lane);
-}
+/* <a, b> of dense vectors. The values past the last whole eight go to lanes that are known when this is compiled: a loop
+ * over them would keep all lanes in memory, and take half of the time at 28 features. */
+#define DENSE_DOT(NAME, A, B)                                                               \
+    INLINE double NAME(const A *a, const B *b, int64_t d) {                                 \
+        double lane[LANES] = {0};                                                           \
+        for (; d >= LANES; d -= LANES, a += LANES, b += LANES)                              \
+            for (int l = 0; l < LANES; l++) lane[l] += (double)a[l] * (double)b[l];         \
+        if (d >= 4)                                                                         \
+            for (int l = 0; l < 4; l++) lane[l] += (double)a[l] * (double)b[l];             \
+        if (d > 6) lane[6] += (double)a[6] * (double)b[6];                                  \
+        if (d > 5) lane[5] += (double)a[5] * (double)b[5];                                  \
+        if (d > 4) lane[4] += (double)a[4] * (double)b[4];                                  \
+        if (d == 3) lane[2] += (double)a[2] * (double)b[2];                                 \
+        if (d == 3 || d == 2) lane[1] += (double)a[1] * (double)b[1];                       \
+        if (d == 3 || d == 2 || d == 1) lane[0] += (double)a[0] * (double)b[0];             \
+        return add_lanes(lane);                                                             \
+    }
 
-static double sparse_dot(const float *restrict x, const int32_t *restrict at, int64_t nnz, const double *restrict u) {
+DENSE_DOT(row_by_vector, float, double)
+DENSE_DOT(row_by_row, float, float)
+DENSE_DOT(vector_by_vector, double, double)
+
+INLINE double sparse_dot(const float *restrict x, const int32_t *restrict at, int64_t nnz, const double *restrict u) {
     double lane[LANES] = {0};
     for (int64_t k = 0; k < nnz; k++) lane[(uint32_t)at[k] % LANES] += (double)x[k] * u[at[k]];
     return add_lanes(lane);
 }
 
-static double row_dot(const nearest_matrix *m, int64_t row, const double *u) {
-    if (!m->indptr) return dense_dot(m->data + row * m->n_features, u, m->n_features);
+INLINE double row_dot(const nearest_matrix *m, int64_t row, const double *u) {
+    if (!m->indptr) return row_by_vector(m->data + row * m->n_features, u, m->n_features);
     const int64_t begin = m->indptr[row];
     return sparse_dot(m->data + begin, m->indices + begin, m->indptr[row + 1] - begin, u);
 }
 
-static double dense_square(const float *x, int64_t d) {
-    double lane[LANES] = {0};
-    int64_t j = 0;
-    for (; j + LANES <= d; j += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] += (double)x[j + l] * (double)x[j + l];
-    for (int l = 0; j + l < d; l++) lane[l] += (double)x[j + l] * (double)x[j + l];
-    return add_lanes(lane);
-}
-
-static double row_square(const nearest_matrix *m, int64_t row) {
-    if (!m->indptr) return dense_square(m->data + row * m->n_features, m->n_features);
+INLINE double row_square(const nearest_matrix *m, int64_t row) {
+    const float *x = m->data + row * m->n_features;
+    if (!m->indptr) return row_by_row(x, x, m->n_features);
     double lane[LANES] = {0};
     for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++)
         lane[(uint32_t)m->indices[k] % LANES] += (double)m->data[k] * (double)m->data[k];
@@ -61,16 +75,7 @@ static void prefetch(const nearest_matrix *m, const int64_t *rows, int64_t i, in
     for (int64_t b = 0; b < bytes && b < 512; b += 64) __builtin_prefetch(row + b);
 }
 
-static double vector_dot(const double *a, const double *b, int64_t d) {
-    double lane[LANES] = {0};
-    int64_t j = 0;
-    for (; j + LANES <= d; j += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] += a[j + l] * b[j + l];
-    for (int l = 0; j + l < d; l++) lane[l] += a[j + l] * b[j + l];
-    return add_lanes(lane);
-}
-
-static void add_row(const nearest_matrix *m, int64_t row, double *restrict total) {
+INLINE void add_row(const nearest_matrix *m, int64_t row, double *restrict total) {
     if (m->indptr) {
         for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++) total[m->indices[k]] += (double)m->data[k];
     } else {
@@ -79,7 +84,7 @@ static void add_row(const nearest_matrix *m, int64_t row, double *restrict total
     }
 }
 
-int nearest_project(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *direction, double *out) {
+PASS int nearest_project(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *direction, double *out) {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i])) return NEAREST_ROW;
         prefetch(m, rows, i, n);
@@ -88,7 +93,7 @@ int nearest_project(const nearest_matrix *m, const int64_t *rows, int64_t n, con
     return NEAREST_OK;
 }
 
-int nearest_squares(const nearest_matrix *m, const int64_t *rows, int64_t n, double *out) {
+PASS int nearest_squares(const nearest_matrix *m, const int64_t *rows, int64_t n, double *out) {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i])) return NEAREST_ROW;
         prefetch(m, rows, i, n);
@@ -97,7 +102,7 @@ int nearest_squares(const nearest_matrix *m, const int64_t *rows, int64_t n, dou
     return NEAREST_OK;
 }
 
-int nearest_total(const nearest_matrix *m, const int64_t *rows, int64_t n, double *total) {
+PASS int nearest_total(const nearest_matrix *m, const int64_t *rows, int64_t n, double *total) {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i])) return NEAREST_ROW;
         prefetch(m, rows, i, n);
@@ -165,7 +170,7 @@ static int64_t count_up_to(const double *value, int64_t n, double most) {
 
 /* The centres become the means of the n_low rows of lowest projection, ties by order, and of the others. is_high is 0
  * and 1 for these; returns whether it changed. */
-static int move_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, int64_t n_low, const double *projection,
+PASS static int move_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, int64_t n_low, const double *projection,
                      double last, double *pair, double *is_high) {
     const int64_t d = m->n_features;
     int64_t ties = n_low;
@@ -187,7 +192,7 @@ static int move_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, in
 
 int64_t nearest_pair_work(int64_t n, int64_t n_features) { return 3 * n + n_features; }
 
-int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_steps *steps, double *far,
+PASS int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_steps *steps, double *far,
                  double *pair, double *work) {
     const int64_t d = m->n_features, least = steps->least;
     double *projection = work, *scratch = work + n, *is_high = work + 2 * n, *direction = work + 3 * n;
@@ -199,20 +204,21 @@ int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, const 
         for (int64_t j = 0; j < d; j++) direction[j] = pair[d + j] - pair[j];
         code = nearest_project(m, rows, n, direction, projection);
         if (code) return code;
-        const double bisector = (vector_dot(pair + d, pair + d, d) - vector_dot(pair, pair, d)) / 2;
-        int64_t n_low = n / 2;
-        if (step >= steps->halves) {
-            const int64_t nearer = count_up_to(projection, n, bisector);
-            n_low = nearer < least ? least : nearer > n - least ? n - least : nearer;
+        const double bisector = (vector_by_vector(pair + d, pair + d, d) - vector_by_vector(pair, pair, d)) / 2;
+        const int64_t nearer = count_up_to(projection, n, bisector);
+        int64_t n_low = nearer < least ? least : nearer > n - least ? n - least : nearer;
+        if (step < steps->halves) n_low = n / 2;
+        double last = bisector;
+        if (n_low != nearer) {
+            memcpy(scratch, projection, (size_t)n * sizeof *scratch);
+            last = select_place(scratch, n, n_low - 1);
         }
-        memcpy(scratch, projection, (size_t)n * sizeof *scratch);
-        const double last = select_place(scratch, n, n_low - 1);
         if (!move_pair(m, rows, n, n_low, projection, last, pair, is_high) && step >= steps->halves) break;
     }
     return NEAREST_OK;
 }
 
-static int32_t choose(const nearest_matrix *m, int64_t row, const nearest_children *children) {
+INLINE int32_t choose(const nearest_matrix *m, int64_t row, const nearest_children *children) {
     int32_t best = 0;
     double best_score = 0;
     for (int64_t c = 1; c < children->n; c++) {
@@ -225,7 +231,7 @@ static int32_t choose(const nearest_matrix *m, int64_t row, const nearest_childr
     return best;
 }
 
-int nearest_choose(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_children *children,
+PASS int nearest_choose(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_children *children,
                    int32_t *child) {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i])) return NEAREST_ROW;
@@ -256,7 +262,7 @@ int nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_chil
     return NEAREST_OK;
 }
 
-int nearest_route(const nearest_matrix *m, int64_t begin, int64_t n, const nearest_tree *tree, int32_t *cell) {
+PASS int nearest_route(const nearest_matrix *m, int64_t begin, int64_t n, const nearest_tree *tree, int32_t *cell) {
     if (begin < 0 || n < 0 || begin > m->n_rows - n) return NEAREST_ROW;
     for (int64_t i = 0; i < n; i++) {
         int64_t node = 0;
@@ -287,7 +293,7 @@ static uint64_t value_hash(float x, int64_t column, uint64_t seed) {
     return mix(seed ^ (((uint64_t)column << 32) | bits));
 }
 
-int nearest_hash(const nearest_matrix *m, int64_t begin, int64_t n, uint64_t seed, uint64_t *out) {
+PASS int nearest_hash(const nearest_matrix *m, int64_t begin, int64_t n, uint64_t seed, uint64_t *out) {
     if (begin < 0 || n < 0 || begin > m->n_rows - n) return NEAREST_ROW;
     for (int64_t i = 0; i < n; i++) {
         uint64_t h = 0;

@@ -125,12 +125,16 @@ def best_cut(projection: Vector, plan: Plan) -> Cut | None:
     """The best place to cut n projections in two: exactly at the target where its neighbours differ,
     otherwise before or after the rows that share its value (farther cuts are worse by every measure). None
     when all are equal."""
-    value = float(np.partition(projection, plan.target)[plan.target])
-    less, more = projection < value, projection > value
-    n_less, n_more = int(np.count_nonzero(less)), int(np.count_nonzero(more))
+    parts = np.partition(projection, plan.target)
+    value = float(parts[plan.target])
+    less, more = parts[: plan.target], parts[plan.target + 1 :]
+    if np.max(less, initial=-np.inf) == value:
+        less = less[less < value]
+    if np.min(more, initial=np.inf) == value:
+        more = more[more > value]
     cuts = []
-    if n_less:
-        cuts.append(plan.cut(n_less, float(np.max(projection, where=less, initial=-np.inf)), value))
-    if n_more:
-        cuts.append(plan.cut(plan.n - n_more, value, float(np.min(projection, where=more, initial=np.inf))))
+    if len(less):
+        cuts.append(plan.cut(len(less), float(np.max(less)), value))
+    if len(more):
+        cuts.append(plan.cut(plan.n - len(more), value, float(np.min(more))))
     return min(cuts, default=None)
