@@ -34,12 +34,13 @@ Splitter = Callable[[Matrix, Rows, int, np.random.Generator], Split | None]
 # nodes of at most so many values are divided further in a copy of their rows that fits the caches: rows
 # scattered over a large matrix cost 90 ns each, rows in a cache 15 (28 features, AMD EPYC)
 LOCAL_VALUES = 1 << 21
-# The top of a large tree is grown on a sample, with so many of its rows for each part that is then divided by itself.
-# A part's size is off by 3 % then, which costs nothing when it becomes many cells: at least so many.
-PART_SAMPLE = 1024
+# The top of a large tree is grown on a sample, down to parts of so many rows (or cells, if that is more) that are then
+# divided each by itself. With so many rows of the sample for each, a part's size is a few per cent off, which costs
+# nothing where it becomes many cells. None of this depends on how rows are stored, so nor does the tree.
+PART_ROWS = 1 << 15
 PART_CELLS = 16
-# below so many parts a sample saves nothing
-LEAST_PARTS = 4
+PART_SAMPLE = 1 << 10
+LEAST_PARTS = 4  # below so many a sample saves nothing
 STRIP_VALUES = 1 << 20  # values of the rows that a thread routes at once
 
 
@@ -143,8 +144,8 @@ def grow(
     good the sample is for its size.
     Returns the tree and the bounds (cells + 1,) of the cells in `rows`. The number of threads has no influence.
     """
-    part = max(LOCAL_VALUES // max(1, 2 * matrix.width), PART_CELLS * cell_size)
-    if len(rows) <= LEAST_PARTS * part or part < 8 * PART_SAMPLE:
+    part = max(PART_ROWS, PART_CELLS * cell_size)
+    if len(rows) <= LEAST_PARTS * part:
         growing = _Growing(split, cell_size, cell_size, rng)
         growing.grow(growing.add(_mean(matrix, rows), 0.0), matrix, rows, local=_fits(matrix, rows))
     else:

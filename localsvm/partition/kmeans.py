@@ -34,6 +34,7 @@ class KMeansCells(TreePartition):
     """
 
     name: ClassVar[str] = "kmeans"
+    threaded: ClassVar[bool] = False  # threads of scikit-learn are limited for a whole process at once
 
     @staticmethod
     def split(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class TreePartition(Partition):
         self._tree = tree
         self._training: _Training | None = None
 
+    threaded: ClassVar[bool] = True  # whether `split` may run in several threads at once
+
     @staticmethod
     @abstractmethod
     def split(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:
@@ -64,7 +66,7 @@ class TreePartition(Partition):
         rows, weight = np.arange(n, dtype=np.int64), None
         if n > size:
             rows, weight = collapse(matrix, y, max(1, size // 2), rng, threads)
-        self._tree, bounds = grow(matrix, rows, size, self.split, rng, threads)
+        self._tree, bounds = grow(matrix, rows, size, self.split, rng, threads if self.threaded else ALONE)
         self._training = _Training(rows, bounds, weight)
         return self
 
