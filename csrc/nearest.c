@@ -11,7 +11,7 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum { LANES = 8, AHEAD = 12 };
+enum { LANES = 8, AHEAD = 12, TOGETHER = 8 };
 
 INLINE double add_lanes(const double *lane) {
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
@@ -223,10 +223,8 @@ INLINE int32_t choose(const nearest_matrix *m, int64_t row, const nearest_childr
     double best_score = 0;
     for (int64_t c = 1; c < children->n; c++) {
         const double score = row_dot(m, row, children->directions + c * m->n_features) - children->thresholds[c];
-        if (score > best_score) {
-            best_score = score;
-            best = (int32_t)c;
-        }
+        best = score > best_score ? (int32_t)c : best;
+        best_score = score > best_score ? score : best_score;
     }
     return best;
 }
@@ -262,18 +260,31 @@ int nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_chil
     return NEAREST_OK;
 }
 
+/* The child of a node that a row goes to; negative for a broken tree. */
+INLINE int64_t step_down(const nearest_matrix *m, int64_t row, const nearest_tree *tree, int64_t node) {
+    const int64_t first = tree->first_child[node];
+    const nearest_children children = {
+        tree->directions + first * m->n_features, tree->thresholds + first, tree->n_children[node]};
+    if (first <= node || first + children.n > tree->n_nodes) return -1;
+    return first + choose(m, row, &children);
+}
+
+/* Several rows go down side by side: a row alone waits at each node for the product that says which node is next. */
 PASS int nearest_route(const nearest_matrix *m, int64_t begin, int64_t n, const nearest_tree *tree, int32_t *cell) {
     if (begin < 0 || n < 0 || begin > m->n_rows - n) return NEAREST_ROW;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t node = 0;
-        while (tree->n_children[node] > 0) {
-            const int64_t first = tree->first_child[node];
-            const nearest_children children = {
-                tree->directions + first * m->n_features, tree->thresholds + first, tree->n_children[node]};
-            if (first <= node || first + children.n > tree->n_nodes) return NEAREST_TREE;
-            node = first + choose(m, begin + i, &children);
+    for (int64_t at = 0; at < n; at += TOGETHER) {
+        const int64_t size = n - at < TOGETHER ? n - at : TOGETHER;
+        int64_t node[TOGETHER] = {0};
+        for (int inner = 1; inner;) {
+            inner = 0;
+            for (int64_t i = 0; i < size; i++) {
+                if (tree->n_children[node[i]] <= 0) continue;
+                node[i] = step_down(m, begin + at + i, tree, node[i]);
+                if (node[i] < 0) return NEAREST_TREE;
+                inner = 1;
+            }
         }
-        cell[i] = tree->cell[node];
+        for (int64_t i = 0; i < size; i++) cell[at + i] = tree->cell[node[i]];
     }
     return NEAREST_OK;
 }

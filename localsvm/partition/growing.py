@@ -51,6 +51,12 @@ def subsample(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
     return rows[np.sort(rng.choice(len(rows), size, replace=False, shuffle=False))]
 
 
+def thin_out(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+    """One row at random of each of `size` equal stretches: a large sample, made without a list of all rows."""
+    bounds = np.arange(size + 1) * len(rows) // size
+    return rows[rng.integers(bounds[:-1], bounds[1:])]
+
+
 def take(X: Examples, rows: Rows) -> Examples:
     """A copy of some rows of X, in the same form."""
     if isinstance(X, np.ndarray):
@@ -186,7 +192,7 @@ def _sketch(
     matrix: Matrix, rows: Rows, cell_size: int, part: int, split: Splitter, rng: np.random.Generator
 ) -> _Growing:
     """The tree down to parts of at most about `part` rows, grown on a sample."""
-    sample = Matrix(take(matrix.X, subsample(rows, len(rows) * PART_SAMPLE // part, rng)))
+    sample = Matrix(take(matrix.X, thin_out(rows, len(rows) * PART_SAMPLE // part, rng)))
     order = np.arange(sample.shape[0], dtype=np.int64)
     growing = _Growing(split, max(1, cell_size * PART_SAMPLE // part), PART_SAMPLE, rng)
     growing.grow(growing.add(_mean(sample, order), 0.0), sample, order, local=_fits(sample, order))
