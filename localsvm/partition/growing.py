@@ -150,36 +150,33 @@ def grow(
     good the sample is for its size.
     Returns the tree and the bounds (cells + 1,) of the cells in `rows`. The number of threads has no influence.
     """
-    part = max(PART_ROWS, PART_CELLS * cell_size)
-    if len(rows) <= LEAST_PARTS * part:
-        growing = _Growing(split, cell_size, cell_size, rng)
-        growing.grow(growing.add(_mean(matrix, rows), 0.0), matrix, rows, local=_fits(matrix, rows))
-    else:
-        growing = _grow_parts(matrix, rows, cell_size, part, split, rng, threads)
+    growing = _grow(matrix, rows, _Growing(split, cell_size, cell_size, rng), threads)
     return growing.finish(), np.concatenate([[0], np.cumsum(growing.sizes)])
 
 
-def _mean(matrix: Matrix, rows: Rows) -> NDArray[np.float32]:
-    mean: NDArray[np.float32] = (matrix.total(rows) / len(rows)).astype(np.float32)
-    return mean
+def _grow(matrix: Matrix, rows: Rows, empty: _Growing, threads: Threads) -> _Growing:
+    """The tree over the rows: grown in `empty`, or put together by its rules."""
+    part = max(PART_ROWS, PART_CELLS * empty.enough)
+    if len(rows) > LEAST_PARTS * part:
+        return _grow_parts(matrix, rows, part, empty, threads)
+    centre = (matrix.total(rows) / len(rows)).astype(np.float32)
+    empty.grow(empty.add(centre, 0.0), matrix, rows, local=_fits(matrix, rows))
+    return empty
 
 
 def _fits(matrix: Matrix, rows: Rows) -> bool:
     return len(rows) * matrix.width <= LOCAL_VALUES
 
 
-def _grow_parts(
-    matrix: Matrix, rows: Rows, cell_size: int, part: int, split: Splitter, rng: np.random.Generator, threads: Threads
-) -> _Growing:
-    """As grow, for rows that make several parts of about `part` rows."""
-    growing = _sketch(matrix, rows, cell_size, part, split, rng)
+def _grow_parts(matrix: Matrix, rows: Rows, part: int, empty: _Growing, threads: Threads) -> _Growing:
+    """As _grow, for rows that make several parts of about `part` rows."""
+    growing = _sketch(matrix, rows, part, empty, threads)
     top = growing.finish()
-    bounds = _sort(matrix, rows, top, threads)
-    streams = rng.spawn(top.n_cells)
+    bounds, centres, streams = _sort(matrix, rows, top, threads), top.leaf_centres, empty.rng.spawn(top.n_cells)
 
     def below(i: int) -> _Growing:
-        branch = _Growing(split, cell_size, cell_size, streams[i])
-        branch.grow(branch.add(top.leaf_centres[i], 0.0), matrix, rows[bounds[i] : bounds[i + 1]], local=False)
+        branch = _Growing(empty.split, empty.cell_size, empty.enough, streams[i])
+        branch.grow(branch.add(centres[i], 0.0), matrix, rows[bounds[i] : bounds[i + 1]], local=False)
         return branch
 
     leaves, growing.sizes = np.argsort(top.cell, kind="stable")[-top.n_cells :], []
@@ -188,15 +185,12 @@ def _grow_parts(
     return growing
 
 
-def _sketch(
-    matrix: Matrix, rows: Rows, cell_size: int, part: int, split: Splitter, rng: np.random.Generator
-) -> _Growing:
-    """The tree down to parts of at most about `part` rows, grown on a sample."""
-    sample = Matrix(take(matrix.X, thin_out(rows, len(rows) * PART_SAMPLE // part, rng)))
-    order = np.arange(sample.shape[0], dtype=np.int64)
-    growing = _Growing(split, max(1, cell_size * PART_SAMPLE // part), PART_SAMPLE, rng)
-    growing.grow(growing.add(_mean(sample, order), 0.0), sample, order, local=_fits(sample, order))
-    return growing
+def _sketch(matrix: Matrix, rows: Rows, part: int, empty: _Growing, threads: Threads) -> _Growing:
+    """The tree down to parts of at most about `part` rows, grown on a sample (its own top on a sample of that)."""
+    sample = Matrix(take(matrix.X, thin_out(rows, len(rows) * PART_SAMPLE // part, empty.rng)))
+    cell_size = max(1, empty.cell_size * PART_SAMPLE // part)
+    rules = _Growing(empty.split, cell_size, PART_SAMPLE, empty.rng)
+    return _grow(sample, np.arange(sample.shape[0], dtype=np.int64), rules, threads)
 
 
 def _sort(matrix: Matrix, rows: Rows, tree: CentreTree, threads: Threads) -> list[int]:
