@@ -59,6 +59,23 @@ int nearest_squares(const nearest_matrix *m, const int64_t *rows, int64_t n, dou
 /* Adds the n rows to total, n_features doubles that the caller has set; in the order given. */
 int nearest_total(const nearest_matrix *m, const int64_t *rows, int64_t n, double *total);
 
+/* How two centres are found among n sampled rows: as many steps of Lloyd's algorithm between halves of the sample, then
+ * at most as many between the rows nearest to each centre, of which neither gets fewer than least (1 .. n / 2). */
+typedef struct {
+    int64_t halves;
+    int64_t nearest;
+    int64_t least;
+} nearest_steps;
+
+/* Two centres of the n >= 2 sampled rows: far holds the row farthest from their mean and the row farthest from that one
+ * (the first of equally far ones), pair what the steps make of these; each 2 x n_features. In a step the rows of the
+ * lowest projections on the difference of the centres, ties by order, give the mean pair[0], the others pair[1]. */
+int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_steps *steps, double *far,
+                 double *pair, double *work);
+
+/* The doubles that nearest_pair needs as work. */
+int64_t nearest_pair_work(int64_t n, int64_t n_features);
+
 /* child[i] = the child that row rows[i] belongs to. */
 int nearest_choose(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_children *children,
                    int32_t *child);

@@ -20,6 +20,7 @@ from localsvm.model import load_partition, write_partition
 from localsvm.multiclass import SCHEMES
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.selection.search import SEARCHES
+from localsvm.threads import ALONE, Threads
 
 DEFAULT_CELL_SIZE = 2000
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
@@ -92,31 +93,36 @@ class Divided:
         return {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
 
 
-def divide(data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None) -> Divided:
+def divide(
+    data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE
+) -> Divided:
     """Scale the data (in place where dense), fit or load the partition, and bring the rows into cell order.
 
+    The same bits for any number of threads.
     Raises DataError for a single class, ModelError for a partition file that does not belong to the data.
     """
     labels, class_rows = np.unique(data.y, return_counts=True)
     _check_labels(data, config, labels)
     if partition_file is None:
-        scaling, partition, X, cells = _fit(data, config)
+        scaling, partition, X, cells = _fit(data, config, threads)
     else:
         scaling, partition, X, cells = _load(data, partition_file)
     rows = np.concatenate([cell.rows for cell in cells])
     count = np.concatenate([np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells])
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
-    shared = SharedExamples(X, rows), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
+    shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges)
 
 
-def partition_only(data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False) -> NDArray[np.int64]:
+def partition_only(
+    data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE
+) -> NDArray[np.int64]:
     """Divide the data and write the partition file, for `divide` to load later; returns the rows of each cell.
 
     The data are consumed (scaled in place where dense).
     """
     key = fingerprint(data.X, data.y)
-    scaling, partition, _, cells = _fit(data, config)
+    scaling, partition, _, cells = _fit(data, config, threads)
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
     for index, cell in enumerate(cells):
@@ -147,12 +153,14 @@ def _check_labels(data: Dataset, config: TrainingConfig, labels: NDArray[np.floa
             raise DataError(f"-w {label:g}: no row has that label; the labels are {known}")
 
 
-def _fit(data: Dataset, config: TrainingConfig) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
-    scaling = Scaling.fit(data.X, config.scale)
+def _fit(
+    data: Dataset, config: TrainingConfig, threads: Threads
+) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+    scaling = Scaling.fit(data.X, config.scale, threads)
     X = scaling.apply(data.X, in_place=True)
     partition = create(_partition_name(config, len(data.y)))
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
-    partition.fit(X, data.y, config.cell_size, rng)
+    partition.fit(X, data.y, config.cell_size, rng, threads)
     return scaling, partition, X, partition.training_cells()
 
 

@@ -23,6 +23,7 @@ from localsvm.model import write_model
 from localsvm.observing import Clock, Observer, Silent
 from localsvm.partition import spread
 from localsvm.running import run_cells
+from localsvm.threads import Threads
 
 
 @dataclass
@@ -65,9 +66,9 @@ def train(
     """
     observer = observer or Silent()
     clock = Clock(observer)
-    with clock("partition"):
+    with clock("partition"), Threads(jobs) as threads:
         key = run_key(data, config, partition_file)
-        divided = divide(data, config, partition_file)
+        divided = divide(data, config, partition_file, threads)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:

@@ -14,6 +14,7 @@ from localsvm.data.dataset import Dataset
 from localsvm.dividing import TrainingConfig, divide
 from localsvm.observing import Clock, Observer, Silent
 from localsvm.running import run_cells
+from localsvm.threads import Threads
 from localsvm.training import cross_validated_error
 
 
@@ -56,8 +57,8 @@ def cross_validate(
     """The selection of a training run alone; the data are consumed. Raises as `training.train` does."""
     observer = observer or Silent()
     clock = Clock(observer)
-    with clock("partition"):
-        divided = divide(data, config, partition_file)
+    with clock("partition"), Threads(jobs) as threads:
+        divided = divide(data, config, partition_file, threads)
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(len(divided.labels)), grid="full")
     data.X = data.y = None  # type: ignore[assignment]

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from localsvm.errors import DataError, OptionError
-from localsvm.partition import REGISTRY, create, smallest_size, spread, tree
+from localsvm.partition import REGISTRY, create, growing, smallest_size, spread
 from localsvm.partition._nearest import Matrix, group
+from localsvm.partition.centre_tree import directions_of
+from localsvm.threads import Threads
 
 TREES = ["voronoi", "kmeans"]
 
@@ -124,7 +126,7 @@ def test_kmeans_goes_to_the_nearest_centre() -> None:
     children = s["first_child"][0] + np.arange(s["n_children"][0])
     nearest = np.argmin(((X[:, None].astype(float) - s["centres"][children]) ** 2).sum(axis=2), axis=1)
     chosen = Matrix(X).choose(
-        np.arange(900), tree.directions_of(s["centres"][children]), s["thresholds"][children]
+        np.arange(900), directions_of(s["centres"][children]), s["thresholds"][children]
     )
     assert np.array_equal(nearest, chosen)
     assert s["n_children"][0] == 15
@@ -159,11 +161,55 @@ def test_working_on_copies_of_rows_changes_nothing(
 ) -> None:
     X = form(np.abs(normal(3000, 5)))
     whole = fit(name, X, 50)
-    monkeypatch.setattr(tree, "LOCAL_VALUES", 2000)
+    monkeypatch.setattr(growing, "LOCAL_VALUES", 2000)
     parts = fit(name, X, 50)
     assert all(np.array_equal(a, parts.state()[key]) for key, a in whole.state().items())
     for a, b in zip(whole.training_cells(), parts.training_cells(), strict=True):
         assert np.array_equal(a.rows, b.rows)
+
+
+@pytest.fixture
+def many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees begin with a sketch wherever a part has 8 rows, from one sampled row for each part."""
+    for name, value in (("LOCAL_VALUES", 16), ("PART_ROWS", 8), ("PART_CELLS", 2), ("PART_SAMPLE", 1)):
+        monkeypatch.setattr(growing, name, value)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_parts_of_a_sketch_keep_the_promise(name: str, many_parts: None) -> None:
+    @settings(max_examples=60, deadline=None)
+    @given(rows_and_labels(), st.integers(1, 30), st.integers(0, 2**32))
+    def check(data: tuple[np.ndarray, np.ndarray], cell_size: int, seed: int) -> None:
+        check_cells(fit(name, data[0], cell_size, data[1], seed), *data, cell_size)
+
+    check()
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_threads_and_storage_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "LOCAL_VALUES", 4000)
+    monkeypatch.setattr(growing, "PART_ROWS", 1000)
+    monkeypatch.setattr(growing, "PART_SAMPLE", 50)
+    X, y = np.maximum(normal(12_000, 5), -0.5) + np.float32(0.5), np.zeros(12_000)
+    X[::9] = X[0]
+    one = fit(name, X, 60)
+    check_cells(one, X, y, 60)
+    # scikit-learn's k-means has other bits for sparse rows
+    for form, jobs in ((np.asarray, 2), (np.asarray, 5), (sparse.csr_array if name == "voronoi" else np.asarray, 3)):
+        with Threads(jobs) as threads:
+            other = create(name).fit(form(X), y, 60, np.random.default_rng(0), threads)
+        assert all(np.array_equal(a, other.state()[key]) for key, a in one.state().items())
+        for a, b in zip(one.training_cells(), other.training_cells(), strict=True):
+            assert np.array_equal(a.rows, b.rows)
+
+
+def test_a_sketch_leaves_cells_balanced(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = normal(60_000, 6)
+    monkeypatch.setattr(growing, "PART_ROWS", 5000)
+    fitted = fit("voronoi", X, 300)
+    check_cells(fitted, X, np.zeros(len(X)), 300)
+    found = spread(sizes(fitted))
+    assert found["balance"] < 1.15 and found["cells"] < 1.2 * len(X) / 300 and found["smallest"] > 100
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
@@ -288,6 +334,33 @@ def test_projections_against_numpy(d: int) -> None:
         assert np.allclose(matrix.squares(rows), np.sum(X[rows].astype(float) ** 2, axis=1), rtol=1e-14)
         assert np.allclose(matrix.total(rows), X[rows].sum(axis=0, dtype=float), rtol=1e-14)
     assert np.array_equal(Matrix(X).project(rows, u), Matrix(sparse.csr_array(X)).project(rows, u))
+
+
+def lloyd(X: np.ndarray, pair: np.ndarray, halves: int, nearest: int, least: int) -> np.ndarray:
+    """The steps of csrc/nearest.h, in numpy."""
+    for step in range(halves + nearest):
+        projection = X @ (pair[1] - pair[0])
+        nearer = np.count_nonzero(projection <= (pair[1] @ pair[1] - pair[0] @ pair[0]) / 2)
+        n_low = len(X) // 2 if step < halves else min(max(nearer, least), len(X) - least)
+        low, high = np.split(np.argsort(projection, kind="stable"), [n_low])
+        pair = np.array([X[low].mean(axis=0), X[high].mean(axis=0)])
+    return pair
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (3, 4), (40, 5), (501, 13)])
+def test_pairs_of_centres_against_numpy(n: int, d: int) -> None:
+    X = np.maximum(normal(n + 9, d), -0.5) ** 3
+    rows = np.arange(3, n + 3)
+    Z = X[rows].astype(float)
+    first = Z[np.argmax(((Z - Z.mean(axis=0)) ** 2).sum(axis=1))]
+    far = np.array([first, Z[np.argmax(((Z - first) ** 2).sum(axis=1))]])
+    for halves, nearest, least in ((0, 0, 1), (3, 0, 1), (2, 4, max(1, n // 5)), (0, 3, n // 2)):
+        for matrix in (Matrix(X), Matrix(sparse.csr_array(X))):
+            moved, start = matrix.pair(rows, halves, nearest, least)
+            assert np.array_equal(start, far)
+            assert np.allclose(moved, lloyd(Z, far, halves, nearest, least), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="at least one row"):
+        Matrix(X).pair(rows, 1, 1, n // 2 + 1)
 
 
 def test_equal_values_are_equal_rows_however_stored() -> None:

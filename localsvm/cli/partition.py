@@ -44,6 +44,7 @@ def partition(
     from localsvm import plotting
     from localsvm.data.reading import read
     from localsvm.dividing import partition_only
+    from localsvm.threads import Threads
 
     check_outputs(force, [train_file], [output, plot])
     plotting.check(plot)
@@ -52,7 +53,8 @@ def partition(
         progress.phase("read")
         data = read(train_file, zero_based=zero_based, jobs=opt.job_count(jobs))
         progress.phase("partition")
-        sizes = partition_only(data, config, output, force)
+        with Threads(opt.job_count(jobs)) as threads:
+            sizes = partition_only(data, config, output, force, threads)
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:

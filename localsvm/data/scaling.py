@@ -7,7 +7,7 @@ a test file holds there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, row_blocks, sparse_examples
 from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
 BLOCK = 1 << 20  # elements worked on at once: what a temporary may hold
@@ -41,8 +42,8 @@ class Scaling:
     offset: Dense | None = None  # (d,)
 
     @classmethod
-    def fit(cls, X: Examples, mode: str) -> Self:
-        """Learn the scaling of the examples X (n, d), n >= 1.
+    def fit(cls, X: Examples, mode: str, threads: Threads = ALONE) -> Self:
+        """Learn the scaling of the examples X (n, d), n >= 1; the same bits for any number of threads.
 
         Raises:
             OptionError: no such mode.
@@ -54,11 +55,11 @@ class Scaling:
             return cls(mode)
         if mode != "std":
             _check_dense_size(X, mode)
-        low, high = _extremes(X)
+        low, high = _extremes(X, threads)
         if mode == "minmax":
             half = (high - low) / 2
             return cls(mode, _inverse(half, low, high), (low + half).astype(np.float32))
-        mean, deviation = _moments(X)
+        mean, deviation = _moments(X, threads)
         factor = _inverse(deviation, low, high)
         return cls(mode, factor, mean.astype(np.float32) if mode == "zscore" else None)
 
@@ -147,10 +148,17 @@ def _inverse(spread: Vector, low: Vector, high: Vector) -> Dense:
     return np.minimum(inverse, np.finfo(np.float32).max).astype(np.float32)
 
 
-def _extremes(X: Examples) -> tuple[Vector, Vector]:
+def _by_blocks(X: Dense, work: Callable[[Dense], Dense | Vector], threads: Threads) -> Vector:
+    """What `work` makes of every block of rows, one row (d,) each, in the order of the blocks."""
+    blocks = list(row_blocks(X, BLOCK))
+    return np.array(threads.map(lambda i: work(X[blocks[i]]), len(blocks)), np.float64)
+
+
+def _extremes(X: Examples, threads: Threads) -> tuple[Vector, Vector]:
     """Least and greatest element of every column, zeros that are not stored included."""
     if isinstance(X, np.ndarray):
-        return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        low = _by_blocks(X, lambda x: x.min(axis=0), threads).min(axis=0)
+        return low, _by_blocks(X, lambda x: x.max(axis=0), threads).max(axis=0)
     rows, columns = X.shape
     low, high, stored = np.full(columns, np.inf), np.full(columns, -np.inf), np.zeros(columns)
     for part in _slices(X.nnz, BLOCK):
@@ -161,16 +169,16 @@ def _extremes(X: Examples) -> tuple[Vector, Vector]:
     return np.where(sparse, np.minimum(low, 0), low), np.where(sparse, np.maximum(high, 0), high)
 
 
-def _moments(X: Examples) -> tuple[Vector, Vector]:
+def _moments(X: Examples, threads: Threads) -> tuple[Vector, Vector]:
     """Mean and population standard deviation of every column: two passes in float64."""
     rows, columns = X.shape
     total, squares = np.zeros(columns), np.zeros(columns)
     if isinstance(X, np.ndarray):
-        for part in row_blocks(X, BLOCK):
-            total += X[part].sum(axis=0, dtype=np.float64)
+        for part in _by_blocks(X, lambda x: x.sum(axis=0, dtype=np.float64), threads):
+            total += part
         mean = total / rows
-        for part in row_blocks(X, BLOCK):
-            squares += np.square(X[part] - mean).sum(axis=0)
+        for part in _by_blocks(X, lambda x: np.square(x - mean).sum(axis=0), threads):
+            squares += part
         return mean, np.sqrt(squares / rows)
     stored = np.zeros(columns)
     for part in _slices(X.nnz, BLOCK):

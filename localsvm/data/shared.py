@@ -18,6 +18,7 @@ from scipy import sparse
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import RunError
+from localsvm.threads import ALONE, Threads
 
 
 class SharedArray:
@@ -82,13 +83,15 @@ def _map(handle: Handle) -> NDArray[Any]:
 class SharedExamples:
     """Examples, dense or CSR, in shared memory."""
 
-    def __init__(self, X: Examples, rows: NDArray[np.int64]) -> None:
+    def __init__(self, X: Examples, rows: NDArray[np.int64], threads: Threads = ALONE) -> None:
         """Copy the given rows of X, in that order, block by block."""
         if isinstance(X, np.ndarray):
             dense = SharedArray((len(rows), X.shape[1]), np.float32)
-            block = max(1, (1 << 24) // max(1, X.shape[1]))
-            for first in range(0, len(rows), block):
-                np.take(X, rows[first : first + block], axis=0, out=dense.array[first : first + block], mode="clip")
+
+            def copy(first: int, last: int) -> None:
+                np.take(X, rows[first:last], axis=0, out=dense.array[first:last], mode="clip")
+
+            threads.strips(copy, len(rows), max(1, (1 << 22) // max(1, X.shape[1])))
             self._parts = [dense]
         else:
             part = sparse.csr_array(X)[rows]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,38 +11,12 @@ from localsvm.data.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import active_columns, arena, centre_of, dense_rows, double_base, overflow, transform_double
+from localsvm.threads import Threads
 
 STRIP = 2048  # rows that a thread multiplies between looking for more work (and that Ctrl-C waits for)
 DOUBLE_FLOATS = 1 << 22  # kernel values that the float64 products hold at once
 
 Indices = NDArray[np.intp]
-
-
-class Threads:
-    """Runs a function over strips of rows; threads sleep where there is nothing to do. A context manager.
-
-    The strips do not depend on the number of threads, and no value depends on its strip: bits are the same for any.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count) if count > 1 else None
-
-    def __enter__(self) -> Threads:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def strips(self, work: Callable[[int, int], None], n: int, step: int) -> None:
-        """work(first, last) for strips of `step` rows that cover n rows."""
-        edges = range(0, n, step)
-        if self._pool is None or n <= step:
-            for first in edges:
-                work(first, min(n, first + step))
-            return
-        for done in [self._pool.submit(work, first, min(n, first + step)) for first in edges]:
-            done.result()
 
 
 class KernelRows:

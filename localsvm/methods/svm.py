@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
-from localsvm.kernels.blocks import BlockGram, KernelRows, Threads
+from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, Start, State
@@ -29,6 +29,7 @@ from localsvm.selection.grids import SIZE, check_values, default_lambdas, defaul
 from localsvm.selection.search import Search
 from localsvm.solvers._smo import Problem, Report
 from localsvm.solvers.blocks import BlockProblem, working_bytes
+from localsvm.threads import Threads
 
 # cells of more rows are solved block by block, without the whole matrix (3.2 GB with its distances at this size): by
 # the number of rows and points alone, so that neither -j nor --memory decides what a model is

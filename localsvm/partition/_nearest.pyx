@@ -23,6 +23,10 @@ cdef extern from "nearest.h" nogil:
         const double *directions
         const double *thresholds
         int64_t n
+    ctypedef struct nearest_steps:
+        int64_t halves
+        int64_t nearest
+        int64_t least
     ctypedef struct nearest_tree:
         const double *directions
         const double *thresholds
@@ -33,6 +37,10 @@ cdef extern from "nearest.h" nogil:
     int nearest_project(const nearest_matrix *, const int64_t *, int64_t, const double *, double *)
     int nearest_squares(const nearest_matrix *, const int64_t *, int64_t, double *)
     int nearest_total(const nearest_matrix *, const int64_t *, int64_t, double *)
+    int nearest_pair(
+        const nearest_matrix *, const int64_t *, int64_t, const nearest_steps *, double *, double *, double *
+    )
+    int64_t nearest_pair_work(int64_t, int64_t)
     int nearest_choose(const nearest_matrix *, const int64_t *, int64_t, const nearest_children *, int32_t *)
     int nearest_group(int64_t *, const int32_t *, int64_t, int64_t, int64_t *, int64_t *)
     int nearest_route(const nearest_matrix *, int64_t, int64_t, const nearest_tree *, int32_t *)
@@ -115,6 +123,13 @@ cdef class Matrix:
     def shape(self):
         return self.m.n_rows, self.m.n_features
 
+    def _range(self, int64_t begin, end):
+        """How many rows begin .. end - 1 are."""
+        cdef int64_t last = self.m.n_rows if end is None else end
+        if not 0 <= begin <= last <= self.m.n_rows:
+            raise IndexError(f"there are no rows {begin} to {last}")
+        return last - begin
+
     def _direction(self, direction):
         if _checked(direction, np.float64, "direction").shape != (self.m.n_features,):
             raise ValueError("a direction must have one value per feature")
@@ -166,6 +181,27 @@ cdef class Matrix:
             at += size
         return out
 
+    def pair(self, rows, int64_t halves, int64_t nearest, int64_t least):
+        """Two centres of sampled rows (int64 indices), each (2, features) float64: after `halves` and at most
+        `nearest` steps of Lloyd with no fewer than `least` rows on a side, and the two far rows that they started
+        from. See csrc/nearest.h."""
+        cdef int64_t n = len(_checked(rows, np.int64, "rows"))
+        if not 1 <= least <= n // 2 or halves < 0 or nearest < 0:
+            raise ValueError("a side needs at least one row, and not more than half of them")
+        cdef nearest_steps steps
+        steps.halves, steps.nearest, steps.least = halves, nearest, least
+        moved, far = np.empty((2, self.m.n_features)), np.empty((2, self.m.n_features))
+        work = np.empty(nearest_pair_work(n, self.m.n_features))
+        cdef const int64_t *row = <const int64_t *>address(rows)
+        cdef double *result = <double *>address(moved)
+        cdef double *start = <double *>address(far)
+        cdef double *space = <double *>address(work)
+        cdef int code
+        with nogil:
+            code = nearest_pair(&self.m, row, n, &steps, start, result, space)
+        end_call(code)
+        return moved, far
+
     def choose(self, rows, directions, thresholds):
         """Child (n,) int32 of each row (int64 indices): the largest <x, directions[c]> - thresholds[c],
         where child 0 scores 0; ties to the lower child. directions (k, features) and thresholds (k,)
@@ -190,10 +226,10 @@ cdef class Matrix:
             at += size
         return out
 
-    def route(self, directions, thresholds, first_child, n_children, cell):
-        """Cell (rows,) int32 of every row: down the tree from node 0; the arrays are those of a
-        CentreTree."""
-        cdef int64_t n = self.m.n_rows, at = 0, size, step = max(1, self.block // 16)
+    def route(self, directions, thresholds, first_child, n_children, cell, int64_t begin=0, end=None):
+        """Cell (end - begin,) int32 of rows begin .. end - 1 (every row): down the tree from node 0; the
+        arrays are those of a CentreTree."""
+        cdef int64_t n = self._range(begin, end), at = 0, size, step = max(1, self.block // 16)
         cdef nearest_tree tree
         tree.n_nodes = len(_checked(thresholds, np.float64, "thresholds"))
         if tree.n_nodes == 0 or _checked(directions, np.float64, "directions").shape != (
@@ -214,21 +250,21 @@ cdef class Matrix:
         while at < n:
             size = min(step, n - at)
             with nogil:
-                code = nearest_route(&self.m, at, size, &tree, result + at)
+                code = nearest_route(&self.m, begin + at, size, &tree, result + at)
             end_call(code)
             at += size
         return out
 
-    def hashes(self, uint64_t seed):
-        """A 64-bit hash (rows,) uint64 of every row: equal for rows of equal values."""
-        cdef int64_t n = self.m.n_rows, at = 0, size
+    def hashes(self, uint64_t seed, int64_t begin=0, end=None):
+        """A 64-bit hash (end - begin,) uint64 of rows begin .. end - 1 (every row): equal for equal values."""
+        cdef int64_t n = self._range(begin, end), at = 0, size
         out = np.empty(n, dtype=np.uint64)
         cdef uint64_t *result = <uint64_t *>address(out)
         cdef int code
         while at < n:
             size = min(self.block, n - at)
             with nogil:
-                code = nearest_hash(&self.m, at, size, seed, result + at)
+                code = nearest_hash(&self.m, begin + at, size, seed, result + at)
             end_call(code)
             at += size
         return out

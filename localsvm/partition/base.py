@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from localsvm.errors import DataError, OptionError
+from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
@@ -38,13 +39,19 @@ class Partition(ABC):
 
     @abstractmethod
     def fit(
-        self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator
+        self,
+        X: Examples,
+        y: NDArray[np.float64],
+        cell_size: int | None,
+        rng: np.random.Generator,
+        threads: Threads = ALONE,
     ) -> Self:
         """Divides the rows of X (n, d) float32, dense (a read-only memory map will do) or CSR.
 
         y (n,) serves only to tell identical rows of different labels apart. No training cell has more than
         cell_size rows; the classes say where that cannot be kept. The result depends on the arguments and
-        the state of rng alone. Raises DataError without rows and OptionError for an impossible cell_size.
+        the state of rng alone, not on the number of threads. Raises DataError without rows and OptionError
+        for an impossible cell_size.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from localsvm.errors import OptionError
 from localsvm.partition.base import Partition, State, TrainingCell, check_cell_size, check_rows
+from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
@@ -29,7 +30,12 @@ class Chunks(Partition):
         self._cells: list[TrainingCell] | None = None
 
     def fit(
-        self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator
+        self,
+        X: Examples,
+        y: NDArray[np.float64],
+        cell_size: int | None,
+        rng: np.random.Generator,
+        threads: Threads = ALONE,
     ) -> Self:
         n = check_rows(X)
         self._n_cells = -(-n // check_cell_size(cell_size))

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
-from localsvm.partition.tree import Rows, Split, TreePartition, directions_of, subsample, take
+from localsvm.partition.centre_tree import directions_of
+from localsvm.partition.growing import Rows, Split, subsample, take
+from localsvm.partition.tree import TreePartition
 from localsvm.partition.voronoi import halve
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class KMeansCells(TreePartition):
     """
 
     name: ClassVar[str] = "kmeans"
+    threaded: ClassVar[bool] = False  # threads of scikit-learn are limited for a whole process at once
 
     @staticmethod
     def split(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:

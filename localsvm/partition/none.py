@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.partition.base import Partition, State, TrainingCell, check_rows, one_cell_each
+from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
@@ -23,7 +24,12 @@ class NoPartition(Partition):
         self._n_rows: int | None = None
 
     def fit(
-        self, X: Examples, y: NDArray[np.float64], cell_size: int | None, rng: np.random.Generator
+        self,
+        X: Examples,
+        y: NDArray[np.float64],
+        cell_size: int | None,
+        rng: np.random.Generator,
+        threads: Threads = ALONE,
     ) -> Self:
         self._n_rows = check_rows(X)
         return self

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
-from localsvm.partition.tree import Rows, Split, TreePartition, directions_of, subsample
+from localsvm.partition.centre_tree import directions_of
+from localsvm.partition.growing import Rows, Split, subsample
+from localsvm.partition.tree import TreePartition
 
 Vector = NDArray[np.float64]
 # rows of a node that its two centres are found from (the boundary is then placed with all rows); 2000 rows or
@@ -111,69 +113,28 @@ def _pairs(matrix: Matrix, rows: Rows, rng: np.random.Generator) -> Iterator[tup
     """Pairs of centres to try, best first. Two rows that differ always have different projections on their
     difference, so the last pair divides whatever can be divided."""
     sample = subsample(rows, SAMPLE, rng)
-    far = _farthest_first(matrix, sample)
-    yield _lloyd(matrix, sample, far)
-    yield far
+    moved, far = matrix.pair(sample, BALANCED_STEPS, NEAREST_STEPS, max(1, int(LEAST_SHARE * len(sample))))
+    yield moved[0], moved[1]
+    yield far[0], far[1]
     other = np.flatnonzero(~matrix.same(rows, np.full(len(rows), rows[0])))
     if len(other):
         yield matrix.total(rows[:1]), matrix.total(rows[other[:1]])
-
-
-def _farthest_first(matrix: Matrix, sample: Rows) -> tuple[Vector, Vector]:
-    """Two rows: the farthest from the sample's mean, and the farthest from that one."""
-    squares = matrix.squares(sample)
-    first = _farthest(matrix, sample, squares, matrix.total(sample) / len(sample))
-    return first, _farthest(matrix, sample, squares, first)
-
-
-def _farthest(matrix: Matrix, sample: Rows, squares: Vector, centre: Vector) -> Vector:
-    at = int(np.argmax(squares - 2 * matrix.project(sample, centre)))
-    return matrix.total(sample[at : at + 1])
-
-
-def _lloyd(matrix: Matrix, sample: Rows, pair: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
-    """Moves two centres by Lloyd steps: first as means of halves of the sample, then of what is nearest to each.
-
-    Farthest rows are outliers (after scaling by the standard deviation, a rare binary column is 100 wide), and a
-    direction between outliers says nothing about the rest; the means of two large parts do. Therefore no part falls
-    below LEAST_SHARE. Rows of equal projection are dealt to the parts as they come, which lets the other columns
-    decide next.
-    """
-    low, high = pair
-    n = len(sample)
-    least = max(1, int(LEAST_SHARE * n))
-    before = np.zeros(n, dtype=bool)
-    for step in range(BALANCED_STEPS + NEAREST_STEPS):
-        projection = matrix.project(sample, high - low)
-        nearer_low = int(np.count_nonzero(projection <= _bisector(low, high)))
-        n_low = n // 2 if step < BALANCED_STEPS else min(max(nearer_low, least), n - least)
-        is_low = _lowest(projection, n_low)
-        if step >= BALANCED_STEPS and np.array_equal(is_low, before):
-            break
-        low = matrix.total(sample[is_low]) / n_low
-        high = matrix.total(sample[~is_low]) / (n - n_low)
-        before = is_low
-    return low, high
-
-
-def _lowest(values: Vector, count: int) -> NDArray[np.bool_]:
-    """Which of the values are the `count` lowest; of equal ones the first."""
-    last = np.partition(values, count - 1)[count - 1]
-    lowest: NDArray[np.bool_] = values < last
-    lowest[np.flatnonzero(values == last)[: count - np.count_nonzero(lowest)]] = True
-    return lowest
 
 
 def best_cut(projection: Vector, plan: Plan) -> Cut | None:
     """The best place to cut n projections in two: exactly at the target where its neighbours differ,
     otherwise before or after the rows that share its value (farther cuts are worse by every measure). None
     when all are equal."""
-    value = float(np.partition(projection, plan.target)[plan.target])
-    less, more = projection < value, projection > value
-    n_less, n_more = int(np.count_nonzero(less)), int(np.count_nonzero(more))
+    parts = np.partition(projection, plan.target)
+    value = float(parts[plan.target])
+    less, more = parts[: plan.target], parts[plan.target + 1 :]
+    if np.max(less, initial=-np.inf) == value:
+        less = less[less < value]
+    if np.min(more, initial=np.inf) == value:
+        more = more[more > value]
     cuts = []
-    if n_less:
-        cuts.append(plan.cut(n_less, float(np.max(projection, where=less, initial=-np.inf)), value))
-    if n_more:
-        cuts.append(plan.cut(plan.n - n_more, value, float(np.min(projection, where=more, initial=np.inf))))
+    if len(less):
+        cuts.append(plan.cut(len(less), float(np.max(less)), value))
+    if len(more):
+        cuts.append(plan.cut(plan.n - len(more), value, float(np.min(more))))
     return min(cuts, default=None)

@@ -1,0 +1,55 @@
+"""Times the division of HIGGS-like rows in memory into Voronoi cells: scaling, the tree, the copy into cell order.
+
+    python scripts/bench_partition.py [ROWS] [--jobs 2] [--cell-size 2000] [--seed 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from localsvm.data.scaling import Scaling
+from localsvm.data.shared import SharedExamples
+from localsvm.data.synthetic import higgs_like
+from localsvm.partition import create, spread
+from localsvm.threads import Threads
+
+Result = TypeVar("Result")
+
+
+def timed(name: str, work: Callable[[], Result]) -> Result:
+    """What the work returns; its wall-clock and processor seconds are printed."""
+    wall, processor = time.perf_counter(), time.process_time()
+    result = work()
+    seconds = time.perf_counter() - wall, time.process_time() - processor
+    print(f"{name:<10}{seconds[0]:8.2f} s {seconds[1]:8.2f} processor s", flush=True)
+    return result
+
+
+def main() -> None:
+    """Divide the rows, and say how the cells came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="?", type=int, default=1_000_000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cell-size", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    X, y = higgs_like(given.rows, np.random.default_rng(given.seed))
+    with Threads(given.jobs) as threads:
+        scaling = timed("scaling", lambda: Scaling.fit(X, "std", threads))
+        timed("apply", lambda: scaling.apply(X, in_place=True))
+        rng = np.random.default_rng(given.seed)
+        fitted = timed("tree", lambda: create("voronoi").fit(X, y, given.cell_size, rng, threads))
+        rows = np.concatenate([cell.rows for cell in fitted.training_cells()])
+        timed("copy", lambda: SharedExamples(X, rows, threads))
+    timed("assign", lambda: fitted.assign(X[:500_000]))
+    found = spread([len(cell.rows) for cell in fitted.training_cells()])
+    print(", ".join(f"{name} {value:g}" for name, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()
