@@ -37,9 +37,9 @@ int lsvm_smo_state_new(const struct lsvm_smo *p, struct lsvm_smo_state *s)
     s->up = at + elements;
     s->dn = at + 2 * elements;
     s->diagonal = at + 3 * elements;
-    for (int64_t i = 0; i < p->n; i++) { /* a zero row of a linear kernel still needs some curvature */
-        const double d = kernel_at(p, i);
-        store(p, s->diagonal, i, p->unit_diagonal ? 1 : d > 1e-12 ? d : 1e-12);
+    for (int64_t i = 0; i < p->n; i++) { /* a unit diagonal is not read: each of its entries would miss the caches */
+        const double d = p->unit_diagonal ? 1 : kernel_at(p, i);
+        store(p, s->diagonal, i, d > 1e-12 ? d : 1e-12); /* a zero row of a linear kernel still needs some curvature */
     }
     return LSVM_OK;
 }
