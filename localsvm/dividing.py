@@ -39,7 +39,7 @@ class TrainingConfig:
     cell_size: int = DEFAULT_CELL_SIZE
     scale: str = "std"
     folds: int = 5
-    grid: str = "full"
+    grid: str = "adaptive"
     select: str | None = None
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()

@@ -46,7 +46,7 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tolerance: float = 1e-3,
         scale: str = "std",
         folds: int = 5,
-        grid: str = "full",
+        grid: str = "adaptive",
         select: str | None = None,
         multiclass: str = "ova",
         class_weight: dict[Any, float] | None = None,

@@ -3,7 +3,7 @@
     python scripts/reproduce_vp.py DATA [--out docs/results] [--sets magic,ijcnn1] [--seeds 3]
 
 DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz. Every run is a whole `lsvm-train` and `lsvm-predict`
-process with standard options (`-c 2000`, std scaling, full grid); times are processor seconds of the process and its
+process with standard options (`-c 2000`, std scaling, adaptive search); times are processor seconds of the process and its
 workers. Finished runs are kept in OUT/vp.jsonl and not repeated; OUT/vp.md is written from it.
 """
 
@@ -195,7 +195,7 @@ def report(runs: list[Run], svc: Path) -> str:
         "# Local kernel SVMs on real data",
         "",
         "Written by `make reproduce-vp DATA=...` (`scripts/reproduce_vp.py`): cells and chunks of at most 2 000 rows,",
-        "std scaling, full 10 x 10 grid, 5 folds, fold models vote. Errors in per cent on the test files, mean (and",
+        "std scaling, 10 x 10 grid (adaptive search), 5 folds, fold models vote. Errors in per cent on the test files, mean (and",
         "standard deviation) over the seeds; times are processor seconds of the whole commands, reading and writing",
         f"included, on two cores of an {processor()}. The reference is one run of liquidSVM of the same protocol on",
         "the same files.",

@@ -89,9 +89,9 @@ folds = option(
 )
 grid = option(
     "--grid",
-    type=Names(("full", "adaptive")),
-    show_default="full",
-    help="Score every point of the grid, or follow the held-out error to the best one.",
+    type=Names(("adaptive", "full")),
+    show_default="adaptive",
+    help="Follow the held-out error to the best point of the grid, or score every one.",
 )
 select = option(
     "--select",
