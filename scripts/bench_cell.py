@@ -19,7 +19,7 @@ from benchmarking.running import Case, Job, Record, main
 from benchmarking.sets import Rows, available
 
 from localsvm.cells import select
-from localsvm.methods.base import Cell, Fitted
+from localsvm.methods.base import Cell, Fitted, Grid, Scores
 from localsvm.methods.svm import KernelSVM
 from localsvm.multiclass import Scheme
 from localsvm.selection.folds import stratified
@@ -44,11 +44,12 @@ def cell_of(X: Any, y: Any) -> Cell:
     return Cell(X[order], y, scheme, scheme.targets(y), np.ones(len(y)), np.ones(len(y)), folds[order])
 
 
-def train(search: str, X: Any, y: Any) -> Fitted:
+def train(search: str, X: Any, y: Any) -> tuple[Cell, Grid, Scores, Fitted]:
     """Score the grid, refit the best point."""
     cell, method = cell_of(X, y), KernelSVM()
     grid = method.grid(cell, float(len(y)), FOLDS)
-    return method.fit(cell, grid, select(method, cell, grid, Search(search)), "refit")
+    scores = select(method, cell, grid, Search(search))
+    return cell, grid, scores, method.fit(cell, grid, scores, "refit")
 
 
 def ours(search: str, case: Case, options: argparse.Namespace) -> Record:
@@ -57,10 +58,16 @@ def ours(search: str, case: Case, options: argparse.Namespace) -> Record:
     train(search, rows.X[:WARM_UP_ROWS], rows.y[:WARM_UP_ROWS])
     results = []
     figures = inside.timed(lambda: results.append(train(search, rows.X, rows.y)))
-    fitted = results[-1]
+    cell, grid, scores, fitted = results[-1]
+    voting = KernelSVM().fit(cell, grid, scores, "vote")
+    figures |= {"error": wrong(fitted, rows), "error_voting": wrong(voting, rows)}
+    return {**figures, "support_vectors": fitted.report["support_vectors"]}
+
+
+def wrong(fitted: Fitted, rows: Rows) -> float:
+    """Test error in per cent."""
     decisions = KernelSVM().predictor(fitted.state, 1, rows.X.shape[1]).decision_function(rows.X_test)[:, 0]
-    wrong = inside.error(np.where(decisions > 0, 1.0, -1.0), rows.y_test)
-    return {**figures, "error": wrong, "support_vectors": fitted.report["support_vectors"]}
+    return inside.error(np.where(decisions > 0, 1.0, -1.0), rows.y_test)
 
 
 def liquid(case: Case, options: argparse.Namespace) -> Record:
@@ -87,7 +94,7 @@ def one_fit(case: Case, options: argparse.Namespace) -> Record:
 def page(records: list[Record]) -> list[str]:
     """The table and, below it, the cross-validation in units of one fit."""
     found = summaries(records)
-    more = [("error %", fixed("error", 2)), ("support vectors", whole("support_vectors")), ("peak MiB", megabytes())]
+    more = [("error %", fixed("error", 2)), ("if folds vote", fixed("error_voting", 2)), ("support vectors", whole("support_vectors")), ("peak MiB", megabytes())]
     units = [
         f"- {s.case.set}, {s.case.rows} rows: {number(1 / s.ratio)} fits"
         for s in found
@@ -110,8 +117,8 @@ JOB = Job(
     page,
     about=[
         "Rows are divided by their standard deviations; errors are on up to 20 000 test rows. liquidSVM selects on its",
-        "own default grid of the same size; its fold models vote, as is its default. One SVC fit (C = 1, gamma =",
-        "scale) selects nothing and stands for a unit of time.",
+        "own default grid of the same size; its fold models vote, as is its default: compare its error with the column",
+        "of ours for that. One SVC fit (C = 1, gamma = scale) selects nothing and stands for a unit of time.",
     ],
 )
 

@@ -55,7 +55,7 @@ def _summary(case: Case, name: str, runs: list[Record], ours: list[Record]) -> S
 def medians(figures: list[dict[str, Any]]) -> dict[str, Any]:
     """The median of each number that all have, the mean of errors; of anything else the first."""
     names = [name for name in (figures[0] if figures else {}) if all(name in f for f in figures)]
-    return {name: (_mean if name == "error" else _median)([f[name] for f in figures]) for name in names}
+    return {name: (_mean if name.startswith("error") else _median)([f[name] for f in figures]) for name in names}
 
 
 def _mean(values: list[Any]) -> Any:
