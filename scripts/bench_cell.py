@@ -94,7 +94,12 @@ def one_fit(case: Case, options: argparse.Namespace) -> Record:
 def page(records: list[Record]) -> list[str]:
     """The table and, below it, the cross-validation in units of one fit."""
     found = summaries(records)
-    more = [("error %", fixed("error", 2)), ("if folds vote", fixed("error_voting", 2)), ("support vectors", whole("support_vectors")), ("peak MiB", megabytes())]
+    more = [
+        ("error %", fixed("error", 2)),
+        ("if folds vote", fixed("error_voting", 2)),
+        ("support vectors", whole("support_vectors")),
+        ("peak MiB", megabytes()),
+    ]
     units = [
         f"- {s.case.set}, {s.case.rows} rows: {number(1 / s.ratio)} fits"
         for s in found

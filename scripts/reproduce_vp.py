@@ -3,8 +3,8 @@
     python scripts/reproduce_vp.py DATA [--out docs/results] [--sets magic,ijcnn1] [--seeds 3]
 
 DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz. Every run is a whole `lsvm-train` and `lsvm-predict`
-process with standard options (`-c 2000`, std scaling, adaptive search); times are processor seconds of the process and its
-workers. Finished runs are kept in OUT/vp.jsonl and not repeated; OUT/vp.md is written from it.
+process with standard options (`-c 2000`, std scaling, adaptive search); times are processor seconds of the process and
+its workers. Finished runs are kept in OUT/vp.jsonl and not repeated; OUT/vp.md is written from it.
 """
 
 from __future__ import annotations
@@ -195,10 +195,10 @@ def report(runs: list[Run], svc: Path) -> str:
         "# Local kernel SVMs on real data",
         "",
         "Written by `make reproduce-vp DATA=...` (`scripts/reproduce_vp.py`): cells and chunks of at most 2 000 rows,",
-        "std scaling, 10 x 10 grid (adaptive search), 5 folds, fold models vote. Errors in per cent on the test files, mean (and",
-        "standard deviation) over the seeds; times are processor seconds of the whole commands, reading and writing",
-        f"included, on two cores of an {processor()}. The reference is one run of liquidSVM of the same protocol on",
-        "the same files.",
+        "std scaling, 10 x 10 grid (adaptive search), 5 folds, fold models vote. Errors in per cent on the test files,",
+        "mean (and standard deviation) over the seeds; times are processor seconds of the whole commands, reading and",
+        f"writing included, on an {processor()}. The reference is one run of liquidSVM of the same protocol",
+        "on the same files.",
         "",
         "| set | train / test rows | liquidSVM | to reach | Voronoi cells | chunks | cells | train s: cells, chunks | "
         "predict s: cells, chunks |",
