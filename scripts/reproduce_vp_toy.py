@@ -52,7 +52,8 @@ excess of a rule f over it is the mean of |2 eta(x) - 1| over the test rows, cou
 far less noisy than a difference of two error rates.
 
 Standard options: 10 x 10 grid in each cell (adaptive search), 5 folds, fold models voting. {seeds} training samples a
-size; points are geometric means, bars reach from the lower to the upper quartile, slopes are fitted from {start} rows on.
+size; points are geometric means, bars reach from the lower to the upper quartile, slopes are fitted from {start} rows
+on.
 
 ![Excess error against training rows](toy.png)
 
