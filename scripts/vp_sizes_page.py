@@ -48,7 +48,8 @@ Written by `make reproduce-vp DATA=...` (`scripts/reproduce_vp_sizes.py`), after
 decompositions (Thomann, Blaschzyk, Meister, Steinwart 2017): Voronoi cells and random chunks of at most 2 000, 5 000,
 10 000 and 15 000 rows, each with a 10 x 10 grid (adaptive search), 5 folds, fold models voting, std scaling; one seed.
 Seven training sizes, each half of the next up to the whole set (a choice: the paper's six subsamples are not known
-here); a smaller one is the first rows of one random order. Where all rows fit into one cell nothing is divided: the black line.
+here); a smaller one is the first rows of one random order. Where all rows fit into one cell nothing is divided: the
+black line.
 Errors are in per cent on the whole test file. Times are of whole commands, reading and writing included, on
 {cores} of {processor}, in processor seconds unless said. A command that took longer than its limit was stopped
 and is reported as "over".
