@@ -4,7 +4,8 @@ The file begins with a header (magic, format version, the key of the run), then 
 and arrays. What `append` has returned for survives the end of the process, however it ends. A power cut may
 lose the last seconds: the disk is waited for at most every `SYNC_SECONDS`, as doing so for every record
 would slow small cells down. No pickle: a record is a line of JSON, which names arrays with their types and
-shapes, and their bytes. (NumPy's own format parses a Python expression for each array: half of the time of writing a model.)
+shapes, and their bytes. (NumPy's own format parses a Python expression for each array: half of the time of
+writing a model.)
 """
 
 from __future__ import annotations
