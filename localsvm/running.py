@@ -22,6 +22,9 @@ from localsvm.parallel.local import LocalPool
 from localsvm.selection.search import Search
 
 WORKER_BYTES = 120 << 20  # a Python process with numpy and scipy
+# Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,
+# when one core has scored and fitted the default grid of so much in .3 to .45 s
+SMALL_RUN = 1e7
 
 
 def run_cells(
@@ -46,7 +49,9 @@ def run_cells(
         Search(config.grid),
     )  # fmt: skip
     todo = [int(i) for i in np.argsort(-sizes, kind="stable") if int(i) not in (skip or ())]
-    cores, jobs = jobs, _jobs_within(memory, jobs, divided, config, observer) if todo else 1
+    small = float((sizes[todo].astype(np.float64) ** 2).sum()) * job.scheme.problems_a_row <= SMALL_RUN
+    workers = _jobs_within(memory, jobs, divided, config, observer) if todo else 1
+    cores, jobs = jobs, 1 if small else workers
     tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
     n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
     split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1

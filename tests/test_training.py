@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from localsvm import running
 from localsvm.cells import CellResult
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
@@ -22,6 +23,7 @@ from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import svm
 from localsvm.methods.svm import KernelSVM
 from localsvm.observing import Silent
+from localsvm.parallel.local import LocalPool
 from localsvm.prediction import LocalModel
 from localsvm.selection.folds import stratified
 from localsvm.training import run_key, train
@@ -75,6 +77,22 @@ def test_threads_inside_one_large_problem_give_the_same_bits(
     for jobs in (1, 3):
         assert train(data(), config, tmp_path / f"{jobs}.h5", jobs=jobs).not_converged == 0
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "3.h5")
+
+
+def test_a_small_run_starts_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[int] = []
+
+    class Counted(LocalPool):
+        def __init__(self, count: int) -> None:
+            jobs.append(count)
+            super().__init__(count)
+
+    monkeypatch.setattr(running, "LocalPool", Counted)
+    for most in (600, 600**2):  # one a row, and more than any division of 600 rows
+        monkeypatch.setattr(running, "SMALL_RUN", most)
+        train(data(), CONFIGS[0], tmp_path / f"{most}.h5", jobs=2)
+    assert jobs == [2, 1]
+    assert len({str(manifest(path)) for path in tmp_path.iterdir()}) == 1
 
 
 def test_seeds_differ(tmp_path: Path) -> None:

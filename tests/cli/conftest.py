@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import invoke
+from running import FAST, invoke
 
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write
-
-FAST = ("-g", "0.5,4", "-C", "0.3,3")
 
 
 def banana_file(path: Path, rows: int, seed: int) -> Path:

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from localsvm.cli.group import lsvm
 
 DEADLINE = 30.0  # seconds after which a condition that is waited for has failed
+FAST = ("-g", "0.5,4", "-C", "0.3,3")
 # a run of several seconds on one core: ten folds, cells as large as the data allow
 SLOW = ("-c", "2000", "-v", "10")
 

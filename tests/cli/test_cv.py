@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FAST
 from malformed import MALFORMED
-from running import error, invoke, usage_error
+from running import FAST, error, invoke, usage_error
 
 GRID = ("-g", "0.1:10:5", "-C", "0.5:50:4")
 

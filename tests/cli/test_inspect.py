@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conftest import FAST
-from running import error, invoke
+from running import FAST, error, invoke
 
 from localsvm.model import load_model
 

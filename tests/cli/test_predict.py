@@ -11,9 +11,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import FAST
 from malformed import MALFORMED
-from running import command, error, invoke, run, usage_error
+from running import FAST, command, error, invoke, run, usage_error
 
 from localsvm.data.reading import read
 from localsvm.prediction import LocalModel
