@@ -132,10 +132,12 @@ class Score:
         """Count a block."""
         self.right += int((block.labels == block.y).sum())
         self.total += len(block.y)
-        pairs, counts = np.unique(np.stack([block.y, block.labels]), axis=1, return_counts=True)
-        for (true, given), n in zip(pairs.T, counts, strict=True):
-            key = (float(true), float(given))
-            self.confusion[key] = self.confusion.get(key, 0) + int(n)
+        true, row = np.unique(block.y, return_inverse=True)  # a file may have labels that the model does not know
+        cells = row * len(self.labels) + self.labels.searchsorted(block.labels)
+        counts = np.bincount(cells, minlength=len(true) * len(self.labels)).reshape(len(true), -1)
+        for t, g in np.argwhere(counts):
+            key = (float(true[t]), float(self.labels[g]))
+            self.confusion[key] = self.confusion.get(key, 0) + int(counts[t, g])
 
     def as_dict(self) -> dict[str, Any]:
         """For the JSON report."""
