@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
+from benchmarking import inside
 
 from localsvm.data.scaling import Scaling
 from localsvm.data.shared import SharedExamples
@@ -23,11 +23,10 @@ Result = TypeVar("Result")
 
 def timed(name: str, work: Callable[[], Result]) -> Result:
     """What the work returns; its wall-clock and processor seconds are printed."""
-    wall, processor = time.perf_counter(), time.process_time()
-    result = work()
-    seconds = time.perf_counter() - wall, time.process_time() - processor
-    print(f"{name:<10}{seconds[0]:8.2f} s {seconds[1]:8.2f} processor s", flush=True)
-    return result
+    results: list[Result] = []
+    figures = inside.timed(lambda: results.append(work()), most=1)
+    print(f"{name:<10}{figures['wall']:8.2f} s {figures['cpu']:8.2f} processor s", flush=True)
+    return results[0]
 
 
 def main() -> None:

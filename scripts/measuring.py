@@ -1,4 +1,4 @@
-"""What the reproductions share: whole `lsvm` commands with what they cost, plain files of the sets, and texts.
+"""What the reproductions share: whole `lsvm` commands with what they cost, logs of runs, the sets, and texts.
 
 Not a command; the scripts beside it import it: `from measuring import command`.
 """
@@ -11,14 +11,16 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from localsvm.data.dataset import Dataset
 from localsvm.data.reading import read
 
+Run = TypeVar("Run")  # a dataclass of figures
 PATIENCE = 30.0  # seconds that a stopped command has to clean up after itself
 
 
@@ -48,6 +50,17 @@ def stop(process: subprocess.Popen[bytes]) -> None:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
+
+
+def finished(log: Path, kind: type[Run]) -> list[Run]:
+    """The runs that earlier calls kept."""
+    return [kind(**json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def keep(log: Path, run: Any) -> None:
+    """Append a run to the log, as soon as it has ended."""
+    with log.open("a") as file:
+        file.write(json.dumps(asdict(run)) + "\n")
 
 
 def examples(data: Path, name: str, part: str) -> Dataset:

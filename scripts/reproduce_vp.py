@@ -16,12 +16,12 @@ import os
 import sys
 import tempfile
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import command, examples, processor, thousands
+from measuring import command, examples, finished, keep, processor, thousands
 
 from localsvm.data.dataset import Dataset
 from localsvm.data.reading import read
@@ -79,7 +79,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     log = options.out / "vp.jsonl"
-    done = load(log)
+    done = finished(log, Run)
     for name in options.sets.split(","):
         plans = BINARY_PLANS if name in BINARY else MANY_PLANS
         wanted = [(p, m, s) for p, m in plans for s in range(options.seeds)]
@@ -93,11 +93,6 @@ def main() -> None:
     (options.out / "vp.md").write_text(report(done, options.out / "vp-svc.json"))
 
 
-def load(log: Path) -> list[Run]:
-    """Runs of earlier calls."""
-    return [Run(**json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
-
-
 def measure(data: Path, name: str, plans: list[tuple[str, str, int]], log: Path) -> list[Run]:
     """The runs of one set, each appended to the log as it ends."""
     runs = []
@@ -106,8 +101,7 @@ def measure(data: Path, name: str, plans: list[tuple[str, str, int]], log: Path)
         for partition, multiclass, seed in plans:
             runs.append(run(name, train, test, partition, multiclass, seed, Path(folder)))
             print(f"{name} {partition} {multiclass} seed {seed}: {runs[-1].error:.3f} %", file=sys.stderr)
-            with log.open("a") as file:
-                file.write(json.dumps(asdict(runs[-1])) + "\n")
+            keep(log, runs[-1])
     return runs
 
 

@@ -13,7 +13,6 @@ larger limit; OUT/sizes.md and the pictures are written from it. --quick runs wh
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import vp_sizes_page
-from measuring import command, examples, thousands
+from measuring import command, examples, finished, keep, thousands
 
 from localsvm.data.dataset import Dataset
 from localsvm.data.synthetic import higgs_like
@@ -82,14 +81,13 @@ def main() -> None:
     options = parsed()
     options.out.mkdir(parents=True, exist_ok=True)
     log = options.out / "sizes.jsonl"
-    done = load(log)
+    done = {run.plan: run for run in finished(log, Run)}  # of two runs of a plan the last counts
     for name in options.sets.split(","):
         with tempfile.TemporaryDirectory() as folder:
             for run in runs(name, options, done, Path(folder)):
                 print(line(run), file=sys.stderr)
                 done[run.plan] = run
-                with log.open("a") as file:
-                    file.write(json.dumps(asdict(run)) + "\n")
+                keep(log, run)
     vp_sizes_page.write_page(list(done.values()), options.out)
 
 
@@ -106,12 +104,6 @@ def parsed() -> Any:
     parser.add_argument("--limit", type=float, default=30.0, help="minutes that a command may take")
     parser.add_argument("--quick", action="store_true", help=f"only sizes of at most {thousands(QUICK_ROWS)} rows")
     return parser.parse_args()
-
-
-def load(log: Path) -> dict[Plan, Run]:
-    """Runs of earlier calls; the last counts."""
-    found = [Run(**json.loads(text)) for text in log.read_text().splitlines()] if log.exists() else []
-    return {run.plan: run for run in found}
 
 
 def runs(name: str, options: Any, done: dict[Plan, Run], folder: Path) -> Iterator[Run]:

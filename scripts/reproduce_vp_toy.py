@@ -10,17 +10,16 @@ OUT/toy.jsonl and not repeated; OUT/toy.md and OUT/toy.png are written from it. 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
-from measuring import thousands
+from measuring import finished, keep, thousands
 
 from localsvm.data.synthetic import ellipse, ellipse_bayes_error, ellipse_score
 from localsvm.estimators import LocalSVC
@@ -97,13 +96,12 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     log = options.out / "toy.jsonl"
-    runs = [Run(**json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
+    runs = finished(log, Run)
     known = {(run.rows, run.cell_size, run.seed) for run in runs}
     test, _ = ellipse(TEST_ROWS, np.random.default_rng(TEST_SEED))
     for plan in (plan for plan in plans(options) if plan not in known):
         runs.append(measured(*plan, test))
-        with log.open("a") as file:
-            file.write(json.dumps(asdict(runs[-1])) + "\n")
+        keep(log, runs[-1])
         print(f"{plan}: excess {100 * runs[-1].excess:.4f} %", file=sys.stderr)
     picture(runs, options.out / "toy.png")
     (options.out / "toy.md").write_text(page(runs, test))
