@@ -23,13 +23,15 @@ from localsvm.selection.search import Search
 class CellResult:
     """A trained cell: the arrays to keep, numbers for the summary, and its grid.
 
-    loss (gammas, costs): held-out errors; best: indices of the chosen gamma and cost, empty without cross-validation.
+    lines (lines, names): the values of the parameters that have these names; costs (costs,): C on the cell's rows; loss
+    (lines, costs): held-out errors; best: indices of the chosen line and cost, empty without cross-validation.
     """
 
     index: int
     state: State
     report: dict[str, float]
-    gammas: NDArray[np.float64]
+    names: tuple[str, ...]
+    lines: NDArray[np.float64]
     costs: NDArray[np.float64]
     loss: NDArray[np.float64]
     best: NDArray[np.int64]
@@ -71,21 +73,21 @@ class Job:
 def select(method: Method, cell: Cell, grid: Grid, search: Search) -> Scores:
     """Cross-validate a cell: all rounds of the search."""
     score = partial(method.score_grid, cell, grid, search=search)
-    scores = score(search.next_gammas(np.full((len(grid.gammas), 1), np.nan)))
-    while gammas := search.next_gammas(scores.loss):
-        scores = scores.merge(score(gammas))
+    scores = score(search.next_lines(np.full((len(grid.lines), 1), np.nan), grid.ordered))
+    while lines := search.next_lines(scores.loss, grid.ordered):
+        scores = scores.merge(score(lines))
     return scores
 
 
 @dataclass(frozen=True)
 class CellTask:
-    """Train one cell, or score some gammas of its grid for it, or go on from `scores`; `threads` may work inside it."""
+    """Train one cell, or score some lines of its grid for it, or go on from `scores`; `threads` may work inside it."""
 
     job: Job
     index: int
     first: int
     last: int
-    gammas: tuple[int, ...] = ()
+    lines: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
     threads: int = 1
 
@@ -93,25 +95,26 @@ class CellTask:
         started = time.process_time()
         cell = replace(self.job.cell(self.index, self.first, self.last), threads=self.threads)
         grid = self.job.method.grid(cell, self.job.average_rows, self.job.folds)
-        if self.gammas:
-            return self.job.method.score_grid(cell, grid, self.gammas, self.job.search)
+        if self.lines:
+            return self.job.method.score_grid(cell, grid, self.lines, self.job.search)
         scores = self.scores
         if scores is None and (grid.n_points > 1 or not self.job.fit) and self.job.folds > 1:
             scores = select(self.job.method, cell, grid, self.job.search)
         fitted = self.job.method.fit(cell, grid, scores, self.job.select) if self.job.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
-    def split(self, loss: NDArray[np.float64]) -> list[CellTask]:
-        """The next round of the search, a task a gamma, given the loss so far; none when the search has ended."""
-        return [replace(self, gammas=(g,), scores=None) for g in self.job.search.next_gammas(loss)]
+    def split(self, loss: NDArray[np.float64], ordered: bool) -> list[CellTask]:
+        """The next round of the search, a task a line, given the loss so far; none when the search has ended."""
+        return [replace(self, lines=(i,), scores=None) for i in self.job.search.next_lines(loss, ordered)]
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         report = fitted.report | {"rows": float(cell.count.sum()), "seconds": seconds}
         costs = grid.costs_for(float(np.floor(cell.count.sum())))
         loss, best = np.empty((0, 0)), np.empty(0, np.int64)
         if scores is not None:
-            c, g = scores.best[2:]
-            loss, best = scores.loss, np.asarray([g, c])
+            c, line = scores.best[2:]
+            loss, best = scores.loss, np.asarray([line, c])
             report["weight"] = float(cell.weight.sum())
             report["wrong"] = scores.best[0] * report["weight"]
-        return CellResult(self.index, fitted.state, report, np.asarray(grid.gammas), costs, loss, best)
+        lines = np.asarray(grid.lines, np.float64)
+        return CellResult(self.index, fitted.state, report, grid.names, lines, costs, loss, best)

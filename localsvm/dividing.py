@@ -30,8 +30,8 @@ PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those 
 class TrainingConfig:
     """Every option that determines the model; see the command line's help for their meaning.
 
-    partition None: one cell up to cell_size rows, Voronoi cells beyond. select None: fold models vote between two
-    classes, one is refitted for more. class_weights: (label, factor on C) pairs.
+    partition None: one cell up to cell_size rows, Voronoi cells beyond if the method divides. select None: what the
+    method does by default for the number of classes. class_weights: (label, factor on C) pairs.
     """
 
     method: Method = field(default_factory=KernelSVM)
@@ -61,7 +61,7 @@ class TrainingConfig:
 
     def for_classes(self, n: int) -> TrainingConfig:
         """With what depends on the number of classes decided."""
-        return replace(self, select=self.select or ("vote" if n == 2 else "refit"))
+        return replace(self, select=self.select or self.method.default_select(n))
 
     def as_dict(self) -> dict[str, Any]:
         """The options as JSON can hold them."""
@@ -174,4 +174,5 @@ def _load(data: Dataset, path: str | Path) -> tuple[Scaling, Partition, Examples
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:
-    return config.partition or ("none" if rows <= config.cell_size else "voronoi")
+    divided = config.method.divides and rows > config.cell_size
+    return config.partition or ("voronoi" if divided else "none")

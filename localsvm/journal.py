@@ -31,7 +31,7 @@ from localsvm.outputs import write_error
 SYNC_SECONDS = 5.0
 
 _MAGIC = b"LSVMJRNL"
-_VERSION = 2
+_VERSION = 3
 _HEADER = struct.Struct("<8sI64sI")  # magic, version, key, CRC-32 of what stands before it
 _RECORD = struct.Struct("<4sQ32sI")  # mark, bytes of the body, SHA-256 of the body, CRC-32 likewise
 _MARK = b"task"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from localsvm.errors import OptionError
 from localsvm.outputs import replacing
 
 FORMATS = ("png", "pdf", "svg")
+SHOWN_LINES = 10  # of a grid with several parameters beside the cost: as many as the colours of a figure
 Floats = NDArray[np.float64]
 
 
@@ -42,43 +43,62 @@ def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool 
         axes.legend()
 
 
-def grid_error(gammas: Floats, costs: Floats, error: Floats, path: str, force: bool = False) -> None:
-    """The cross-validated error (gammas, costs) in per cent over both axes, the best point marked.
+def grid_error(
+    names: Sequence[str], lines: Floats, costs: Floats, error: Floats, path: str, force: bool = False
+) -> None:
+    """The cross-validated error (lines, costs) in per cent over the grid, the best point marked.
 
-    Contours over log gamma and log C; a curve where one of the axes has a single value.
+    lines (lines, names): values of the parameters other than the cost. One parameter: contours over it and C, both
+    logarithmic, or a curve where one of the two has a single value. None: a curve over C. Several: curves over C, one
+    for each of the best lines.
     """
     with _figure(path, force) as figure:
         axes = figure.subplots()
-        if min(error.shape) > 1:
-            _contours(figure, axes, gammas, costs, 100 * error)
+        if len(names) > 1:
+            _curves(figure, axes, names, lines, costs, 100 * error)
+        elif min(error.shape) > 1:
+            _contours(figure, axes, names[0], lines[:, 0], costs, 100 * error)
+        elif len(lines) > 1:
+            _curve(axes, names[0], lines[:, 0], 100 * error)
         else:
-            _curve(axes, gammas, costs, 100 * error)
+            _curve(axes, "cost C", costs, 100 * error)
 
 
-def _contours(figure: Any, axes: Any, gammas: Floats, costs: Floats, error: Floats) -> None:
+def _contours(figure: Any, axes: Any, name: str, values: Floats, costs: Floats, error: Floats) -> None:
     g, c = np.unravel_index(int(error.argmin()), error.shape)
     # most of a grid is far from the best: levels by quantiles show where it matters
     levels = np.unique(np.quantile(error, np.linspace(0, 1, 13)))
     if len(levels) < 2:
         levels = np.asarray([error.min() - 0.5, error.max() + 0.5])
-    filled = axes.contourf(gammas, costs, error.T, levels, cmap="viridis_r")
-    axes.contour(gammas, costs, error.T, levels, colors="white", linewidths=0.4)
-    label = f"best: {error[g, c]:.2f} % at gamma {gammas[g]:.3g}, C {costs[c]:.3g}"
-    axes.plot(gammas[g], costs[c], "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False)
-    axes.set(xscale="log", yscale="log", xlabel="kernel gamma", ylabel="cost C")
+    filled = axes.contourf(values, costs, error.T, levels, cmap="viridis_r")
+    axes.contour(values, costs, error.T, levels, colors="white", linewidths=0.4)
+    label = f"best: {error[g, c]:.2f} % at {name} {values[g]:.3g}, C {costs[c]:.3g}"
+    axes.plot(values[g], costs[c], "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False)
+    axes.set(xscale="log", yscale="log", xlabel=name, ylabel="cost C")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     bar = figure.colorbar(filled, format="%.2f", ticks=levels)
     bar.set_label("cross-validated error, %")
 
 
-def _curve(axes: Any, gammas: Floats, costs: Floats, error: Floats) -> None:
-    name, values = ("cost C", costs) if len(gammas) == 1 else ("kernel gamma", gammas)
+def _curve(axes: Any, name: str, values: Floats, error: Floats) -> None:
     flat, best = error.ravel(), int(error.argmin())
     axes.semilogx(values, flat, "o-")
     label = f"best: {flat[best]:.2f} % at {values[best]:.3g}"
     axes.plot(values[best], flat[best], "*", markersize=15, color="red", label=label)
     axes.set(xlabel=name, ylabel="cross-validated error, %")
     axes.legend()
+
+
+def _curves(figure: Any, axes: Any, names: Sequence[str], lines: Floats, costs: Floats, error: Floats) -> None:
+    order = np.argsort(error.min(axis=1), kind="stable")[:SHOWN_LINES]
+    for i in order:
+        axes.semilogx(costs, error[i], "o-", markersize=4, label=", ".join(f"{value:.4g}" for value in lines[i]))
+    figure.legend(title=", ".join(names), loc="outside right center")
+    g, c = int(order[0]), int(error[order[0]].argmin())
+    point = ", ".join(f"{name} {value:.4g}" for name, value in zip([*names, "C"], [*lines[g], costs[c]], strict=True))
+    axes.plot(costs[c], error[g, c], "*", markersize=15, color="red", markeredgecolor="white", clip_on=False)
+    figure.suptitle(f"best: {error[g, c]:.2f} % at {point}", fontsize="medium")
+    axes.set(xlabel="cost C", ylabel="cross-validated error, %")
 
 
 @contextmanager

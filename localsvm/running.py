@@ -38,8 +38,8 @@ def run_cells(
 ) -> Generator[CellResult]:
     """Results of all cells but those in `skip`, as they finish; largest cells first.
 
-    Few cells are split into their gammas, so that all workers stay busy; what a gamma gives does not depend on it.
-    Where even those are fewer than the jobs, threads work inside them.
+    Few cells are split into the lines of their grid, so that all workers stay busy; what a line gives does not depend
+    on it. Where even those are fewer than the jobs, threads work inside them.
     """
     sizes = divided.sizes
     assert config.select is not None, "decided by for_classes"
@@ -53,28 +53,28 @@ def run_cells(
     workers = _jobs_within(memory, jobs, divided, config, observer) if todo else 1
     cores, jobs = jobs, 1 if small else workers
     tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
-    n_gammas = len(config.method.grid(job.cell(0, 0, 1), 1.0, config.folds).gammas)
-    split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and n_gammas > 1
+    grid = config.method.grid(job.cell(0, 0, 1), 1.0, config.folds)  # as many lines as every other cell's
+    split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and len(grid.lines) > 1
     known: dict[int, Scores] = {}
     waiting: dict[int, int] = {}
     queue: deque[Callable[[], Any]] = deque()
     for task in tasks:
-        parts = task.split(np.full((n_gammas, 1), np.nan)) if split else [task]
+        parts = task.split(np.full((len(grid.lines), 1), np.nan), grid.ordered) if split else [task]
         waiting[task.index] = len(parts)
         queue.extend(_threaded(parts, cores // len(tasks)))
     try:
         with LocalPool(min(jobs, max(1, len(queue)))) as pool:
             for done, result in pool.unordered(queue):
                 assert isinstance(done, CellTask)
-                if not done.gammas:
+                if not done.lines:
                     yield result
                     continue
                 known[done.index] = known[done.index].merge(result) if done.index in known else result
                 waiting[done.index] -= 1
                 if not waiting[done.index]:
-                    parts = done.split(known[done.index].loss)
+                    parts = done.split(known[done.index].loss, grid.ordered)
                     waiting[done.index] = len(parts)
-                    parts = parts or [replace(done, gammas=(), scores=known.pop(done.index))]
+                    parts = parts or [replace(done, lines=(), scores=known.pop(done.index))]
                     queue.extendleft(_threaded(parts, cores // len(tasks)))
     finally:  # what this process, too, mapped and allocated
         gram.forget()

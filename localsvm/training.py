@@ -25,6 +25,8 @@ from localsvm.partition import spread
 from localsvm.running import run_cells
 from localsvm.threads import Threads
 
+TABLE = ("lines", "costs", "loss", "best")  # of a cell's grid, in the journal
+
 
 @dataclass
 class Summary:
@@ -114,17 +116,17 @@ def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:
     """A cell's result as arrays, for the journal."""
     arrays: dict[str, NDArray[Any]] = {f"state/{name}": array for name, array in result.state.items()}
-    report = np.frombuffer(json.dumps(result.report).encode(), np.uint8)
-    arrays |= {"gammas": result.gammas, "costs": result.costs, "loss": result.loss, "best": result.best}
-    return arrays | {"index": np.asarray(result.index), "report": report}
+    arrays |= {name: getattr(result, name) for name in TABLE}
+    texts = {name: json.dumps(getattr(result, name)).encode() for name in ("names", "report")}
+    arrays |= {name: np.frombuffer(text, np.uint8) for name, text in texts.items()}
+    return arrays | {"index": np.asarray(result.index)}
 
 
 def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     """A cell's result from a journal's record."""
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
-    report = json.loads(arrays["report"].tobytes())
-    table = (arrays[name] for name in ("gammas", "costs", "loss", "best"))
-    return CellResult(int(arrays["index"]), state, report, *table)
+    names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
+    return CellResult(int(arrays["index"]), state, report, tuple(names), *(arrays[name] for name in TABLE))
 
 
 def cross_validated_error(reports: list[dict[str, float]]) -> float | None:

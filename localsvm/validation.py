@@ -22,13 +22,13 @@ from localsvm.training import cross_validated_error
 class Point:
     """One point of the grid of one cell.
 
-    cost is C on the cell's whole training data; error is the held-out share of wrong rows, weighted; best: chosen in
-    that cell.
+    line: the values of the parameters other than the cost; cost is C on the cell's whole training data; error is the
+    held-out share of wrong rows, weighted; best: chosen in that cell.
     """
 
     cell: int
     rows: int
-    gamma: float
+    line: tuple[float, ...]
     cost: float
     error: float
     best: bool
@@ -36,8 +36,12 @@ class Point:
 
 @dataclass
 class Validation:
-    """All points, cell by cell; the error of the chosen points together, over all rows; seconds by phase."""
+    """All points, cell by cell; the error of the chosen points together, over all rows; seconds by phase.
 
+    names: of the parameters whose values are the points' lines.
+    """
+
+    names: tuple[str, ...]
     points: list[Point]
     error: float
     cells: int
@@ -73,11 +77,11 @@ def cross_validate(
     points = [point for result in ordered for point in _points(result, int(divided.sizes[result.index]))]
     error = cross_validated_error([r.report for r in ordered])
     assert error is not None
-    return Validation(points, error, len(ordered), sum(divided.class_rows), clock.seconds)
+    return Validation(ordered[0].names, points, error, len(ordered), sum(divided.class_rows), clock.seconds)
 
 
 def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(gammas, costs, error (gammas, costs)) over all cells, weighted by their rows.
+    """(lines (lines, names), costs, error (lines, costs)) over all cells, weighted by their rows.
 
     Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
     (geometric) of the values at that place.
@@ -85,19 +89,28 @@ def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.flo
     tables: dict[int, list[Point]] = {}
     for point in points:
         tables.setdefault(point.cell, []).append(point)
-    shape = (len({p.gamma for p in points[: len(next(iter(tables.values())))]}), -1)
+    n_lines = len({p.line for p in points[: len(next(iter(tables.values())))]})
     weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
     columns = {
         name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()])
-        for name in ("gamma", "cost", "error")
+        for name in ("line", "cost", "error")
     }
-    gammas = np.exp(np.average(np.log(columns["gamma"]), axis=0, weights=weights)).reshape(shape)[:, 0]
-    costs = np.exp(np.average(np.log(columns["cost"]), axis=0, weights=weights)).reshape(shape)[0]
-    return gammas, costs, np.average(columns["error"], axis=0, weights=weights).reshape(shape)
+    lines = _geometric_mean(columns["line"], weights)
+    costs = _geometric_mean(columns["cost"], weights).reshape(n_lines, -1)[0]
+    error = np.average(columns["error"], axis=0, weights=weights).reshape(n_lines, -1)
+    return lines[:: error.shape[1]], costs, error
+
+
+def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over the first axis; the value itself where all are equal."""
+    if (values == values[0]).all():
+        return np.asarray(values[0])
+    return np.asarray(np.exp(np.average(np.log(values), axis=0, weights=weights)))
 
 
 def _points(result: CellResult, rows: int) -> Iterator[Point]:
-    for g, gamma in enumerate(result.gammas):
+    for i, values in enumerate(result.lines.tolist()):
+        line = tuple(values)
         for c, cost in enumerate(result.costs):
-            best = (g, c) == tuple(result.best)
-            yield Point(result.index, rows, float(gamma), float(cost), float(result.loss[g, c]), best)
+            best = (i, c) == tuple(result.best)
+            yield Point(result.index, rows, line, float(cost), float(result.loss[i, c]), best)

@@ -187,11 +187,11 @@ def test_resuming_nothing_begins(path: Path) -> None:
 def test_a_newer_version_and_a_damaged_header(path: Path) -> None:
     fill(path)
     sound = path.read_bytes()
-    path.write_bytes(sound[:8] + b"\x03" + sound[9:])
-    with pytest.raises(ModelError, match="its version 3 is newer"):
+    path.write_bytes(sound[:8] + b"\x04" + sound[9:])
+    with pytest.raises(ModelError, match="its version 4 is newer"):
         open_journal(path, KEY, resume=True)
-    path.write_bytes(sound[:8] + b"\x01" + sound[9:])
-    with pytest.raises(ModelError, match="its version 1 is older"):
+    path.write_bytes(sound[:8] + b"\x02" + sound[9:])
+    with pytest.raises(ModelError, match="its version 2 is older"):
         open_journal(path, KEY, resume=True)
     path.write_bytes(sound[:40] + b"\x02" + sound[41:])
     with pytest.raises(ModelError, match="its header is damaged"):

@@ -37,7 +37,7 @@ def make_cell(
 
 
 def held_out_values(method: KernelSVM, cell: Cell, grid: Grid, problem: int = 0) -> np.ndarray:
-    K = Gram(cell.X).matrix(Kernel("gaussian", grid.gammas[0]))
+    K = Gram(cell.X).matrix(Kernel("gaussian", grid.lines[0][0]))
     task, path = Task(method, K, cell, problem), Path.new(cell, problem, grid.n_costs)
     task.cross_validate(path, grid, 0, grid.n_costs)
     return task.held_out(K, path, 0, grid.n_costs)
@@ -49,7 +49,7 @@ def test_many_classes_share_the_point_with_the_least_error_of_their_decision(sch
     method = KernelSVM(gamma=(0.05, 0.5), cost=(0.1, 1.0, 10.0), offset=True, tolerance=1e-6)
     grid = method.grid(cell, 240.0, 4)
     scores = method.score_grid(cell, grid, range(2))
-    for g, gamma in enumerate(grid.gammas):
+    for g, (gamma,) in enumerate(grid.lines):
         for c, cost in enumerate(grid.costs):
             values = np.zeros(cell.Y.shape)
             for fold in range(4):
@@ -61,7 +61,7 @@ def test_many_classes_share_the_point_with_the_least_error_of_their_decision(sch
     c, g = scores.best[2:]
     assert scores.loss[g, c] == scores.loss.min()
     state = method.fit(cell, grid, scores, "vote").state
-    assert set(state["model_gamma"]) == {grid.gammas[g]}
+    assert set(state["model_gamma"]) == {grid.lines[g][0]}
     assert set(state["model_cost"]) == {grid.costs[c]}
 
 
@@ -71,7 +71,7 @@ def test_cross_validation_equals_a_loop_over_libsvm() -> None:
     grid = method.grid(cell, 180.0, 4)
     scores = method.score_grid(cell, grid, range(2))
     y = cell.Y[:, 0]
-    for g, gamma in enumerate(grid.gammas):
+    for g, (gamma,) in enumerate(grid.lines):
         for c, cost in enumerate(grid.costs):
             wrong = 0
             for fold in range(4):
@@ -101,7 +101,7 @@ def test_ties_go_to_the_smaller_cost_then_the_smaller_gamma() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
-def test_blocks_of_gammas_merge_into_the_whole(scheme: str) -> None:
+def test_blocks_of_lines_merge_into_the_whole(scheme: str) -> None:
     cell, _ = make_cell(classes=3, scheme=scheme)
     method = KernelSVM()
     grid = method.grid(cell, 180.0, 4)
@@ -184,7 +184,7 @@ def test_weighted_rows_are_repeated_rows() -> None:
     ones = np.ones(len(rows))
     many = Cell(cell.X[rows], cell.y[rows], cell.scheme, cell.Y[rows], ones, ones, cell.folds[rows])
     few = replace(cell, count=repeat.astype(float))
-    grid = Grid((0.5,), lambdas=(0.01, 0.001))
+    grid = Grid(((0.5,),), lambdas=(0.01, 0.001))
     a, b = (method.score_grid(c, grid, range(1)) for c in (many, few))
     np.testing.assert_allclose(a.loss, b.loss, atol=1.5 / len(rows))
     values = [held_out_values(method, c, grid) for c in (many, few)]
@@ -234,7 +234,7 @@ def test_one_row_and_more_folds_than_rows() -> None:
         cell, _ = make_cell(n, folds=5)
         method = KernelSVM()
         grid = method.grid(cell, 3.0, 5)
-        scores = method.score_grid(cell, grid, range(len(grid.gammas)))
+        scores = method.score_grid(cell, grid, range(len(grid.lines)))
         for select in ("vote", "refit"):
             decisions = method.predictor(method.fit(cell, grid, scores, select).state, 1, 3).decision_function(cell.X)
             assert np.isfinite(decisions).all()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -21,13 +23,16 @@ from localsvm.errors import DataError, ModelError, RunError
 from localsvm.kernels import blocks
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import svm
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.base import Cell, Fitted, Grid, Scores
+from localsvm.methods.svm import FULL, KernelSVM
 from localsvm.observing import Silent
 from localsvm.parallel.local import LocalPool
 from localsvm.prediction import LocalModel
+from localsvm.running import run_cells
 from localsvm.selection.folds import stratified
+from localsvm.selection.search import Search
 from localsvm.training import run_key, train
-from localsvm.validation import cross_validate
+from localsvm.validation import cross_validate, mean_error
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 
@@ -271,13 +276,15 @@ def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
     assert run_key(data(), CONFIGS[0], None) in keys
 
 
-def test_results_survive_the_journal() -> None:
+@pytest.mark.parametrize("names", [(), ("gamma",), ("clusters", "gamma")])
+def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
     from localsvm.training import pack, unpack
 
-    table = np.ones(2), np.ones(3), np.zeros((1, 2, 3)), np.ones((1, 2), int)
-    result = CellResult(3, {"a": np.arange(3)}, {"rows": 2.5}, *table)
+    table = np.ones((2, len(names))), np.ones(3), np.zeros((2, 3)), np.ones(2, int)
+    result = CellResult(3, {"a": np.arange(3)}, {"rows": 2.5}, names, *table)
     again = unpack(pack(result))
-    assert again.index == 3 and again.report == result.report
+    assert again.index == 3 and again.report == result.report and again.names == names
+    assert again.lines.shape == (2, len(names))
     np.testing.assert_array_equal(again.state["a"], result.state["a"])
     np.testing.assert_array_equal(again.loss, result.loss)
     np.testing.assert_array_equal(again.best, result.best)
@@ -286,3 +293,67 @@ def test_results_survive_the_journal() -> None:
 def test_the_table_of_a_grid_is_whole_whatever_the_search() -> None:
     result = cross_validate(data(), TrainingConfig(KernelSVM(), None, 1000, grid="adaptive"))
     assert len(result.points) == 100 and np.isfinite([p.error for p in result.points]).all()
+
+
+class CostAlone(KernelSVM):
+    """No parameter but the cost; meant for all rows."""
+
+    divides = False
+
+    def default_select(self, n_classes: int) -> str:
+        return "refit"
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        return replace(super().grid(cell, average_rows, folds), names=(), lines=((),))
+
+    def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
+        return super().score_grid(cell, replace(grid, lines=((1.0,),)), lines, search)
+
+    def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
+        return super().fit(cell, replace(grid, lines=((1.0,),)), scores, select)
+
+
+class Several(KernelSVM):
+    """Two parameters, the second without effect."""
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        grid = super().grid(cell, average_rows, folds)
+        return replace(grid, names=("gamma", "b"), lines=tuple((g, b) for (g,) in grid.lines for b in (1.0, 2.0)))
+
+
+def test_a_method_for_all_rows_is_not_divided() -> None:
+    config = TrainingConfig(CostAlone(), cell_size=150)
+    assert divide(data(), config).partition.name == "none"
+    assert divide(data(), replace(config, partition="chunks")).partition.name == "chunks"
+    assert divide(data(), replace(config, method=KernelSVM())).partition.name == "voronoi"
+
+
+def test_the_method_decides_what_follows_selection() -> None:
+    assert [TrainingConfig().for_classes(n).select for n in (2, 3)] == ["vote", "refit"]
+    assert [TrainingConfig(CostAlone()).for_classes(n).select for n in (2, 3)] == ["refit", "refit"]
+    assert TrainingConfig(CostAlone(), select="vote").for_classes(2).select == "vote"
+
+
+@pytest.mark.parametrize(
+    "method", [CostAlone(), Several(gamma=(0.2, 0.5, 1.0, 2.0, 4.0))], ids=lambda m: type(m).__name__
+)
+def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path) -> None:
+    config = TrainingConfig(method, "voronoi", 200)
+    for jobs in (1, 2):
+        train(data(), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+    assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
+    result = cross_validate(data(), config, jobs=2)
+    assert result.names == ((), ("gamma", "b"))[isinstance(method, Several)]
+    lines, costs, error = mean_error(result.points)
+    assert lines.shape == (len({p.line for p in result.points}), len(result.names))
+    assert costs.shape == (10,) and error.shape == (len(lines), 10)
+    if isinstance(method, Several):
+        np.testing.assert_array_equal(lines, [(g, b) for g in method.gamma for b in (1.0, 2.0)])
+        np.testing.assert_array_equal(error[::2], error[1::2])
+        assert all(p.line[1] == 1.0 for p in result.points if p.best)  # of equal lines the first
+
+
+def test_every_line_of_several_parameters_is_scored() -> None:
+    config = TrainingConfig(Several(), None, 1000)
+    results = list(run_cells(divide(data(), config), config.for_classes(2), 1, None, Silent()))
+    assert not np.isnan(results[0].loss).all(axis=1).any() and np.isnan(results[0].loss).any()

@@ -28,7 +28,7 @@ from localsvm.cli.reporting import print_json
 @opt.selection
 @opt.seed
 @opt.partition_file
-@opt.plot("the error over gamma and C")
+@opt.plot("the error over the grid")
 @opt.zero_based
 @opt.running
 @opt.force
@@ -38,11 +38,11 @@ def cv(
     train_file: str, partition_file: str | None, plot: str | None, zero_based: bool, jobs: int | None,
     memory: int | None, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Cross-validate a grid of gamma and C on TRAIN_FILE.
+    """Cross-validate a grid of hyper-parameters (for svm, gamma and C) on TRAIN_FILE.
 
-    This is what lsvm-train does in each cell before it trains. The table goes to stdout as CSV: a line for each cell,
-    gamma and C, with the share of held-out rows that were wrong, and whether the point is the best of its cell. The
-    best point goes to stderr.
+    This is what lsvm-train does in each cell before it trains. The table goes to stdout as CSV: a line for each cell
+    and point of the grid, with the share of held-out rows that were wrong, and whether the point is the best of its
+    cell. The best point goes to stderr.
     """
     from localsvm import plotting
     from localsvm.data.reading import read
@@ -61,10 +61,10 @@ def cv(
         )
     result.seconds = clock.seconds | result.seconds
     if plot:
-        plotting.grid_error(*mean_error(result.points), plot, force)
+        plotting.grid_error(result.names, *mean_error(result.points), plot, force)
     if not quiet:
-        click.echo(best_text(result), err=True)
+        click.echo(best_text(result, config.method.name), err=True)
     if as_json:
         print_json("cv", validation_report(result, config))
     else:
-        print_points(result.points)
+        print_points(result)

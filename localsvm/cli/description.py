@@ -56,7 +56,7 @@ def description_text(found: dict[str, Any]) -> str:
         ),
         ("features", f"{config['features']:,}, scaling {found['scaling']}"),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
-        ("partition", f"{found['partition']}, {found['cells']:,} cells (at most {config['cell_size']:,} rows each)"),
+        ("partition", f"{found['partition']}, {_cells(found['cells'], found['partition'], config['cell_size'])}"),
     ]
     return lines_text(lines + (_model_lines(models) if models else []))
 
@@ -70,6 +70,11 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
         ("gamma", spread_text(models["gamma"])),
         ("C", spread_text(models["cost"])),
     ]
+
+
+def _cells(cells: int, partition: str, cell_size: int) -> str:
+    """How many, and how large they may be; without a partition there is no limit."""
+    return "1 cell" if partition == "none" else f"{cells:,} cells (at most {cell_size:,} rows each)"
 
 
 def _text(value: Any) -> str:

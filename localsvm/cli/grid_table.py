@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import csv
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from localsvm.cli import method_options
 from localsvm.cli.reporting import lines_text, seconds_text, spread, spread_text
 
 if TYPE_CHECKING:
     from localsvm.dividing import TrainingConfig
     from localsvm.validation import Point, Validation
 
-COLUMNS = ("cell", "rows", "gamma", "cost", "error", "best")
 
-
-def print_points(points: list[Point]) -> None:
+def print_points(result: Validation) -> None:
     """CSV on stdout; best is 1 or 0."""
     table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(COLUMNS)
-    for p in points:
-        row = (p.cell, p.rows, repr(p.gamma), repr(p.cost), f"{p.error:.6g}", int(p.best))
+    table.writerow(("cell", "rows", *result.names, "cost", "error", "best"))
+    for p in result.points:
+        row = (p.cell, p.rows, *map(repr, p.line), repr(p.cost), f"{p.error:.6g}", int(p.best))
         table.writerow(row)
 
 
-def best_text(result: Validation) -> str:
-    """The best point, or the range of the chosen ones where several cells chose."""
+def best_text(result: Validation, method: str) -> str:
+    """The best point as options of the method, or the range of the chosen ones where several cells chose."""
     chosen = [point for point in result.points if point.best]
     lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
     if len(chosen) == 1:
-        lines = [("best", f"-g {chosen[0].gamma:.6g} -C {chosen[0].cost:.6g}"), *lines]
+        flags = [method_options.flag(method, name) for name in (*result.names, "cost")]
+        values = (*chosen[0].line, chosen[0].cost)
+        point = " ".join(f"{flag} {value:.6g}" for flag, value in zip(flags, values, strict=True))
+        lines = [("best", point), *lines]
     else:
-        gammas, costs = spread(p.gamma for p in chosen), spread(p.cost for p in chosen)
+        columns = [(name, spread(p.line[i] for p in chosen)) for i, name in enumerate(result.names)]
+        columns += [("C", spread(p.cost for p in chosen))]
         lines = [
             ("chosen", f"by each of {result.cells:,} cells"),
-            ("gamma", spread_text(gammas)),
-            ("C", spread_text(costs)),
+            *((name, spread_text(values)) for name, values in columns),
             *lines,
         ]
     return lines_text([*lines, ("time", seconds_text(result.seconds))])
@@ -45,4 +46,16 @@ def best_text(result: Validation) -> str:
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
     """The JSON report."""
     values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
-    return {**values, "seconds": result.seconds, "points": [asdict(point) for point in result.points]}
+    return {**values, "seconds": result.seconds, "points": [_point(p, result.names) for p in result.points]}
+
+
+def _point(point: Point, names: tuple[str, ...]) -> dict[str, Any]:
+    line = dict(zip(names, point.line, strict=True))
+    return {
+        "cell": point.cell,
+        "rows": point.rows,
+        **line,
+        "cost": point.cost,
+        "error": point.error,
+        "best": point.best,
+    }

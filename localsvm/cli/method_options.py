@@ -1,15 +1,16 @@
 """The options of the learning methods, read from their files without running them.
 
-A method is a dataclass in one file of `localsvm/methods`, and its fields' metadata are its options. Importing those
-files takes numpy, scipy and the compiled kernels, which `--help` must not wait for; so the fields are read from the
-source, in which flags, help and choices are literals. A test compares them with the dataclasses.
+A method is a dataclass in one file of `localsvm/methods`, and its fields' metadata are its options; some fields may be
+those of a base class in the same folder. Importing those files takes numpy, scipy and the compiled kernels, which
+`--help` must not wait for; so the fields are read from the source, in which flags, help and choices are literals. A
+test compares them with the dataclasses.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent.parent / "methods"
 KINDS = {"bool": click.BOOL, "int": click.INT, "float": click.FLOAT, "tuple[float, ...]": Values()}
-HELPER = "_option"  # the function that makes an option's field
+HELPER = "option"  # the function that makes an option's field
+BY_METHOD = "by method"  # the default that the help shows where methods have different ones
+
+Classes = dict[str, ast.ClassDef]  # of one file, by name
 
 
 @dataclass(frozen=True)
@@ -38,17 +42,19 @@ class MethodOption:
     help: str
     choices: tuple[str, ...] = ()
 
-    def option(self) -> Option:
+    def option(self, shown: str) -> Option:
         """The command line's option; None where it is not given, so that each method has its own defaults."""
         declarations = [*self.flags, self.name]
-        return Option(declarations, default=None, type=self._type(), help=self.help, show_default=self._shown())
+        return Option(declarations, default=None, type=self._type(), help=self.help, show_default=shown)
 
     def _type(self) -> click.ParamType[Any]:
         if self.choices:
             return Names(self.choices, formerly.NAMES.get(self.name))
         return KINDS[self.annotation]
 
-    def _shown(self) -> str:
+    @property
+    def shown(self) -> str:
+        """The default, as the help shows it."""
         if self.annotation == "bool":
             on, off = self.flags[0].split("/")
             return (on if self.default else off).lstrip("-")
@@ -58,14 +64,43 @@ class MethodOption:
 @cache
 def methods() -> dict[str, tuple[MethodOption, ...]]:
     """The options of every method, by its name."""
-    sources = (ast.parse(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.py")))
-    classes = [node for source in sources for node in source.body if isinstance(node, ast.ClassDef)]
-    return {name: tuple(_options(node)) for node in classes if (name := _name(node))}
+    return read(FOLDER)
+
+
+def read(folder: Path) -> dict[str, tuple[MethodOption, ...]]:
+    """The options of the methods that a folder's files define, by their names."""
+    sources = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))]
+    files = [{node.name: node for node in source.body if isinstance(node, ast.ClassDef)} for source in sources]
+    named = [(node, file) for file in files for node in file.values() if _name(node)]
+    return {str(_name(node)): tuple(_fields(node, file, files).values()) for node, file in named}
 
 
 def options() -> list[Option]:
     """The options of all methods, each once."""
-    return [option.option() for option in {o.name: o for fields in methods().values() for o in fields}.values()]
+    return merged(methods())
+
+
+def merged(methods: dict[str, tuple[MethodOption, ...]]) -> list[Option]:
+    """One option of each name: help as the first method that has it, the choices of all, the default if all agree.
+
+    TypeError where methods disagree on its flags or its type.
+    """
+    found: dict[str, MethodOption] = {}
+    shown: dict[str, str] = {}
+    for method, fields in methods.items():
+        for option in fields:
+            first = found.setdefault(option.name, option)
+            if (option.flags, option.annotation) != (first.flags, first.annotation):
+                raise TypeError(f"{option.name} of {method} has other flags, or another type, than before")
+            found[option.name] = replace(first, choices=tuple(dict.fromkeys((*first.choices, *option.choices))))
+            shown[option.name] = option.shown if shown.get(option.name, option.shown) == option.shown else BY_METHOD
+    return [option.option(shown[name]) for name, option in found.items()]
+
+
+def flag(method: str, name: str) -> str:
+    """How the option of a method's parameter is written: its first flag."""
+    flags = next((option.flags for option in methods()[method] if option.name == name), None)
+    return flags[0] if flags else f"--{name.replace('_', '-')}"
 
 
 def create(name: str, given: dict[str, Any]) -> Method:
@@ -87,7 +122,18 @@ def _name(node: ast.ClassDef) -> str | None:
     return None
 
 
-def _options(node: ast.ClassDef) -> Iterator[MethodOption]:
+def _fields(node: ast.ClassDef, file: Classes, files: list[Classes]) -> dict[str, MethodOption]:
+    """By name, in a dataclass's order: those of the bases first; one that is defined again keeps its place."""
+    found: dict[str, MethodOption] = {}
+    for base in reversed(node.bases):  # of the same file, or of the one that has it
+        name = ast.unparse(base).rpartition(".")[2]
+        home = next((part for part in (file, *files) if part.get(name, node) is not node), None)
+        if home is not None:
+            found |= _fields(home[name], home, files)
+    return found | {option.name: option for option in _own(node)}
+
+
+def _own(node: ast.ClassDef) -> Iterator[MethodOption]:
     for item in node.body:
         call = item.value if isinstance(item, ast.AnnAssign) else None
         if isinstance(item, ast.AnnAssign) and isinstance(call, ast.Call) and ast.unparse(call.func) == HELPER:

@@ -62,7 +62,7 @@ partition = option(
     "-P",
     "--partition",
     type=Names(PARTITIONS, formerly.PARTITIONS),
-    show_default="none up to -c rows, voronoi beyond",
+    show_default="for svm, none up to -c rows, voronoi beyond",
     help="How to divide the space into cells: not at all, into random chunks, into the Voronoi cells of centres "
     "found by farthest-first traversal, or around k-means centres.",
 )
@@ -85,7 +85,7 @@ folds = option(
     "--folds",
     type=click.IntRange(2, 100),
     show_default="5",
-    help="Folds of the cross-validation that chooses gamma and C in each cell.",
+    help="Folds of the cross-validation that chooses the hyper-parameters of each cell.",
 )
 grid = option(
     "--grid",
@@ -96,7 +96,7 @@ grid = option(
 select = option(
     "--select",
     type=Names(("vote", "refit")),
-    show_default="vote for two classes, refit for more",
+    show_default="for svm, vote for two classes, refit for more",
     help="After selection, let the models of the folds vote, or refit one model on all rows of the cell.",
 )
 multiclass = option(

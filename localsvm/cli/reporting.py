@@ -95,7 +95,7 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> s
 
 def summary_text(summary: Summary, model_file: str) -> str:
     """The closing summary of a training run."""
-    error = "none (one gamma, one C)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
+    error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
     data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
     return lines_text(
         [

@@ -11,12 +11,14 @@ from localsvm.methods.base import Method
 
 
 def methods() -> dict[str, type[Method]]:
-    """Every method by name: the frozen dataclasses of this folder's files that have one."""
+    """Every method by name: the frozen dataclasses defined in this folder's files that give themselves one."""
     found: dict[str, type[Method]] = {}
     for module in pkgutil.iter_modules(__path__):
-        for item in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
-            name = getattr(item, "name", None)
-            if isinstance(item, type) and isinstance(name, str):
+        defined = importlib.import_module(f"{__name__}.{module.name}")
+        for item in vars(defined).values():
+            own = isinstance(item, type) and item.__module__ == defined.__name__
+            name = vars(item).get("name") if own else None
+            if isinstance(name, str):
                 found[name] = item
     return found
 

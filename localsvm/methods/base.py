@@ -50,15 +50,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Points of a cell's hyper-parameter grid, smoothest first: gammas ascending; lambdas descending or costs
-    ascending.
+    """Points of a cell's hyper-parameter grid: lines, along each of which the cost grows.
 
-    With lambdas, a problem trained on n rows gets C = 1 / (2 lambda n), so that refitting on more rows keeps lambda.
+    lines: the values of the parameters other than the cost, in the order of their `names`; smoothest first, as gammas
+    ascending. Without other parameters names is () and lines is ((),). lambdas descending or costs ascending: with
+    lambdas, a problem trained on n rows gets C = 1 / (2 lambda n), so that refitting on more rows keeps lambda.
     """
 
-    gammas: tuple[float, ...]
+    lines: tuple[tuple[float, ...], ...]
+    names: tuple[str, ...] = ("gamma",)
     lambdas: tuple[float, ...] = ()
     costs: tuple[float, ...] = ()
+
+    @property
+    def ordered(self) -> bool:
+        """Whether lines that follow each other are neighbours: they are the values of a single parameter."""
+        return len(self.names) == 1
 
     @property
     def n_costs(self) -> int:
@@ -68,7 +75,7 @@ class Grid:
     @property
     def n_points(self) -> int:
         """Points in all; a single one needs no cross-validation."""
-        return len(self.gammas) * self.n_costs
+        return len(self.lines) * self.n_costs
 
     def costs_for(self, n: float) -> NDArray[np.float64]:
         """C of each point along the cost axis, ascending, for a problem trained on n rows."""
@@ -79,12 +86,12 @@ class Grid:
 
 @dataclass
 class Scores:
-    """What cross-validation found for some gammas of one cell.
+    """What cross-validation found for some lines of one cell's grid.
 
-    loss (gammas, costs): share of held-out rows that the combined decision of all binary problems gets wrong, weighted,
-    nan where a point was not scored; best: (loss, tie, cost index, gamma index) of the best point, the order in which
+    loss (lines, costs): share of held-out rows that the combined decision of all binary problems gets wrong, weighted,
+    nan where a point was not scored; best: (loss, tie, cost index, line index) of the best point, the order in which
     points are compared: equal losses go to the smaller tie (what a method puts there), then to the smaller cost, then
-    to the smaller gamma; starts: what the method keeps of the best point for `fit`, an entry a binary problem.
+    to the earlier line; starts: what the method keeps of the best point for `fit`, an entry a binary problem.
     """
 
     loss: NDArray[np.float64]
@@ -92,7 +99,7 @@ class Scores:
     starts: list[Start]
 
     def merge(self, other: Scores) -> Scores:
-        """Scores of both, which have no gamma in common; the order of merging does not matter."""
+        """Scores of both, which have no line in common; the order of merging does not matter."""
         pick = self if self.best <= other.best else other
         return Scores(np.where(np.isnan(self.loss), other.loss, self.loss), pick.best, pick.starts)
 
@@ -112,19 +119,33 @@ class Predictor(Protocol):
         """(n, problems) float64."""
 
 
+def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
+    """A method's field with its command-line option, which is read from the source: write literals."""
+    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})
+
+
 class Method(Protocol):
     """A learning method: a frozen dataclass whose fields are the options that determine its models.
 
-    A field's metadata (`flags`, `help`, `choices`) makes its command-line option.
+    A field made by `option` has a command-line option. divides: without -P, data larger than the cell size are cut into
+    Voronoi cells; where it is False, the method is meant for all rows, and they stay one cell.
     """
 
     name: ClassVar[str]
+    divides: ClassVar[bool] = True
+
+    def default_select(self, n_classes: int) -> str:
+        """What `fit` is to do without --select: "vote" for two classes, "refit" for more."""
+        return "vote" if n_classes == 2 else "refit"
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        """The grid of one cell; average_rows is the mean size of all cells."""
+        """The grid of one cell; average_rows is the mean size of all cells.
 
-    def score_grid(self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search) -> Scores:
-        """Cross-validate the lines of grid.gammas[i], i in gammas, each until the search ends it."""
+        All cells of a run, even one of a single row, have the same names and as many lines.
+        """
+
+    def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search) -> Scores:
+        """Cross-validate grid.lines[i] for i in lines, each along the costs until the search ends it."""
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """The model of the chosen point: fold models that vote, or one refitted on the whole cell.

@@ -11,7 +11,7 @@ with it, and each cost started from the solution of the one before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,7 +24,7 @@ from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
-from localsvm.methods.base import Cell, Fitted, Grid, Scores, Start, State
+from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, Start, State, option
 from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.selection.search import Search
 from localsvm.solvers._smo import Problem, Report
@@ -45,35 +45,31 @@ FULL = Search()
 LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 
 
-def _option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})
-
-
 @dataclass(frozen=True)
-class KernelSVM:
+class KernelSVM(Method):
     """Options of the method; see the module for the problem. gammas and costs are empty for the default grid."""
 
     name: ClassVar[str] = "svm"
 
-    kernel: str = _option(
+    kernel: str = option(
         "gaussian", "-t", "--kernel", help="Kernel.", choices=("gaussian", "laplacian", "polynomial", "linear")
     )
-    gamma: tuple[float, ...] = _option(
+    gamma: tuple[float, ...] = option(
         (),
         "-g",
         "--gamma",
         help="Gamma of the kernel as in LIBSVM, exp(-gamma |x-y|^2): one value, a list (0.1,1,10) or a geometric range "
         "LOW:HIGH:COUNT (2^-5:2^3:9). A width w of liquidSVM is gamma = 1/w^2.",
     )
-    cost: tuple[float, ...] = _option(
+    cost: tuple[float, ...] = option(
         (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
     )
-    degree: int = _option(3, "--degree", help="Degree of the polynomial kernel.")
-    coef0: float = _option(0.0, "--coef0", help="Constant of the polynomial kernel.")
-    offset: bool = _option(
+    degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
+    coef0: float = option(0.0, "--coef0", help="Constant of the polynomial kernel.")
+    offset: bool = option(
         False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
     )
-    tolerance: float = _option(
+    tolerance: float = option(
         1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none)."
     )
 
@@ -104,23 +100,24 @@ class KernelSVM:
             power = 2 if self.kernel == "gaussian" else 1
             widths = default_widths(np.floor(average_rows * train), features, Gram(cell.X).radius())
             gammas = tuple(w**-power for w in widths)
+        lines = tuple((gamma,) for gamma in gammas)
         if self.cost:
-            return Grid(gammas, costs=check_values(self.cost))
-        return Grid(gammas, lambdas=default_lambdas(np.floor(cell.count.sum() * train)))
+            return Grid(lines, costs=check_values(self.cost))
+        return Grid(lines, lambdas=default_lambdas(np.floor(cell.count.sum() * train)))
 
-    def score_grid(self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search = FULL) -> Scores:
-        """Cross-validate the lines of grid.gammas[i] for i in gammas; one point for all binary problems."""
+    def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
+        """Cross-validate the gammas grid.lines[i] for i in lines; one point for all binary problems."""
         with Threads(cell.threads) as threads:
-            return self._score_grid(cell, grid, gammas, search, self._gram(cell, threads, len(gammas) > 1))
+            return self._score_grid(cell, grid, lines, search, self._gram(cell, threads, len(lines) > 1))
 
     def _score_grid(
-        self, cell: Cell, grid: Grid, gammas: Sequence[int], search: Search, gram: Gram | BlockGram
+        self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search, gram: Gram | BlockGram
     ) -> Scores:
         double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
         classes = np.searchsorted(cell.scheme.labels, cell.y)
-        scores = Scores(np.full((len(grid.gammas), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
-        for g in gammas:
-            K = gram.matrix(self._kernel(grid.gammas[g]), double)
+        scores = Scores(np.full((len(grid.lines), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
+        for g in lines:
+            K = gram.matrix(self._kernel(grid.lines[g][0]), double)
             paths = [Path.new(cell, p, grid.n_costs) for p in range(cell.Y.shape[1])]
             tie = np.zeros(grid.n_costs)
             for first, last in search.stretches(grid.n_costs):
@@ -144,7 +141,7 @@ class KernelSVM:
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """Fold models (`select` = "vote") certified in float64, or one model refitted on the whole cell ("refit")."""
         c, g = scores.best[2:] if scores else (0, 0)
-        kernel = self._kernel(grid.gammas[g])
+        kernel = self._kernel(grid.lines[g][0])
         double = self._double(grid.costs_for(cell.count.sum())[c] * cell.weight.max())
         models: list[KernelModel] = []
         with Threads(cell.threads) as threads:

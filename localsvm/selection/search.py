@@ -9,27 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 SEARCHES = ("full", "adaptive")
-STRIDE = 3  # of the first gammas of an adaptive search
+STRIDE = 3  # of the first lines of an adaptive search
 FIRST_STRETCH = 4  # costs, before an adaptive search first looks at a line
 PATIENCE = 2  # costs beyond the best of a line, all of them worse, after which it ends
 
 
 @dataclass(frozen=True)
 class Search:
-    """A search over lines, one a gamma, along which C grows.
+    """A search over the lines of a grid, along which C grows.
 
     `full` scores all. `adaptive` scores every third line, then the neighbours of the best line until it has no unscored
-    one; and it leaves a line once two costs after its best one have been worse, as the largest costs are the slowest.
-    What is scored depends on held-out errors alone.
+    one (all lines where they are not ordered); and it leaves a line once two costs after its best one have been worse,
+    as the largest costs are the slowest. What is scored depends on held-out errors alone.
     """
 
     kind: str = "full"
 
-    def next_gammas(self, loss: NDArray[np.float64]) -> tuple[int, ...]:
-        """The lines to score next, given the loss (gammas, costs), nan where unscored; none at the end."""
+    def next_lines(self, loss: NDArray[np.float64], ordered: bool = True) -> tuple[int, ...]:
+        """The lines to score next, given the loss (lines, costs), nan where unscored; none at the end.
+
+        ordered: lines that follow each other are neighbours (see Grid).
+        """
         unscored: NDArray[np.bool_] = np.asarray(np.isnan(loss).all(axis=1))
         n = len(loss)
-        if self.kind == "full" or n <= STRIDE:
+        if self.kind == "full" or not ordered or n <= STRIDE:
             return tuple(int(g) for g in np.flatnonzero(unscored))
         if unscored.all():
             return tuple(range(1, n, STRIDE))

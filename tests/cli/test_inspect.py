@@ -23,6 +23,11 @@ def test_the_table(model_file: Path) -> None:
     assert "all converged" in lines["models"]
 
 
+def test_without_a_partition_there_is_one_cell_of_any_size(train_file: Path, tmp_path: Path) -> None:
+    invoke("train", *FAST, "-P", "none", "-c", 80, "-q", train_file, tmp_path / "m.h5")
+    assert "partition   none, 1 cell\n" in invoke("inspect", tmp_path / "m.h5").stdout
+
+
 def test_the_report(model_file: Path) -> None:
     report = json.loads(invoke("inspect", "--json", model_file).stdout)
     with load_model(model_file) as model:

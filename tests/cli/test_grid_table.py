@@ -1,0 +1,64 @@
+"""The table and the report of grids with other parameters than a kernel's gamma."""
+
+from __future__ import annotations
+
+import pytest
+
+from localsvm.cli.grid_table import best_text, print_points, validation_report
+from localsvm.dividing import TrainingConfig
+from localsvm.validation import Point, Validation
+
+
+def validation(names: tuple[str, ...], line: tuple[float, ...], cells: int = 1) -> Validation:
+    points = [
+        Point(cell, 20, line, cost, error, error == 0.1)
+        for cell in range(cells)
+        for cost, error in [(1.0, 0.2), (10.0 * (cell + 1), 0.1)]
+    ]
+    return Validation(names, points, 0.1, cells, 20 * cells, {"select": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("names", "line", "table"),
+    [
+        ((), (), "cell,rows,cost,error,best\n0,20,1.0,0.2,0\n0,20,10.0,0.1,1\n"),
+        (("lambda",), (0.5,), "cell,rows,lambda,cost,error,best\n0,20,0.5,1.0,0.2,0\n0,20,0.5,10.0,0.1,1\n"),
+        (
+            ("clusters", "gamma"),
+            (50.0, 0.5),
+            "cell,rows,clusters,gamma,cost,error,best\n0,20,50.0,0.5,1.0,0.2,0\n0,20,50.0,0.5,10.0,0.1,1\n",
+        ),
+    ],
+)
+def test_a_column_a_parameter(
+    names: tuple[str, ...], line: tuple[float, ...], table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = validation(names, line)
+    print_points(result)
+    assert capsys.readouterr().out == table
+    report = validation_report(result, TrainingConfig())
+    assert list(report["points"][0]) == table.partition("\n")[0].split(",")
+    assert tuple(report["points"][1][name] for name in names) == line and report["points"][1]["best"] is True
+
+
+@pytest.mark.parametrize(
+    ("names", "line", "best"),
+    [
+        ((), (), "-C 10"),
+        (("gamma",), (0.5,), "-g 0.5 -C 10"),
+        (("lambda",), (0.5,), "--lambda 0.5 -C 10"),
+        (("landmark_count", "gamma"), (50.0, 0.5), "--landmark-count 50 -g 0.5 -C 10"),
+    ],
+)
+def test_the_best_point_is_written_as_options(names: tuple[str, ...], line: tuple[float, ...], best: str) -> None:
+    assert best_text(validation(names, line), "svm").splitlines()[0] == f"best    {best}"
+
+
+def test_the_chosen_points_of_several_cells_are_ranges() -> None:
+    lines = best_text(validation(("clusters", "gamma"), (50.0, 0.5), cells=3), "svm").splitlines()
+    assert lines[:4] == [
+        "chosen     by each of 3 cells",
+        "clusters   50",
+        "gamma      0.5",
+        "C          10 to 30, median 20",
+    ]

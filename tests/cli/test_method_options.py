@@ -1,0 +1,131 @@
+"""The options of methods, read from source: fields that are inherited, and options that several methods share."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+import click
+import pytest
+
+from localsvm import methods as package
+from localsvm.cli import method_options
+from localsvm.cli.method_options import MethodOption, merged
+
+BASE = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from localsvm.methods.base import Method, option
+from localsvm.partition.none import NoPartition
+
+
+@dataclass(frozen=True)
+class Common(Method):
+    cost: tuple[float, ...] = option((), "-C", "--cost", help="Cost.")
+    offset: bool = option(False, "--offset/--no-offset", help="Offset.")
+
+
+@dataclass(frozen=True)
+class Machine(Common):
+    tolerance: float = option(1e-3, "-e", "--tolerance", help="Tolerance.")
+
+
+@dataclass(frozen=True)
+class Clustered:
+    clusters: int = option(10, "-K", "--clusters", help="Clusters.")
+"""
+METHODS = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from localsvm.methods import grown_base
+from localsvm.methods.grown_base import Clustered, Machine
+
+
+@dataclass(frozen=True)
+class First(Machine):
+    name: ClassVar[str] = "first"
+    landmarks: int = option(5, "-L", "--landmarks", help="Landmarks.")
+    offset: bool = option(True, "--offset/--no-offset", help="With one.")
+
+
+@dataclass(frozen=True)
+class Second(grown_base.Machine, Clustered):
+    name: ClassVar[str] = "second"
+
+
+@dataclass(frozen=True)
+class Third(First):
+    name: ClassVar[str] = "third"
+    cost: tuple[float, ...] = option((1.0,), "-C", "--cost", help="One cost.")
+
+
+class Common(Third):
+    """Without a name: no method. A base has another one of this name, in its own file."""
+'''.replace("import Clustered, Machine", "import Clustered, Machine, option")
+OPTIONS = {
+    "first": ["cost", "offset", "tolerance", "landmarks"],
+    "second": ["clusters", "cost", "offset", "tolerance"],
+    "third": ["cost", "offset", "tolerance", "landmarks"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of methods beside those of the package."""
+    (tmp_path / "grown_base.py").write_text(BASE)
+    (tmp_path / "grown.py").write_text(METHODS)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    importlib.invalidate_caches()
+    yield tmp_path
+    for name in ("grown", "grown_base"):
+        sys.modules.pop(f"{package.__name__}.{name}", None)
+        vars(package).pop(name, None)
+
+
+def test_fields_are_inherited_in_a_dataclass_s_order(folder: Path) -> None:
+    found = method_options.read(folder)
+    assert {name: [o.name for o in own] for name, own in found.items()} == OPTIONS
+    classes = package.methods()
+    assert set(classes) == {"svm", *OPTIONS}
+    for name, own in found.items():
+        for option, field in zip(own, fields(classes[name]), strict=True):  # type: ignore[arg-type]
+            assert (option.name, option.default) == (field.name, field.default)
+            assert {"flags": option.flags, "help": option.help, "choices": option.choices} == dict(field.metadata)
+    assert (found["first"][1].default, found["second"][2].default) == (True, False)
+
+
+COST = MethodOption("cost", "tuple[float, ...]", (), ("-C", "--cost"), "The cost.")
+KERNEL = MethodOption("kernel", "str", "gaussian", ("-t",), "Kernel.", ("gaussian", "linear"))
+
+
+def shown(*options: MethodOption) -> click.Option:
+    (option,) = merged({str(i): (o,) for i, o in enumerate(options)})
+    return option
+
+
+def test_methods_share_an_option() -> None:
+    other = replace(COST, help="Another cost.")
+    assert (shown(COST, other).show_default, shown(COST, other).help) == ("grid", "The cost.")
+    assert shown(COST, other, replace(COST, default=(1.0,)), COST).show_default == "by method"
+    assert shown(COST, other).opts == ["-C", "--cost"] and shown(COST, other).default is None
+
+
+def test_a_choice_of_any_method_can_be_given() -> None:
+    kind = shown(KERNEL, replace(KERNEL, choices=("linear", "cosine"))).type
+    assert isinstance(kind, click.Choice) and list(kind.choices) == ["gaussian", "linear", "cosine"]
+
+
+@pytest.mark.parametrize("other", [replace(COST, flags=("--cost",)), replace(COST, annotation="float")])
+def test_other_flags_or_types_are_an_error(other: MethodOption) -> None:
+    with pytest.raises(TypeError, match="cost of 1 has other flags, or another type, than before"):
+        shown(COST, other)
+
+
+def test_no_flag_has_two_meanings() -> None:
+    flags = [flag for option in method_options.options() for flag in (*option.opts, *option.secondary_opts)]
+    assert len(flags) == len(set(flags))

@@ -1,0 +1,111 @@
+"""Pictures of grids: what is drawn for a grid of one, of no and of several parameters beside the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from localsvm import plotting
+from localsvm.validation import Point, mean_error
+
+COSTS = tuple(float(c) for c in np.geomspace(0.1, 100, 7))
+LINES = {
+    (): ((),),
+    ("lambda",): tuple((float(v),) for v in np.geomspace(0.01, 10, 5)),
+    ("clusters", "landmarks", "gamma"): tuple(
+        (k, m, g) for k in (1.0, 50.0) for m in (10.0, 20.0) for g in (0.5, 1, 2)
+    ),
+}
+
+
+def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[Point]:
+    """A bowl around C = 1 and the middle line; its errors differ a little between cells."""
+    found = []
+    for cell in range(cells):
+        errors = {
+            (line, cost): 0.1 + 0.01 * abs(i - len(lines) // 2) + 0.02 * np.log10(cost) ** 2 + 0.001 * cell
+            for i, line in enumerate(lines)
+            for cost in COSTS
+        }
+        best = min(errors, key=lambda key: errors[key])
+        found += [Point(cell, 100 + cell, *key, error, key == best) for key, error in errors.items()]
+    return found
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures that were drawn."""
+    drawn, draw = [], plotting._figure
+
+    @contextmanager
+    def kept(path: str, force: bool) -> Iterator[Any]:
+        with draw(path, force) as figure:
+            drawn.append(figure)
+            yield figure
+
+    monkeypatch.setattr(plotting, "_figure", kept)
+    return drawn
+
+
+def drawn(names: tuple[str, ...], folder: Path, figures: list[Any]) -> Any:
+    path = folder / "grid.png"
+    plotting.grid_error(names, *mean_error(points(LINES[names])), str(path))
+    assert path.read_bytes().startswith(b"\x89PNG")
+    return figures[-1]
+
+
+def texts(legend: Any) -> list[str]:
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_one_parameter_spans_a_plane_with_the_cost(tmp_path: Path, figures: list[Any]) -> None:
+    axes = drawn(("lambda",), tmp_path, figures).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("lambda", "cost C")
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert texts(axes.get_legend()) == ["best: 10.05 % at lambda 0.316, C 1"]
+
+
+def test_the_cost_alone_is_a_curve(tmp_path: Path, figures: list[Any]) -> None:
+    axes = drawn((), tmp_path, figures).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("cost C", "cross-validated error, %")
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), COSTS)
+    assert axes.lines[0].get_ydata().min() == pytest.approx(10.05, abs=0.001)
+    assert texts(axes.get_legend()) == ["best: 10.05 % at 1"]
+
+
+def test_several_parameters_are_the_curves_of_the_ten_best(tmp_path: Path, figures: list[Any]) -> None:
+    figure = drawn(("clusters", "landmarks", "gamma"), tmp_path, figures)
+    axes, legend = figure.axes[0], figure.legends[0]
+    assert legend.get_title().get_text() == "clusters, landmarks, gamma"
+    assert len(LINES["clusters", "landmarks", "gamma"]) == 12 and len(texts(legend)) == 10
+    assert texts(legend)[0] == "50, 10, 0.5"
+    assert [line.get_ydata().min() for line in axes.lines[:10]] == sorted(
+        line.get_ydata().min() for line in axes.lines[:10]
+    )
+    assert figure.get_suptitle() == "best: 10.05 % at clusters 50, landmarks 10, gamma 0.5, C 1"
+    assert axes.get_xlabel() == "cost C"
+
+
+@pytest.mark.parametrize(("lines", "costs", "label"), [(5, 1, "lambda"), (1, 7, "cost C"), (1, 1, "cost C")])
+def test_an_axis_of_one_value_is_not_drawn(
+    lines: int, costs: int, label: str, tmp_path: Path, figures: list[Any]
+) -> None:
+    values, error = np.geomspace(1, 2, lines)[:, None], np.linspace(0.1, 0.2, lines * costs).reshape(lines, costs)
+    plotting.grid_error(("lambda",), values, np.asarray(COSTS[:costs]), error, str(tmp_path / "grid.png"))
+    assert figures[-1].axes[0].get_xlabel() == label
+
+
+def test_an_axis_shows_the_geometric_mean_of_the_cells_and_what_they_share_as_it_is() -> None:
+    grids = [((1.0, 50.0), 2.0), ((4.0, 50.0), 8.0)]
+    table = [
+        Point(i, 100, line, cost, error, True) for i, (line, cost) in enumerate(grids) for error in [0.1 * (i + 1)]
+    ]
+    lines, costs, error = mean_error(table)
+    assert lines.tolist() == [[pytest.approx(2.0), pytest.approx(50.0)]]
+    assert costs.tolist() == [pytest.approx(4.0)] and error.tolist() == [[pytest.approx(0.15)]]
+    assert mean_error(table[:1])[0].tolist() == [[1.0, 50.0]]
