@@ -9,6 +9,7 @@ LEVELS = ["csrc/level_baseline.c", "csrc/level_avx2.c", "csrc/level_avx512.c", "
 EXTENSIONS = {
     "localsvm.kernels._kernels": ["csrc/kernels.c", *LEVELS],
     "localsvm.solvers._smo": ["csrc/smo.c", *LEVELS],
+    "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c", *LEVELS],
     "localsvm.partition._nearest": ["csrc/nearest.c"],
     "localsvm.data._text": ["csrc/libsvm_text.c", "csrc/libsvm_count.c"],
 }

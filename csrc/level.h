@@ -1,5 +1,7 @@
 /* level.h - one SIMD level: the vector types, every hot loop, and the table of them. Included by level_*.c only, which
  * define LSVM_BYTES (vector width) and LSVM_OPS (name of the table) after setting the compiler's target. */
+#include <string.h>
+
 #include "ops.h"
 
 #define LSVM_LANES (LSVM_BYTES / 4)
@@ -30,6 +32,10 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 #define NAME(stem) stem##_f64
 #include "smo_hot.h"
 
+#include "linear_hot.h"
+
+#include "sdca_hot.h"
+
 const struct lsvm_ops LSVM_OPS = {
     .products = products,
     .transform = transform,
@@ -42,4 +48,9 @@ const struct lsvm_ops LSVM_OPS = {
     .smo_f64 = smo_f64,
     .multiply_f32 = multiply_f32,
     .multiply_f64 = multiply_f64,
+    .linear_values = linear_values,
+    .linear_add = linear_add,
+    .linear_curve = linear_curve,
+    .linear_hessian = linear_hessian,
+    .sdca_pass = sdca_pass,
 };

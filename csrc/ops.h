@@ -3,6 +3,8 @@
 #define LSVM_OPS_H
 
 #include "kernels.h"
+#include "linear.h"
+#include "sdca.h"
 #include "smo.h"
 
 enum { LSVM_TILE_ROWS = 6 };
@@ -21,6 +23,11 @@ struct lsvm_ops {
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     void (*multiply_f32)(const struct lsvm_smo *problem, const double *c, double *out);
     void (*multiply_f64)(const struct lsvm_smo *problem, const double *c, double *out);
+    void (*linear_values)(const struct lsvm_linear *p, int64_t first, int64_t last, const double *w, double *out);
+    void (*linear_add)(const struct lsvm_linear *p, const double *coef, double *w);
+    void (*linear_curve)(const struct lsvm_linear *p, const double *curvature, const double *v, double *out);
+    void (*linear_hessian)(const struct lsvm_linear *p, const double *curvature, struct lsvm_hessian *out);
+    void (*sdca_pass)(const struct lsvm_linear *p, struct lsvm_sdca_pass *pass);
 };
 
 #endif

@@ -67,6 +67,7 @@ class Job:
         return Cell(
             self.X.rows(first, last)[order], y, self.scheme, self.scheme.targets(y),
             self.count.open()[first:last][order], cost, folds[order],
+            np.random.SeedSequence(self.seed, spawn_key=(index, 1)),
         )  # fmt: skip
 
 

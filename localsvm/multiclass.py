@@ -85,3 +85,16 @@ class Scheme:
         for p in range(len(self.pairs)):
             self.vote(votes, p, decisions[:, p])
         return np.asarray(self.labels[votes.argmax(axis=1)])
+
+
+def combine(values: NDArray[np.float64], problem: NDArray[np.generic], n_problems: int) -> NDArray[np.float64]:
+    """(n, problems) decision values from those of models (n, models), model m belonging to problem[m]: those of a
+    problem's only model, or the mean of its fold models' values clipped to [-1, 1].
+    """
+    problem = problem.astype(np.intp)
+    votes = np.bincount(problem, minlength=n_problems)
+    values = np.where(votes[problem] > 1, np.clip(values, -1.0, 1.0), values)
+    out = np.zeros((len(values), n_problems))
+    for m, p in enumerate(problem):
+        out[:, p] += values[:, m]
+    return out / np.maximum(votes, 1)

@@ -80,8 +80,13 @@ def library(case: Case, options: argparse.Namespace) -> Record:
         results: list[Any] = []
         figures = inside.timed(lambda: results.append(model.predict(X)))
         visits = np.diff(model.partition.route(model.scaling.apply(X)).tocsc().indptr)
-        pairs = sum(int(n) * len(model.file.cell(i)["support"]) for i, n in enumerate(visits) if n)
+        pairs = sum(int(n) * support_rows(model.file.cell(i)) for i, n in enumerate(visits) if n)
     return {**figures, "rows": len(y), "error": inside.error(results[-1], y), "pairs": pairs}
+
+
+def support_rows(cell: dict[str, Any]) -> int:
+    """Support vectors of a cell, dense or sparse."""
+    return len(cell["support"]) if "support" in cell else len(cell["support_indptr"]) - 1
 
 
 def liquid(case: Case, options: argparse.Namespace) -> Record:

@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels.gram import Gram
-from localsvm.methods.base import Cell, Grid, Scores, Start
-from localsvm.methods.svm import KernelSVM, Path, Task
+from localsvm.methods.base import Cell, Grid, Scores
+from localsvm.methods.svm import KernelSVM, Path, Start, Task
 from localsvm.multiclass import Scheme
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # options that are not there
 UNKNOWN = {
-    "-s": "This trains classification (C-SVC) only and has one solver; LIBSVM's -s 0 needs no option.",
     "-b": "Probabilities are not available; lsvm-predict --decision-values writes decision values.",
     "-h": "LIBSVM's shrinking has no switch here. For help, type --help.",
     "-d": "The degree of the polynomial kernel is --degree.",
@@ -18,7 +17,6 @@ UNKNOWN = {
     "-k": "The kernel is -t.",
     "-R": "The selection among the fold models is --select.",
     "-W": "liquidSVM's kinds of tasks are --multiclass ova and ava; weights of classes are -w LABEL WEIGHT.",
-    "-L": "The loss is the hinge loss; weights of classes are -w LABEL WEIGHT.",
 }
 
 # values of options that are there
@@ -40,6 +38,12 @@ PARTITIONS = {
     "5": "liquidSVM's 5, overlapping cells, is not available; try -P voronoi -c SIZE",
     "6": "liquidSVM's 6 SIZE is -P voronoi -c SIZE",
 }
-NAMES = {"kernel": KERNELS, "partition": PARTITIONS}
+SOLVERS = {
+    "0": "LIBSVM's 0, C-SVC, is what -m svm trains, without -s; LIBLINEAR's 0, logistic regression, is not available",
+    "1": "LIBLINEAR's 1 is -m linear --loss squared -s sdca; nu-SVM is not available",
+    "2": "LIBLINEAR's 2 is -m linear --loss squared -s primal; LIBSVM's 2, one-class SVM, is not available",
+    "3": "LIBLINEAR's 3 is -m linear -s sdca; regression is not available",
+}
+NAMES = {"kernel": KERNELS, "partition": PARTITIONS, "solver": SOLVERS}
 METHOD = "-m is the method here; LIBSVM's cache size has no counterpart (--memory bounds the whole run)"
 COST = "-c is the number of rows in a cell, a whole number from 10; the cost C is -C"

@@ -58,7 +58,9 @@ class MethodOption:
         if self.annotation == "bool":
             on, off = self.flags[0].split("/")
             return (on if self.default else off).lstrip("-")
-        return "grid" if self.default == () else f"{self.default}"
+        if isinstance(self.default, tuple):
+            return ", ".join(f"{value:g}" for value in self.default) or "grid"
+        return f"{self.default}"
 
 
 @cache

@@ -83,6 +83,13 @@ def densify(X: sp.csr_array, rows: slice, out: Dense) -> None:
     out[np.repeat(np.arange(len(out)), np.diff(bounds)), X.indices[stored]] = X.data[stored]
 
 
+def thinned(X: Examples) -> Examples:
+    """X as a solver of linear problems wants it: sparse where a dense X holds mostly zeros, whatever its size."""
+    if isinstance(X, np.ndarray) and np.count_nonzero(X) >= DENSE_DENSITY * X.size:
+        return X
+    return as_examples(sp.csr_array(X))
+
+
 def as_examples(X: Any) -> Examples:
     """X as Examples: copied only where dtype, layout or order ask for it, and X itself is never changed.
 

@@ -146,6 +146,8 @@ cdef class Panels:
             raise ValueError("shapes of X and out do not fit the panels")
         if X.shape[0] == 0 or self.n == 0:
             return
+        if <size_t>&out[0, 0] % LSVM_ALIGN:
+            raise ValueError("out must be aligned")
         a = rows_of(X, norms)
         with nogil:
             lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], squared)
@@ -160,6 +162,8 @@ cdef class Panels:
             raise ValueError("norms, one a row, go with kernels of distances")
         if X.shape[0] == 0 or self.n == 0:
             return
+        if <size_t>&out[0, 0] % LSVM_ALIGN:
+            raise ValueError("out must be aligned")
         a = rows_of(X, norms)
         with nogil:
             lsvm_kernel_matrix(self.ops, &a, &self.b, &k, &out[0, 0], out.shape[1])

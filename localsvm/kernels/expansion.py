@@ -14,6 +14,7 @@ from localsvm.data.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.gram import active_columns, centre_of, dense_rows
+from localsvm.multiclass import combine
 from localsvm.solvers._smo import Report
 
 BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
@@ -88,17 +89,10 @@ class ExpansionPredictor:
         width = self._n_features if self._columns is None else len(self._columns)
         block = max(1, BLOCK_FLOATS // max(1, width))
         for first in range(0, n_rows, block):
-            out[first : first + block] = self._combine(self._values(X[first : first + block]))
+            out[first : first + block] = combine(
+                self._values(X[first : first + block]), self._state["model_problem"], self._n_problems
+            )
         return out
-
-    def _combine(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        problem = self._state["model_problem"].astype(np.intp)
-        votes = np.bincount(problem, minlength=self._n_problems)
-        values = np.where(votes[problem] > 1, np.clip(values, -1.0, 1.0), values)
-        out = np.zeros((len(values), self._n_problems))
-        for m, p in enumerate(problem):
-            out[:, p] += values[:, m]
-        return out / np.maximum(votes, 1)
 
     def _values(self, X: Examples) -> NDArray[np.float64]:
         bias = self._state["model_bias"].astype(np.float64)

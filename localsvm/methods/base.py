@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from functools import partial
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,6 @@ from localsvm.selection.search import Search
 State = dict[str, NDArray[Any]]
 
 
-class Start(NamedTuple):
-    """Fold models of one binary problem: coefficients (folds, its rows), found in so many iterations (folds,)."""
-
-    coefficients: NDArray[np.float64]
-    iterations: NDArray[np.int64]
-
-
 @dataclass(frozen=True)
 class Cell:
     """The training rows of one cell.
@@ -30,7 +24,8 @@ class Cell:
     X (n, d) float32 rows; y (n,) float64 labels; scheme: which binary problems they are; Y (n, problems) float64 in
     {-1, 0, +1}: the targets of those problems, 0 where a row takes no part; count (n,) float64: how many identical rows
     stand behind this one; cost (n,) float64: factor on C (class weights); folds (n,) int: the fold that holds the row
-    out, ascending; threads: how many the work on this cell may use, no matter for what it gives.
+    out, ascending; random: for what a method draws; threads: how many the work on this cell may use, no matter for what
+    it gives.
     """
 
     X: Examples
@@ -40,6 +35,7 @@ class Cell:
     count: NDArray[np.float64]
     cost: NDArray[np.float64]
     folds: NDArray[np.int64]
+    random: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
     threads: int = 1
 
     @property
@@ -77,6 +73,10 @@ class Grid:
         """Points in all; a single one needs no cross-validation."""
         return len(self.lines) * self.n_costs
 
+    def line(self, index: int) -> dict[str, float]:
+        """The parameters of a line, by name."""
+        return dict(zip(self.names, self.lines[index], strict=True))
+
     def costs_for(self, n: float) -> NDArray[np.float64]:
         """C of each point along the cost axis, ascending, for a problem trained on n rows."""
         if self.lambdas:
@@ -96,7 +96,7 @@ class Scores:
 
     loss: NDArray[np.float64]
     best: tuple[float, float, int, int]
-    starts: list[Start]
+    starts: list[Any]
 
     def merge(self, other: Scores) -> Scores:
         """Scores of both, which have no line in common; the order of merging does not matter."""

@@ -24,7 +24,7 @@ from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
-from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, Start, State, option
+from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State, option
 from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.selection.search import Search
 from localsvm.solvers._smo import Problem, Report
@@ -183,6 +183,13 @@ class KernelSVM(Method):
     def _double(self, cost: float) -> bool:
         """Whether the tolerance, or the largest weighted cost, asks for a float64 kernel."""
         return self.tolerance < SINGLE_TOLERANCE or cost > SINGLE_COST
+
+
+class Start(NamedTuple):
+    """Fold models of one binary problem: coefficients (folds, its rows), found in so many iterations (folds,)."""
+
+    coefficients: NDArray[np.float64]
+    iterations: NDArray[np.int64]
 
 
 class Path(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
@@ -72,6 +73,9 @@ def kmeans_centres(sample: Examples, k: int, seed: int) -> NDArray[np.float32]:
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
+    if not isinstance(sample, np.ndarray):  # scikit-learn takes short row pointers only
+        arrays = (sample.data, sample.indices.astype(np.int32), sample.indptr.astype(np.int32))
+        sample = sparse.csr_array(arrays, shape=sample.shape)
     with threadpool_limits(1), warnings.catch_warnings():
         # rows that differ by less than rounding give fewer clusters than asked for; _nearest drops the rest
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -89,9 +89,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_fields_are_inherited_in_a_dataclass_s_order(folder: Path) -> None:
     found = method_options.read(folder)
-    assert {name: [o.name for o in own] for name, own in found.items()} == OPTIONS
+    assert {name: [o.name for o in found[name]] for name in OPTIONS} == OPTIONS
     classes = package.methods()
-    assert set(classes) == {"svm", *OPTIONS}
+    assert {"svm", *OPTIONS} <= set(classes)
     for name, own in found.items():
         for option, field in zip(own, fields(classes[name]), strict=True):  # type: ignore[arg-type]
             assert (option.name, option.default) == (field.name, field.default)

@@ -207,7 +207,7 @@ def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
         (["-c", "1.0"], "the cost C is -C"),
         (["-c", "1"], "the cost C is -C"),
         (["-c", "0"], "the cost C is -C"),
-        (["-s", "0"], "No such option '-s'. This trains classification (C-SVC) only"),
+        (["-s", "0"], "'0' is not a name: LIBSVM's 0, C-SVC, is what -m svm trains"),
         (["-t", "2"], "'2' is not a name: LIBSVM's 2 is -t gaussian"),
         (["-t", "gausian"], "'gausian' is not one of 'gaussian'"),
         (["-b", "1"], "Probabilities are not available"),

@@ -1,0 +1,77 @@
+#include "linear.h"
+
+#include <string.h>
+
+#include "ops.h"
+
+void lsvm_linear_values(const struct lsvm_ops *ops, const struct lsvm_linear *p, int64_t first, int64_t last,
+                        const double *w, double *out)
+{
+    ops->linear_values(p, first, last, w, out);
+}
+
+void lsvm_linear_add(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *coef, double *w)
+{
+    ops->linear_add(p, coef, w);
+}
+
+void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature, const double *v,
+                       double *out)
+{
+    memset(out, 0, (size_t)lsvm_linear_size(p) * sizeof(double));
+    ops->linear_curve(p, curvature, v, out);
+}
+
+void lsvm_linear_hessian(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature,
+                         struct lsvm_hessian *out)
+{
+    const size_t side = (size_t)lsvm_hessian_side(p), tasks = (size_t)p->tasks;
+    memset(out->blocks, 0, tasks * side * side * sizeof(double));
+    memset(out->border, 0, tasks * side * sizeof(double));
+    out->corner = 0;
+    ops->linear_hessian(p, curvature, out);
+}
+
+/* Minus the derivative of the loss by the slack z, for cost 1, and its second derivative. */
+static inline void derivatives(double width, double z, double *alpha, double *second)
+{
+    const int inside = z > 0 && (width == 0 || z < width);
+    *alpha = z <= 0 ? 0 : width == 0 ? 2 * z : inside ? z / width : 1;
+    *second = !inside ? 0 : width == 0 ? 2 : 1 / width;
+}
+
+void lsvm_loss_terms(const struct lsvm_margins *m, const double *f, struct lsvm_terms *out)
+{
+    const double h = m->width;
+    double smooth = 0, loss = 0, dual = 0;
+    for (int64_t i = 0; i < m->n; i++) {
+        const double y = m->y[i], c = y != 0 ? m->cost[i] : 0, z = 1 - y * f[i];
+        double alpha, second;
+        derivatives(h, z, &alpha, &second);
+        out->coef[i] = c * alpha * y;
+        out->curvature[i] = c * second;
+        if (z > 0) {
+            smooth += c * (h == 0 ? z * z : z < h ? z * z / (2 * h) : z - h / 2);
+            loss += c * z;
+            dual += c * (h == 0 ? alpha - alpha * alpha / 4 : alpha);
+        }
+    }
+    out->smooth = smooth;
+    out->loss = loss;
+    out->dual = dual;
+}
+
+void lsvm_loss_slope(const struct lsvm_margins *m, const double *f, const double *df, double t, double *first,
+                     double *second)
+{
+    double slope = 0, curve = 0;
+    for (int64_t i = 0; i < m->n; i++) {
+        const double y = m->y[i], c = y != 0 ? m->cost[i] : 0;
+        double alpha, inner;
+        derivatives(m->width, 1 - y * (f[i] + t * df[i]), &alpha, &inner);
+        slope -= c * alpha * y * df[i];
+        curve += c * inner * df[i] * df[i];
+    }
+    *first = slope;
+    *second = curve;
+}

@@ -1,0 +1,181 @@
+/* linear_hot.h - rows times weights, and what is built from them; see linear.h. Included by level.h.
+ *
+ * Rows are float32, weights and sums float64: a row is widened as it is read. Rows need no alignment and no padding.
+ */
+#define WIDE ((int64_t)(LSVM_BYTES / 8))
+
+typedef double vdouble_u __attribute__((vector_size(LSVM_BYTES), aligned(8), may_alias));
+typedef float vhalf_u __attribute__((vector_size(LSVM_BYTES / 2), aligned(4), may_alias));
+
+static inline vdouble widen(const float *x) { return __builtin_convertvector(*(const vhalf_u *)x, vdouble); }
+
+static inline double dense_dot(const float *x, const double *w, int64_t d)
+{
+    vdouble s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    int64_t j = 0;
+    for (; j + 4 * WIDE <= d; j += 4 * WIDE) {
+        s0 += widen(x + j) * *(const vdouble_u *)(w + j);
+        s1 += widen(x + j + WIDE) * *(const vdouble_u *)(w + j + WIDE);
+        s2 += widen(x + j + 2 * WIDE) * *(const vdouble_u *)(w + j + 2 * WIDE);
+        s3 += widen(x + j + 3 * WIDE) * *(const vdouble_u *)(w + j + 3 * WIDE);
+    }
+    for (; j + WIDE <= d; j += WIDE)
+        s0 += widen(x + j) * *(const vdouble_u *)(w + j);
+    double sum = horizontal_sum_f64((s0 + s1) + (s2 + s3));
+    for (; j < d; j++)
+        sum += (double)x[j] * w[j];
+    return sum;
+}
+
+static inline void dense_add(const float *x, double t, double *w, int64_t d)
+{
+    int64_t j = 0;
+    for (; j + WIDE <= d; j += WIDE)
+        *(vdouble_u *)(w + j) += t * widen(x + j);
+    for (; j < d; j++)
+        w[j] += t * (double)x[j];
+}
+
+static inline double sparse_dot(const struct lsvm_linear *p, int64_t i, const double *w)
+{
+    const int64_t end = p->indptr[i + 1];
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int64_t e = p->indptr[i];
+    for (; e + 4 <= end; e += 4) {
+        s0 += (double)p->data[e] * w[p->indices[e]];
+        s1 += (double)p->data[e + 1] * w[p->indices[e + 1]];
+        s2 += (double)p->data[e + 2] * w[p->indices[e + 2]];
+        s3 += (double)p->data[e + 3] * w[p->indices[e + 3]];
+    }
+    for (; e < end; e++)
+        s0 += (double)p->data[e] * w[p->indices[e]];
+    return (s0 + s1) + (s2 + s3);
+}
+
+static inline void sparse_add(const struct lsvm_linear *p, int64_t i, double t, double *w)
+{
+    for (int64_t e = p->indptr[i]; e < p->indptr[i + 1]; e++)
+        w[p->indices[e]] += t * (double)p->data[e];
+}
+
+/* (x_i, bias) . w for the weights of one task. */
+static inline double task_dot(const struct lsvm_linear *p, int64_t i, const double *w)
+{
+    const double s = p->x ? dense_dot(p->x + i * p->ld, w, p->d) : sparse_dot(p, i, w);
+    return p->shared_bias ? s : s + p->bias * w[p->d];
+}
+
+static inline void task_add(const struct lsvm_linear *p, int64_t i, double t, double *w)
+{
+    if (p->x)
+        dense_add(p->x + i * p->ld, t, w, p->d);
+    else
+        sparse_add(p, i, t, w);
+    if (!p->shared_bias)
+        w[p->d] += t * p->bias;
+}
+
+static inline double row_value(const struct lsvm_linear *p, int64_t i, const double *w)
+{
+    const int64_t side = p->d + 1;
+    double s = p->shared_bias ? p->bias * w[p->tasks * side] : 0;
+    if (!p->task_ptr)
+        return s + task_dot(p, i, p->task ? w + p->task[i] * side : w);
+    for (int64_t e = p->task_ptr[i]; e < p->task_ptr[i + 1]; e++)
+        s += p->share[e] * task_dot(p, i, w + p->task[e] * side);
+    return s;
+}
+
+static inline void row_add(const struct lsvm_linear *p, int64_t i, double t, double *w)
+{
+    const int64_t side = p->d + 1;
+    if (p->shared_bias)
+        w[p->tasks * side] += t * p->bias;
+    if (!p->task_ptr) {
+        task_add(p, i, t, p->task ? w + p->task[i] * side : w);
+        return;
+    }
+    for (int64_t e = p->task_ptr[i]; e < p->task_ptr[i + 1]; e++)
+        task_add(p, i, t * p->share[e], w + p->task[e] * side);
+}
+
+static void linear_values(const struct lsvm_linear *p, int64_t first, int64_t last, const double *w, double *out)
+{
+    for (int64_t i = first; i < last; i++)
+        out[i - first] = row_value(p, i, w);
+}
+
+static void linear_add(const struct lsvm_linear *p, const double *coef, double *w)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        if (coef[i] != 0)
+            row_add(p, i, coef[i], w);
+}
+
+static void linear_curve(const struct lsvm_linear *p, const double *curvature, const double *v, double *out)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        if (curvature[i] != 0)
+            row_add(p, i, curvature[i] * row_value(p, i, v), out);
+}
+
+/* Up to four rows of one task wait here, so that the Hessian's block is loaded and stored once for all of them. */
+struct pending {
+    int64_t rows[4];
+    double curvature[4];
+    int count;
+    int32_t task;
+};
+
+/* Row i as (x, bias) in float64, zero up to `side`. */
+static void spread_row(const struct lsvm_linear *p, int64_t i, double *out, int64_t side)
+{
+    memset(out, 0, (size_t)side * sizeof(double));
+    if (p->x)
+        dense_add(p->x + i * p->ld, 1, out, p->d);
+    else
+        sparse_add(p, i, 1, out);
+    out[p->d] = p->shared_bias ? 0 : p->bias;
+}
+
+static void flush(const struct lsvm_linear *p, struct lsvm_hessian *s, struct pending *q, int64_t side)
+{
+    double *const h = s->blocks + q->task * side * side, *const border = s->border + q->task * side;
+    double *const a0 = s->scratch, *const a1 = a0 + side, *const a2 = a1 + side, *const a3 = a2 + side;
+    for (int k = 0; k < q->count; k++)
+        spread_row(p, q->rows[k], s->scratch + k * side, side);
+    for (int k = q->count; k < 4; k++) {
+        memset(s->scratch + k * side, 0, (size_t)side * sizeof(double));
+        q->curvature[k] = 0;
+    }
+    for (int64_t r = 0; r <= p->d; r++) {
+        const double c0 = q->curvature[0] * a0[r], c1 = q->curvature[1] * a1[r];
+        const double c2 = q->curvature[2] * a2[r], c3 = q->curvature[3] * a3[r];
+        double *const row = h + r * side;
+        for (int64_t c = r / WIDE * WIDE; c < side; c += WIDE)
+            *(vdouble_u *)(row + c) += (c0 * *(vdouble_u *)(a0 + c) + c1 * *(vdouble_u *)(a1 + c)) +
+                                       (c2 * *(vdouble_u *)(a2 + c) + c3 * *(vdouble_u *)(a3 + c));
+        if (p->shared_bias)
+            border[r] += p->bias * (c0 + c1 + c2 + c3);
+    }
+    q->count = 0;
+}
+
+static void linear_hessian(const struct lsvm_linear *p, const double *curvature, struct lsvm_hessian *s)
+{
+    const int64_t side = lsvm_hessian_side(p);
+    struct pending q = {.count = 0};
+    for (int64_t i = 0; i < p->n; i++) {
+        if (curvature[i] == 0)
+            continue;
+        const int32_t task = p->task ? p->task[i] : 0;
+        if (q.count == 4 || (q.count && q.task != task))
+            flush(p, s, &q, side);
+        q.task = task;
+        q.rows[q.count] = i;
+        q.curvature[q.count++] = curvature[i];
+        s->corner += p->shared_bias ? curvature[i] * p->bias * p->bias : 0;
+    }
+    if (q.count)
+        flush(p, s, &q, side);
+}

@@ -1,0 +1,47 @@
+"""Landmarks: a few points that rows are described by, through products or Gaussians."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localsvm.data.dataset import Dense, Examples, row_blocks
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import Panels, aligned, padded
+from localsvm.kernels.gram import centre_of
+
+BLOCK_ELEMENTS = 1 << 22
+KINDS = ("random", "pca")
+PROJECTIONS = ("linear", "rbf")
+
+
+def choose_landmarks(X: Examples, count: int, kind: str, rng: np.random.Generator) -> Dense:
+    """At most `count` landmarks (L, d) float32: rows of X drawn without replacement, or its leading principal axes.
+
+    Principal axes are orthonormal; there are no more of them than the smaller of rows and features.
+    """
+    rows, features = X.shape
+    if kind == "random":
+        chosen = X[np.sort(rng.choice(rows, min(count, rows), replace=False))]
+        return np.ascontiguousarray(chosen if isinstance(chosen, np.ndarray) else chosen.toarray(), np.float32)
+    from sklearn.decomposition import PCA
+    from threadpoolctl import threadpool_limits
+
+    dense = X if isinstance(X, np.ndarray) else X.toarray()
+    with threadpool_limits(1):
+        axes = PCA(min(count, rows, features), random_state=int(rng.integers(2**31))).fit(dense).components_
+    return np.ascontiguousarray(axes, np.float32)
+
+
+def project(X: Examples, landmarks: Dense, kind: str, gamma: float) -> Dense:
+    """(n, L) float32: x . l, or exp(-gamma |x - l|^2). What a row gets depends on that row alone."""
+    centre = centre_of(landmarks) if kind == "rbf" else np.zeros(landmarks.shape[1], np.float32)
+    kernel = Kernel("gaussian", gamma) if kind == "rbf" else Kernel("linear")
+    panels = Panels(np.ascontiguousarray(landmarks - centre), squared=kind == "rbf")
+    out = np.empty((X.shape[0], len(landmarks)), np.float32)
+    for rows in row_blocks(X, BLOCK_ELEMENTS):
+        part = X[rows]
+        dense = np.ascontiguousarray((part if isinstance(part, np.ndarray) else part.toarray()) - centre, np.float32)
+        block = aligned((len(dense), padded(panels.size)), np.float32)
+        panels.kernel_matrix(kernel, dense, block, panels.norms_of(dense) if kind == "rbf" else None)
+        out[rows] = block[:, : len(landmarks)]
+    return out

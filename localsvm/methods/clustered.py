@@ -1,0 +1,52 @@
+"""What the methods on k-means clusters share: how many, where they are, and which one a row belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from localsvm.data.dataset import Examples
+from localsvm.errors import OptionError
+from localsvm.methods.base import State, option
+from localsvm.methods.linear_base import BIAS, Line, LinearMethod
+from localsvm.partition.clusters import Centres, find_centres
+from localsvm.solvers._linear import LinearRows
+
+CENTRES, LANDMARKS = 0, 1  # random streams of a cell
+
+
+def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:
+    """A generator of a cell's own; the same whatever else is drawn: lines of a grid share what they have in common."""
+    return np.random.default_rng(np.random.SeedSequence(random.entropy, spawn_key=(*random.spawn_key, which)))
+
+
+@dataclass(frozen=True)
+class ClusteredMethod(LinearMethod):
+    """A linear model in each of K clusters, each with its own bias; subclasses couple them."""
+
+    clusters: tuple[float, ...] = option(
+        (8.0,), "-K", "--clusters", help="Clusters of a method that makes its own: a number, or a list to choose from."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.clusters or not all(k >= 1 and k == int(k) for k in self.clusters):
+            raise OptionError("-K/--clusters takes whole numbers from 1")
+
+    def axes(self) -> dict[str, Line]:
+        """The number of clusters."""
+        return {"clusters": self.clusters}
+
+    def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
+        """K-means centres."""
+        return {"centres": find_centres(X, int(line["clusters"]), stream(random, CENTRES))}
+
+    def rows(self, X: Examples, state: State) -> LinearRows:
+        """Each row in the task of its nearest centre."""
+        centres = Centres(state["centres"])
+        return LinearRows(X, len(centres.centres), centres.nearest(X), BIAS, shared_bias=False)
+
+    def sizes(self, features: int) -> tuple[int, int]:
+        """A task a cluster."""
+        return int(max(self.clusters)), features

@@ -1,0 +1,57 @@
+"""The task-coupled linear SVM by any of its solvers, each from the solution of a similar problem.
+
+    min_w  1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h (METHODS: one solver for the family)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.solvers._linear import LinearReport, LinearRows
+from localsvm.solvers.primal import FIRST_WIDTH, newton
+
+Vector = NDArray[np.float64]
+SOLVERS = ("auto", "sdca", "primal")
+LARGEST_BLOCK = 512  # weights of a task, up to which Newton's method makes its Hessian, of dense rows
+ROWS_A_WEIGHT = 2  # from which Newton's method is the faster one for a hinge: its steps cost little more than passes
+PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method
+WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights (size,), dual coefficients (n,) >= 0, where the smoothing of the hinge ended, and what was reached."""
+
+    w: Vector
+    alpha: Vector
+    width: float
+    report: LinearReport
+
+
+def solve(
+    rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, solver: str = "auto", *,
+    one_task_each: bool = True, start: Solution | None = None, seed: int = 0,
+) -> Solution:  # fmt: skip
+    """The solution to a duality gap of `tolerance` times the primal objective, from a similar problem's where given.
+
+    y (n,) float64 +-1, or 0 where a row takes no part; cost (n,) float64 >= 0, the factors c_i; squared: the squared
+    hinge; one_task_each: each row belongs to one task, so that the Hessian falls into blocks; seed: of the order of
+    coordinates.
+    """
+    dense = isinstance(rows.X, np.ndarray)
+    many = dense and one_task_each and rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
+    if solver == "sdca" or (solver == "auto" and not many and not squared):
+        most = {"max_passes": PASSES} if solver == "auto" else {}
+        alpha = None if start is None else start.alpha
+        w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
+        start = Solution(w, alpha, FIRST_WIDTH, report)
+        if report.converged or solver == "sdca":
+            return start
+    first = None if start is None else start.w
+    width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
+    system = "blocks" if many else "rows" if dense and one_task_each else "gradients"
+    at, report = newton(rows, y, cost, squared, tolerance, system=system, start=first, width=width)
+    return Solution(at.w, at.alpha, at.width, report)

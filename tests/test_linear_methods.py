@@ -1,0 +1,284 @@
+"""The linear local methods: each one's problem written out and minimised by scipy, and how they are related."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.svm import LinearSVC
+
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.dividing import TrainingConfig
+from localsvm.errors import OptionError
+from localsvm.methods import methods
+from localsvm.methods.base import Cell, Method
+from localsvm.methods.csvm import ClusteredSVM
+from localsvm.methods.kmeans_svm import KMeansSVM
+from localsvm.methods.l3 import L3SVM
+from localsvm.methods.linear import LinearSVM
+from localsvm.methods.linear_base import LinearMethod
+from localsvm.methods.llsvm import LocallyLinearSVM
+from localsvm.multiclass import Scheme
+from localsvm.prediction import LocalModel
+from localsvm.selection.folds import stratified
+from localsvm.training import train
+
+ALL: list[LinearMethod] = [
+    LinearSVM(),
+    KMeansSVM(clusters=(3.0,)),
+    ClusteredSVM(clusters=(3.0,), common=(4.0,)),
+    LocallyLinearSVM(clusters=(6.0,), neighbours=3),
+    L3SVM(clusters=(3.0,), landmarks_count=(5.0,)),
+    L3SVM(clusters=(3.0,), landmarks_count=(5.0,), projection="rbf", gamma=(0.3,), landmarks="pca"),
+]
+NAMES = [f"{m.name}-{m.projection}" if isinstance(m, L3SVM) else m.name for m in ALL]
+C = 0.7
+
+
+def examples(n: int = 150, d: int = 3, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    value = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.2 * rng.standard_normal(n)
+    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
+
+
+def cell_of(X: Any, y: np.ndarray, folds: int = 4, scheme: str = "ova") -> Cell:
+    order = np.argsort(stratified(y, folds, np.random.default_rng(0)), kind="stable")
+    kind = Scheme(np.unique(y), scheme)
+    n, held = len(y), np.sort(stratified(y, folds, np.random.default_rng(0)))
+    return Cell(X[order], y[order], kind, kind.targets(y[order]), np.ones(n), np.ones(n), held)
+
+
+def fitted(method: LinearMethod, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
+    grid = method.grid(cell, float(len(cell.y)), 4)
+    lines = range(len(grid.lines))
+    scores = method.score_grid(cell, grid, lines) if grid.n_points > 1 or select == "vote" else None
+    state = method.fit(cell, grid, scores, select).state
+    return method.predictor(state, cell.Y.shape[1], cell.X.shape[1]), state
+
+
+def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    return np.square(X[:, None, :].astype(np.float64) - centres).sum(axis=2)
+
+
+def least(objective: Callable[[np.ndarray], float], size: int) -> np.ndarray:
+    """What minimises a smooth convex objective."""
+    options = {"maxiter": 5000, "maxfun": 10**6, "ftol": 1e-15}
+    return np.asarray(minimize(objective, np.zeros(size), method="L-BFGS-B", options=options).x)
+
+
+def written_out(method: LinearMethod, X: np.ndarray, y: np.ndarray, state: dict[str, Any]) -> np.ndarray:
+    """Decision values of the method's problem with the squared hinge, as its paper writes it, by scipy."""
+    X = X.astype(np.float64)
+    d = X.shape[1]
+
+    def loss(f: np.ndarray) -> float:
+        return float(C * np.square(np.maximum(0, 1 - y * f)).sum())
+
+    if isinstance(method, LinearSVM):
+
+        def linear(v: np.ndarray) -> np.ndarray:
+            return X @ v[:d] + v[d]
+
+        return linear(least(lambda v: 0.5 * v @ v + loss(linear(v)), d + 1))
+    distances = nearest(X, state["centres"])
+    k, of = len(state["centres"]), distances.argmin(axis=1)
+    if isinstance(method, ClusteredSVM):  # w, w_1 .. w_k, b as in Gu and Han's problem
+
+        def clustered(v: np.ndarray) -> np.ndarray:
+            return np.einsum("ij,ij->i", X, v[d:-1].reshape(k, d)[of]) + v[-1]
+
+        def objective(v: np.ndarray) -> float:
+            apart = v[d:-1].reshape(k, d) - v[:d]
+            return 0.5 * (4.0 * v[:d] @ v[:d] + np.vdot(apart, apart) + v[-1] ** 2) + loss(clustered(v))
+
+        return clustered(least(objective, d + k * d + 1))
+    if isinstance(method, LocallyLinearSVM):
+        near = np.argsort(distances, axis=1)[:, : method.neighbours]
+        gamma = np.zeros_like(distances)
+        np.put_along_axis(gamma, near, 1 / np.take_along_axis(distances, near, axis=1), axis=1)
+        gamma /= gamma.sum(axis=1, keepdims=True)
+
+        def mixed(v: np.ndarray) -> np.ndarray:
+            W = v.reshape(k, d + 1)
+            return np.einsum("ik,ik->i", gamma, X @ W[:, :d].T + W[:, d])
+
+        return mixed(least(lambda v: 0.5 * v @ v + loss(mixed(v)), k * (d + 1)))
+    if isinstance(method, L3SVM):
+        points = state["landmarks"].astype(np.float64)
+        mu = X @ points.T if method.projection == "linear" else np.exp(-0.3 * nearest(X, points))
+
+        def projected(v: np.ndarray) -> np.ndarray:
+            return np.einsum("ij,ij->i", mu, v[:-1].reshape(k, -1)[of]) + v[-1]
+
+        return projected(least(lambda v: 0.5 * v @ v + loss(projected(v)), k * mu.shape[1] + 1))
+
+    def separate(v: np.ndarray) -> np.ndarray:
+        W = v.reshape(k, d + 1)[of]
+        return np.einsum("ij,ij->i", X, W[:, :d]) + W[:, d]
+
+    return separate(least(lambda v: 0.5 * v @ v + loss(separate(v)), k * (d + 1)))
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_each_method_solves_the_problem_of_its_paper(method: LinearMethod) -> None:
+    X, y = examples()
+    cell = cell_of(X, y)
+    predictor, state = fitted(replace(method, cost=(C,), loss="squared", tolerance=1e-10), cell)
+    values = predictor.decision_function(cell.X)[:, 0]
+    assert_allclose(values, written_out(method, cell.X, cell.Y[:, 0], state), atol=2e-4)
+    for other in ALL:  # no two are one relabelled problem
+        if other is not method:
+            theirs, _ = fitted(replace(other, cost=(C,), loss="squared", tolerance=1e-8), cell)
+            assert np.abs(theirs.decision_function(cell.X)[:, 0] - values).max() > 0.01
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+@pytest.mark.parametrize("select", ["refit", "vote"])
+def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(method: LinearMethod, select: str) -> None:
+    X, y = examples(classes=3)
+    predictor, state = fitted(replace(method, cost=(0.1, 1.0)), cell_of(X, y), select)
+    values = predictor.decision_function(X)
+    assert values.shape == (len(X), 3)
+    again = method.predictor(state, 3, 3)
+    rows = np.concatenate([again.decision_function(X[i : i + 7]) for i in range(0, len(X), 7)])
+    assert_array_equal(values, rows)
+
+
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_the_held_out_error_is_that_of_fold_models(scheme: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200).astype(np.float64)
+    X = (np.eye(3)[y.astype(int)] + 0.6 * rng.standard_normal((200, 3))).astype(np.float32)
+    cell = cell_of(X, y, scheme=scheme)
+    method = LinearSVM(cost=(0.1, 3.0), tolerance=1e-8)
+    grid = method.grid(cell, 200.0, 4)
+    scores = method.score_grid(cell, grid, [0])
+    for c, cost in enumerate(grid.costs):
+        values = np.zeros(cell.Y.shape)
+        for fold in range(4):
+            out = cell.folds == fold
+            for p, target in enumerate(cell.Y.T):
+                seen = ~out & (target != 0)
+                svc = LinearSVC(C=cost, loss="hinge", tol=1e-7, random_state=0, max_iter=10**6)
+                values[out, p] = svc.fit(cell.X[seen], target[seen]).decision_function(cell.X[out])
+        wrong = (cell.scheme.decide(values) != cell.y).mean()
+        votes = np.zeros((200, 3))
+        for p in range(3):
+            cell.scheme.vote(votes, p, values[:, p])
+        first, second = np.sort(votes, axis=1)[:, :0:-1].T
+        close = np.mean(first - second < 0.01)  # either way of deciding them is right
+        assert scores.loss[0, c] == pytest.approx(wrong, abs=close + 1e-9)
+        assert close < 0.1
+    assert scores.best[0] == scores.loss.min()
+
+
+def test_one_cluster_and_orthonormal_landmarks_are_the_linear_svm() -> None:
+    X, y = examples()
+    X -= X.mean(axis=0)
+    cell = cell_of(X, y)
+    options = {"cost": (C,), "tolerance": 1e-10, "loss": "squared"}
+    linear, _ = fitted(LinearSVM(**options), cell)
+    l3, _ = fitted(L3SVM(clusters=(1.0,), landmarks="pca", **options), cell)
+    assert_allclose(l3.decision_function(X), linear.decision_function(X), atol=1e-4)
+
+
+def test_the_ends_of_csvm() -> None:
+    X, y = examples()
+    cell = cell_of(X, y)
+    options = {"tolerance": 1e-10, "loss": "squared"}
+    linear, _ = fitted(LinearSVM(cost=(C,), **options), cell)
+    together, _ = fitted(ClusteredSVM(clusters=(3.0,), common=(1e-6,), cost=(C * 1e-6,), **options), cell)
+    # the bias has no lambda: with this cost it is held at zero, so that only rows far from it agree
+    apart, state = fitted(ClusteredSVM(clusters=(3.0,), common=(1e8,), cost=(C,), **options), cell)
+    own, _ = fitted(KMeansSVM(clusters=(3.0,), cost=(C,), **options), cell)
+    assert np.corrcoef(together.decision_function(X)[:, 0], linear.decision_function(X)[:, 0])[0, 1] > 0.9999
+    weights = state["weights"][:-1].reshape(3, -1)[:, :3]
+
+    def separate(v: np.ndarray) -> np.ndarray:
+        of = nearest(X, state["centres"]).argmin(axis=1)
+        return np.einsum("ij,ij->i", X, v[:-1].reshape(3, 3)[of]) + v[-1]
+
+    targets = np.where(y == 1, 1.0, -1.0)
+    best = least(lambda v: 0.5 * v @ v + C * np.square(np.maximum(0, 1 - targets * separate(v))).sum(), 10)
+    assert_allclose(weights.ravel(), best[:-1], atol=1e-3)
+    assert np.corrcoef(apart.decision_function(X)[:, 0], own.decision_function(X)[:, 0])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_sparse_rows_give_the_same_model(method: LinearMethod) -> None:
+    X, y = examples(120)
+    X[np.random.default_rng(1).random(X.shape) < 0.4] = 0.0
+    method = replace(method, cost=(C,), tolerance=1e-9)
+    dense, _ = fitted(method, cell_of(X, y))
+    thin, _ = fitted(method, cell_of(as_examples(sparse.csr_array(X)), y))
+    assert_allclose(thin.decision_function(as_examples(sparse.csr_array(X))), dense.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("method", "partition"), [*((m, "none") for m in ALL), (ALL[0], "voronoi"), (ALL[4], "voronoi")]
+)
+def test_models_do_not_depend_on_the_jobs(method: LinearMethod, partition: str, tmp_path: Any) -> None:
+    X, y = examples(300, classes=3)
+    config = TrainingConfig(replace(method, cost=(0.1, 1.0)), partition=partition, cell_size=100)
+    states = []
+    for jobs in (1, 2):
+        path = tmp_path / f"{jobs}.h5"
+        train(Dataset(X.copy(), y), config, path, jobs=jobs)
+        with LocalModel(path) as model:
+            states.append(model.decision_function(X.copy()))
+            assert np.mean(model.predict(X.copy()) == y) > 0.4
+    assert_array_equal(*states)
+
+
+def test_several_axes_are_chosen_together(tmp_path: Any) -> None:
+    X, y = examples(400)
+    method = L3SVM(clusters=(1.0, 8.0), landmarks_count=(2.0, 3.0), cost=(1.0, 10.0))
+    cell = cell_of(X, y)
+    grid = method.grid(cell, 400.0, 4)
+    assert grid.names == ("clusters", "landmarks")
+    scores = method.score_grid(cell, grid, range(4))
+    assert np.isfinite(scores.loss).all()
+    assert grid.lines[scores.best[3]][0] == 8.0  # the product of two features needs clusters
+
+
+def test_more_clusters_and_landmarks_than_rows() -> None:
+    X, y = examples(12)
+    for method in ALL[1:]:
+        many = replace(method, clusters=(50.0,), cost=(1.0,))
+        if isinstance(many, L3SVM):
+            many = replace(many, landmarks_count=(50.0,))
+        predictor, _ = fitted(many, cell_of(X, y))
+        assert np.isfinite(predictor.decision_function(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: LinearSVM(cost=(-1.0,)), "--cost"),
+        (lambda: LinearSVM(tolerance=0.0), "--tolerance"),
+        (lambda: LinearSVM(loss="logistic"), "--loss"),
+        (lambda: LinearSVM(solver="smo"), "--solver"),
+        (lambda: KMeansSVM(clusters=(1.5,)), "--clusters"),
+        (lambda: ClusteredSVM(common=(0.0,)), "--lambda"),
+        (lambda: LocallyLinearSVM(neighbours=0), "--neighbours"),
+        (lambda: LocallyLinearSVM(coding="none"), "--coding"),
+        (lambda: L3SVM(landmarks_count=(0.0,)), "landmarks"),
+        (lambda: L3SVM(landmarks="all"), "--landmarks"),
+        (lambda: L3SVM(projection="cubic"), "--projection"),
+        (lambda: L3SVM(gamma=(-1.0,)), "--gamma"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        make()
+
+
+def test_every_linear_method_is_found_by_its_name() -> None:
+    assert {m.name for m in ALL} <= set(methods())
