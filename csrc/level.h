@@ -36,6 +36,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 
 #include "sdca_hot.h"
 
+#include "sgd_hot.h"
+
 const struct lsvm_ops LSVM_OPS = {
     .products = products,
     .transform = transform,
@@ -53,4 +55,5 @@ const struct lsvm_ops LSVM_OPS = {
     .linear_curve = linear_curve,
     .linear_hessian = linear_hessian,
     .sdca_pass = sdca_pass,
+    .sgd_pass = sgd_pass,
 };

@@ -3,6 +3,24 @@
 #include <string.h>
 
 #include "ops.h"
+#include "sgd.h"
+
+double lsvm_linear_norm(const struct lsvm_linear *p, int64_t i)
+{
+    double row = p->shared_bias ? 0 : p->bias * p->bias, shares = 1;
+    if (p->x)
+        for (int64_t j = 0; j < p->d; j++)
+            row += (double)p->x[i * p->ld + j] * (double)p->x[i * p->ld + j];
+    else
+        for (int64_t e = p->indptr[i]; e < p->indptr[i + 1]; e++)
+            row += (double)p->data[e] * (double)p->data[e];
+    if (p->task_ptr) {
+        shares = 0;
+        for (int64_t e = p->task_ptr[i]; e < p->task_ptr[i + 1]; e++)
+            shares += p->share[e] * p->share[e];
+    }
+    return shares * row + (p->shared_bias ? p->bias * p->bias : 0);
+}
 
 void lsvm_linear_values(const struct lsvm_ops *ops, const struct lsvm_linear *p, int64_t first, int64_t last,
                         const double *w, double *out)
@@ -30,6 +48,18 @@ void lsvm_linear_hessian(const struct lsvm_ops *ops, const struct lsvm_linear *p
     memset(out->border, 0, tasks * side * sizeof(double));
     out->corner = 0;
     ops->linear_hessian(p, curvature, out);
+}
+
+void lsvm_sgd_pass(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *y, const double *cost,
+                   const int64_t *order, int64_t n, struct lsvm_sgd *s)
+{
+    ops->sgd_pass(p, y, cost, order, n, s);
+    if (s->scale > 1e-6 && s->scale < 1e6)
+        return;
+    for (int64_t j = 0; j < lsvm_linear_size(p); j++) /* the same weights, far from under- and overflow */
+        s->v[j] *= s->scale;
+    s->weight /= s->scale;
+    s->scale = 1;
 }
 
 /* Minus the derivative of the loss by the slack z, for cost 1, and its second derivative. */

@@ -60,6 +60,9 @@ struct lsvm_hessian {
 static inline int64_t lsvm_linear_size(const struct lsvm_linear *p) { return p->tasks * (p->d + 1) + 1; }
 static inline int64_t lsvm_hessian_side(const struct lsvm_linear *p) { return (p->d + 1 + 7) / 8 * 8; }
 
+/* |m_i phi_i|^2, the bias included. */
+double lsvm_linear_norm(const struct lsvm_linear *p, int64_t i);
+
 /* out[i] = f_i for the rows first .. last - 1 (out[0] is row first's). */
 void lsvm_linear_values(const struct lsvm_ops *ops, const struct lsvm_linear *p, int64_t first, int64_t last,
                         const double *w, double *out);

@@ -5,6 +5,7 @@
 #include "kernels.h"
 #include "linear.h"
 #include "sdca.h"
+#include "sgd.h"
 #include "smo.h"
 
 enum { LSVM_TILE_ROWS = 6 };
@@ -28,6 +29,8 @@ struct lsvm_ops {
     void (*linear_curve)(const struct lsvm_linear *p, const double *curvature, const double *v, double *out);
     void (*linear_hessian)(const struct lsvm_linear *p, const double *curvature, struct lsvm_hessian *out);
     void (*sdca_pass)(const struct lsvm_linear *p, struct lsvm_sdca_pass *pass);
+    void (*sgd_pass)(const struct lsvm_linear *p, const double *y, const double *cost, const int64_t *order, int64_t n,
+                     struct lsvm_sgd *s);
 };
 
 #endif

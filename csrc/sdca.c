@@ -24,24 +24,6 @@ static double squared_norm(const double *w, int64_t size)
     return sum;
 }
 
-/* |m_i phi_i|^2 */
-static double row_norm(const struct lsvm_linear *p, int64_t i)
-{
-    double row = p->shared_bias ? 0 : p->bias * p->bias, shares = 1;
-    if (p->x)
-        for (int64_t j = 0; j < p->d; j++)
-            row += (double)p->x[i * p->ld + j] * (double)p->x[i * p->ld + j];
-    else
-        for (int64_t e = p->indptr[i]; e < p->indptr[i + 1]; e++)
-            row += (double)p->data[e] * (double)p->data[e];
-    if (p->task_ptr) {
-        shares = 0;
-        for (int64_t e = p->task_ptr[i]; e < p->task_ptr[i + 1]; e++)
-            shares += p->share[e] * p->share[e];
-    }
-    return shares * row + (p->shared_bias ? p->bias * p->bias : 0);
-}
-
 /* Coordinates from alpha, all of them active, and w = sum_i alpha_i y_i m_i phi_i; `coef` holds n. */
 static void begin(struct solver *o, const double *alpha, double *coef)
 {
@@ -55,7 +37,7 @@ static void begin(struct solver *o, const double *alpha, double *coef)
             continue;
         c->upper = o->s->squared ? 1e300 : cost;
         c->ridge = o->s->squared ? 1 / (2 * cost) : 0;
-        const double curvature = row_norm(o->p, i) + c->ridge;
+        const double curvature = lsvm_linear_norm(o->p, i) + c->ridge;
         c->inverse = curvature > 0 ? 1 / curvature : 1e300; /* a row of zeros: its coefficient goes to the bound */
         c->alpha = alpha[i] < 0 ? 0 : alpha[i] > c->upper ? c->upper : alpha[i];
         coef[i] = c->alpha * c->y;

@@ -1,10 +1,15 @@
-"""The scikit-learn face: LocalSVC."""
+"""The scikit-learn face: `LocalSVC`, and an estimator for each other method, made from its fields when asked for:
+
+    from localsvm.estimators import L3SVMClassifier, LocalSVC
+"""
 
 from __future__ import annotations
 
+import inspect
 import tempfile
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,61 +20,58 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.dividing import TrainingConfig
+from localsvm.methods import methods
+from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.prediction import LocalModel
 from localsvm.training import Summary, train
 
+COMMON: dict[str, Any] = {
+    "partition": None,
+    "cell_size": 2000,
+    "scale": "std",
+    "folds": 5,
+    "grid": "adaptive",
+    "select": None,
+    "multiclass": "ova",
+    "class_weight": None,
+    "n_jobs": None,
+    "random_state": 0,
+}
 
-class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Local kernel SVMs with hyper-parameters chosen by cross-validation in each cell; what `lsvm-train` trains.
 
-    Parameters are the command line's: partition None (one cell up to cell_size rows, Voronoi cells beyond), "none",
-    "chunks", "voronoi" or "kmeans"; gamma and cost None (a 10 x 10 grid), a number or a list; kernel "gaussian",
-    "laplacian", "polynomial" or "linear"; class_weight a dict of factors on C by label; n_jobs None for one process,
-    -1 for all cores; random_state the seed, None for one drawn anew.
+class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: `LocalSVC`, and one for each other method, named after it: `L3SVMClassifier`.
+
+    Parameters are the command line's, those of the method first: None or () for the default grid, a number, or a list
+    to choose from by cross-validation. Of all methods: partition None (one cell, or what the method does with many
+    rows), "none", "chunks", "voronoi" or "kmeans"; cell_size, scale, folds, grid, select and multiclass; class_weight a
+    dict of factors on C by label; n_jobs None for one process, -1 for all cores; random_state the seed, None for one
+    drawn anew.
 
     Fitted: classes_ (classes,) sorted labels of any type; summary_ a training.Summary; model_ (bytes) the model file,
     which `localsvm.prediction.LocalModel` and `lsvm-predict` read when written to a file (labels there: class numbers).
     """
 
-    def __init__(
-        self,
-        partition: str | None = None,
-        cell_size: int = 2000,
-        kernel: str = "gaussian",
-        gamma: float | list[float] | None = None,
-        cost: float | list[float] | None = None,
-        degree: int = 3,
-        coef0: float = 0.0,
-        offset: bool = False,
-        tolerance: float = 1e-3,
-        scale: str = "std",
-        folds: int = 5,
-        grid: str = "adaptive",
-        select: str | None = None,
-        multiclass: str = "ova",
-        class_weight: dict[Any, float] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.partition = partition
-        self.cell_size = cell_size
-        self.kernel = kernel
-        self.gamma = gamma
-        self.cost = cost
-        self.degree = degree
-        self.coef0 = coef0
-        self.offset = offset
-        self.tolerance = tolerance
-        self.scale = scale
-        self.folds = folds
-        self.grid = grid
-        self.select = select
-        self.multiclass = multiclass
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    method: ClassVar[type[Method]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """The parameters, from the method's fields: scikit-learn reads them from the signature of __init__."""
+        super().__init_subclass__(**options)
+        own = {f.name: None if f.default == () else f.default for f in fields(cls.method)}  # type: ignore[arg-type]
+        defaults = own | COMMON
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind, default=value) for name, value in defaults.items()]
+
+        def __init__(self: LocalClassifier, *args: Any, **given: Any) -> None:
+            bound = inspect.Signature(parameters).bind(*args, **given)
+            for name, value in (defaults | bound.arguments).items():
+                setattr(self, name, value)
+
+        first = inspect.Parameter("self", kind)
+        __init__.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign,assignment]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train on X (n, d), dense or sparse, and labels y (n,) of at least two classes."""
@@ -107,15 +109,9 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return np.asarray(use(model))
 
     def _config(self) -> TrainingConfig:
-        method = KernelSVM(
-            kernel=self.kernel,
-            gamma=_values(self.gamma),
-            cost=_values(self.cost),
-            degree=self.degree,
-            coef0=self.coef0,
-            offset=self.offset,
-            tolerance=self.tolerance,
-        )
+        given = {f.name: getattr(self, f.name) for f in fields(self.method)}  # type: ignore[arg-type]
+        listed = {f.name for f in fields(self.method) if isinstance(f.default, tuple)}  # type: ignore[arg-type]
+        method = self.method(**{name: _values(v) if name in listed else v for name, v in given.items()})
         weights = {}
         for label, weight in (self.class_weight or {}).items():
             if label not in self.classes_:
@@ -142,6 +138,30 @@ class LocalSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class LocalSVC(LocalClassifier):
+    """Local kernel SVMs with hyper-parameters chosen by cross-validation in each cell; what `lsvm-train` trains.
+
+    gamma and cost None (a 10 x 10 grid), a number or a list; kernel "gaussian", "laplacian", "polynomial" or "linear";
+    partition None is one cell up to cell_size rows, Voronoi cells beyond. The rest: see LocalClassifier.
+    """
+
+    method = KernelSVM
+
+
+ESTIMATORS: dict[str, type[LocalClassifier]] = {}
+
+
+def __getattr__(name: str) -> type[LocalClassifier]:
+    if name not in ESTIMATORS:
+        found = {f"{method.__name__}Classifier": method for method in methods().values()}
+        if name not in found:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        about = f"The method {found[name].name!r}; see LocalClassifier."
+        own = {"method": found[name], "__doc__": about, "__module__": __name__}
+        ESTIMATORS[name] = type(name, (LocalClassifier,), own)
+    return ESTIMATORS[name]
 
 
 def _own(X: Any) -> Examples:

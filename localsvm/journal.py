@@ -86,6 +86,9 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
             raise write_error(self.path, error, _KEPT) from error
         self._places[task] = (self._end, len(body))
         self._end += _RECORD.size + len(body)
+
+    def settle(self) -> None:
+        """Wait for the disk, if that was not done in the last `SYNC_SECONDS`; to be called now and then."""
         if time.monotonic() - self._synced > SYNC_SECONDS:
             self._sync()
 

@@ -23,6 +23,7 @@ from localsvm.partition import restore
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16
+BLOCK_BYTES = 1 << 26  # of rows that are decided together: a cell's model is then read for many rows at once
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class LocalModel:
 
     def predict_blocks(self, blocks: Iterable[Dataset]) -> Iterator[Predicted]:
         """Predictions block by block."""
-        for block in blocks:
+        for block in merged(blocks):
             decisions = self.decision_function(block.X)
             yield Predicted(self.scheme.decide(decisions), decisions, block.y)
 
@@ -110,6 +111,29 @@ class LocalModel:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
         self._cache.move_to_end(cell)
         return self._cache[cell]
+
+
+def merged(blocks: Iterable[Dataset]) -> Iterator[Dataset]:
+    """The same rows in fewer blocks, of ROW_BLOCK rows or BLOCK_BYTES or little more."""
+    waiting: list[Dataset] = []
+    rows = size = 0
+    for block in blocks:
+        waiting.append(block)
+        rows += len(block.y)
+        size += block.X.nbytes if isinstance(block.X, np.ndarray) else block.X.data.nbytes + block.X.indices.nbytes
+        if rows >= ROW_BLOCK or size >= BLOCK_BYTES:
+            yield _together(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _together(waiting)
+
+
+def _together(blocks: list[Dataset]) -> Dataset:
+    if len(blocks) == 1:
+        return blocks[0]
+    parts = [block.X for block in blocks]
+    X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
+    return Dataset(X, np.concatenate([block.y for block in blocks]))
 
 
 def _evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:

@@ -102,6 +102,7 @@ def _train_cells(
             journal.append(str(result.index), pack(result))
             reports[result.index] = result.report
             observer.cell_done(result.report)
+            journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]
 
 

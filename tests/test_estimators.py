@@ -7,12 +7,15 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
+from localsvm import estimators
 from localsvm.errors import LocalSVMError
 from localsvm.estimators import LocalSVC
+from localsvm.methods import methods
 from localsvm.prediction import LocalModel
 
 
@@ -90,3 +93,33 @@ def test_a_dense_model_takes_sparse_rows_and_the_reverse() -> None:
 def test_random_state_none_draws_one_seed() -> None:
     X, y = make_moons(200, noise=0.3, random_state=5)
     assert LocalSVC(random_state=None, n_jobs=2).fit(X, y).score(X, y) > 0.85
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_own_checks_of_another_method() -> None:
+    expected = {
+        "check_sample_weights_shape": "rows are weighted by class only",
+        "check_dtype_object": "covered by check_classifiers_classes",
+    }
+    check_estimator(estimators.LinearSVMClassifier(cost=1.0), expected_failed_checks=expected)
+
+
+@pytest.mark.parametrize("method", [m for m in methods().values() if m.name != "svm"], ids=lambda m: m.name)
+def test_every_method_has_an_estimator(method: type) -> None:
+    X, y = make_moons(300, noise=0.15, random_state=0)
+    made = getattr(estimators, f"{method.__name__}Classifier")
+    assert made is getattr(estimators, f"{method.__name__}Classifier")
+    model = clone(made(cost=10.0, folds=3)).fit(X, y)
+    assert model.get_params()["cost"] == 10.0
+    assert model.score(X, y) > 0.8
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_lists_are_chosen_from() -> None:
+    X, y = make_moons(300, noise=0.15, random_state=0)
+    model = estimators.L3SVMClassifier(clusters=[1, 8], landmarks_count=[2, 3], cost=[1.0, 10.0]).fit(X, y)
+    assert model.summary_.cv_error < 0.2
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        estimators.L3SVMClassifier(neighbours=3)
+    with pytest.raises(AttributeError, match="no attribute"):
+        estimators.NoSuchClassifier  # noqa: B018

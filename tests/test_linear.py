@@ -11,9 +11,10 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from localsvm.data.dataset import as_examples
-from localsvm.solvers._linear import LinearRows, Margins
+from localsvm.solvers._linear import Descent, LinearRows, Margins
 from localsvm.solvers.linear import Solution, solve
 from localsvm.solvers.primal import newton
+from localsvm.solvers.stochastic import Block, descend
 
 KINDS = ("one", "hard", "soft")
 
@@ -203,3 +204,57 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         rows.values(np.zeros(4), 2, 9)
     with pytest.raises(ValueError, match="one task each"):
         LinearRows(X, 2, sparse.csr_array(np.ones((4, 2)))).hessian(np.ones(4))
+
+
+def in_blocks(kind: str, step: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    """A problem, and a function that gives it in blocks of so many rows."""
+    rows, _, y, cost = problem(kind, n=300)
+    cost *= 0.05
+
+    def blocks() -> Any:
+        for first in range(0, rows.n, step):
+            part = slice(first, first + step)
+            task = None if rows.task is None else rows.task[part]
+            yield Block(LinearRows(rows.X[part], rows.tasks, task, 0.7), y[part].copy(), cost[part].copy())
+
+    return rows, blocks, y, cost
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", [300, 64])
+def test_stochastic_subgradients_come_near_the_solution(kind: str, step: int) -> None:
+    rows, blocks, y, cost = in_blocks(kind, step)
+    best = solve(rows, y, cost, False, 1e-9, one_task_each=kind != "soft")
+    w, report = descend(blocks, 200, np.random.default_rng(0))
+    primal = 0.5 * w @ w + cost @ np.maximum(0.0, 1.0 - y * rows.values(w))
+    assert report.primal == pytest.approx(primal, rel=1e-9)
+    assert best.report.primal * (1 - 1e-8) <= report.primal <= 1.01 * best.report.primal
+    assert report.dual <= best.report.primal
+    again, _ = descend(blocks, 200, np.random.default_rng(0))
+    assert np.array_equal(w, again)
+    few = descend(blocks, 2, np.random.default_rng(0))[1]
+    assert few.primal > report.primal
+
+
+def test_stochastic_steps_skip_rows_that_take_no_part() -> None:
+    rows, _, y, cost = in_blocks("one", 300)
+    y[::2], cost[1::4] = 0.0, 0.0
+    _, report = descend(lambda: [Block(rows, y, cost)], 3, np.random.default_rng(0))
+    assert report.steps == 3 * np.count_nonzero((y != 0) & (cost > 0))
+
+
+def test_iterates_of_a_descent_and_their_average() -> None:
+    rows, Z, y, cost = problem("hard", n=60)
+    order = np.random.default_rng(0).permutation(60).astype(np.int64)
+    descent = Descent(rows.size, 60.0, 5.0)
+    w, total = np.zeros(rows.size), np.zeros(rows.size)
+    for lap in range(2):
+        descent.forget()
+        total[:] = 0.0
+        descent.run(rows, y, cost, order)
+        for t, i in enumerate(order, 60 * lap + 1):
+            eta = 1.0 / (5.0 + t)
+            inside = y[i] * (Z[i] @ w) < 1
+            w = (1 - eta) * w + (eta * 60.0 * cost[i] * y[i] * Z[i] if inside else 0.0)
+            total += w
+        assert_allclose(descent.average(), total / 60, atol=1e-9)

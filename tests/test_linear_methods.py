@@ -265,6 +265,8 @@ def test_more_clusters_and_landmarks_than_rows() -> None:
         (lambda: LinearSVM(tolerance=0.0), "--tolerance"),
         (lambda: LinearSVM(loss="logistic"), "--loss"),
         (lambda: LinearSVM(solver="smo"), "--solver"),
+        (lambda: LinearSVM(solver="sgd", loss="squared"), "--loss hinge"),
+        (lambda: LinearSVM(passes=0), "--passes"),
         (lambda: KMeansSVM(clusters=(1.5,)), "--clusters"),
         (lambda: ClusteredSVM(common=(0.0,)), "--lambda"),
         (lambda: LocallyLinearSVM(neighbours=0), "--neighbours"),

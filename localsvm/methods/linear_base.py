@@ -47,8 +47,9 @@ class LinearMethod(Method):
     )
     loss: str = option("hinge", "--loss", help="Loss of a linear method.", choices=("hinge", "squared"))
     solver: str = option(
-        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal")
+        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
     )
+    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
     tolerance: float = option(
         1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none)."
     )
@@ -58,6 +59,10 @@ class LinearMethod(Method):
             choices = self.__dataclass_fields__[name].metadata["choices"]
             if value not in choices:
                 raise OptionError(f"--{name} {value}: choose one of {', '.join(choices)}")
+        if self.solver == "sgd" and self.loss != "hinge":
+            raise OptionError("-s sgd is for --loss hinge; the squared hinge has -s sdca and -s primal")
+        if self.passes < 1:
+            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
         if not all(0.0 < value < np.inf for value in self.cost):
             raise OptionError("-C/--cost takes positive numbers")
         if not 0.0 < self.tolerance < np.inf:
@@ -212,7 +217,7 @@ class Folds:
         method, y = self.method, np.ascontiguousarray(self.cell.Y[:, problem])
         return solve(
             self.rows, y, weight, method.loss == "squared", tolerance, method.solver,
-            one_task_each=method.one_task_each, start=start,
+            one_task_each=method.one_task_each, start=start, passes=method.passes,
         )  # fmt: skip
 
 

@@ -45,6 +45,7 @@ cdef extern from "linear.h":
         double corner
     int64_t lsvm_linear_size(const lsvm_linear *p) nogil
     int64_t lsvm_hessian_side(const lsvm_linear *p) nogil
+    double lsvm_linear_norm(const lsvm_linear *p, int64_t i) nogil
     void lsvm_linear_values(const lsvm_ops *ops, const lsvm_linear *p, int64_t first, int64_t last, const double *w,
                             double *out) nogil
     void lsvm_linear_add(const lsvm_ops *ops, const lsvm_linear *p, const double *coef, double *w) nogil
@@ -72,6 +73,16 @@ cdef extern from "sdca.h":
         int converged
     int lsvm_sdca_solve(const lsvm_ops *ops, const lsvm_linear *p, const lsvm_sdca *s, double *alpha, double *w,
                         lsvm_sdca_report *report) nogil
+
+
+cdef extern from "sgd.h":
+    cdef struct lsvm_sgd:
+        double *v
+        double *late
+        double scale, weight, rows, t0
+        int64_t steps, iterates
+    void lsvm_sgd_pass(const lsvm_ops *ops, const lsvm_linear *p, const double *y, const double *cost,
+                       const int64_t *order, int64_t n, lsvm_sgd *s) nogil
 
 
 @dataclass(frozen=True)
@@ -234,6 +245,15 @@ cdef class LinearRows:
                 lsvm_linear_values(self.ops, &self.p, first, end, &w[0], &out[0])
         return np.asarray(out)
 
+    def norms(self) -> np.ndarray:
+        """(n,) squared norms of m_i phi_i, the bias included."""
+        cdef double[::1] out = np.empty(self.n)
+        cdef int64_t i
+        with nogil:
+            for i in range(self.n):
+                out[i] = lsvm_linear_norm(&self.p, i)
+        return np.asarray(out)
+
     def add(self, const double[::1] coef) -> np.ndarray:
         """(size,) sum_i coef_i m_i phi_i."""
         cdef double[::1] w = np.zeros(self.size)
@@ -296,3 +316,47 @@ cdef class LinearRows:
             raise stopped[0]
         found = LinearReport(report.primal, report.dual, report.steps, bool(report.converged))
         return np.asarray(w), np.asarray(alpha), found
+
+
+cdef class Descent:
+    """Stochastic subgradient steps on the hinge's primal over rows that come block by block; see csrc/sgd.h.
+
+    Parameters: size: of the weights (LinearRows.size of any block); rows: of the whole problem; t0 > 0: where the steps
+    1 / (t0 + t) begin.
+    """
+    cdef lsvm_sgd s
+    cdef object v, late
+
+    def __init__(self, int64_t size, double rows, double t0):
+        cdef double[::1] v = np.zeros(size), late = np.zeros(size)
+        if not t0 > 0:
+            raise ValueError("t0 must be positive")
+        self.v, self.late = np.asarray(v), np.asarray(late)
+        self.s.v, self.s.late = &v[0], &late[0]
+        self.s.scale, self.s.weight, self.s.rows, self.s.t0 = 1.0, 0.0, rows, t0
+        self.s.steps = self.s.iterates = 0
+
+    def run(self, LinearRows rows, const double[::1] y, const double[::1] cost, const int64_t[::1] order) -> None:
+        """A step on each row of `order` (n,); y and cost as for LinearRows.sdca."""
+        rows.check(y, None)
+        rows.check(cost, self.v)
+        if not order.shape[0]:
+            return
+        if not 0 <= np.min(order) <= np.max(order) < rows.n:
+            raise ValueError("the order names rows that do not exist")
+        with nogil:
+            lsvm_sgd_pass(rows.ops, &rows.p, &y[0], &cost[0], &order[0], order.shape[0], &self.s)
+
+    def forget(self) -> None:
+        """Begin the average anew."""
+        self.late[:] = 0.0
+        self.s.weight, self.s.iterates = 0.0, 0
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self.s.steps
+
+    def average(self) -> np.ndarray:
+        """(size,) the mean of the iterates since the last `forget`."""
+        return (self.s.weight * self.v - self.late) / max(1, self.s.iterates)

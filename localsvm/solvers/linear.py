@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.primal import FIRST_WIDTH, newton
+from localsvm.solvers.stochastic import Block, descend
 
 Vector = NDArray[np.float64]
-SOLVERS = ("auto", "sdca", "primal")
 LARGEST_BLOCK = 512  # weights of a task, up to which Newton's method makes its Hessian, of dense rows
 ROWS_A_WEIGHT = 2  # from which Newton's method is the faster one for a hinge: its steps cost little more than passes
 PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method
@@ -33,14 +33,17 @@ class Solution:
 
 def solve(
     rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, solver: str = "auto", *,
-    one_task_each: bool = True, start: Solution | None = None, seed: int = 0,
+    one_task_each: bool = True, start: Solution | None = None, seed: int = 0, passes: int = 0,
 ) -> Solution:  # fmt: skip
     """The solution to a duality gap of `tolerance` times the primal objective, from a similar problem's where given.
 
     y (n,) float64 +-1, or 0 where a row takes no part; cost (n,) float64 >= 0, the factors c_i; squared: the squared
     hinge; one_task_each: each row belongs to one task, so that the Hessian falls into blocks; seed: of the order of
-    coordinates.
+    rows; passes: of stochastic subgradients ("sgd"), which have no tolerance and take the hinge only.
     """
+    if solver == "sgd":
+        w, report = descend(lambda: [Block(rows, y, cost)], passes, np.random.default_rng(seed))
+        return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
     dense = isinstance(rows.X, np.ndarray)
     many = dense and one_task_each and rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
     if solver == "sdca" or (solver == "auto" and not many and not squared):
