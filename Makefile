@@ -8,7 +8,9 @@
 #                 or before there is a commit: make test ACCEPT='smo_path +12 %'
 # make reproduce-vp DATA=folder   the tables and pictures of docs/results, from the data sets in a folder; QUICK=1: the
 #                 small end, in minutes
+# make reproduce-l3 DATA=folder   the L3-SVM paper's table of methods, in docs/results/l3; QUICK=1: its smallest set
 # make bench [DATA=folder]         the tables of docs/results/bench: hours; finished runs are kept, so it can be interrupted
+# make bench-linear [DATA=folder]  linear SVMs against LIBLINEAR, in docs/results/bench
 # make bench-quick [DATA=folder]   the small end of the same, in build/bench/quick: about three minutes
 #
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
@@ -21,7 +23,7 @@ SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
 .PHONY: demo build test pytest lint check-c sanitize count-instructions check-instructions reproduce-vp peers bench
-.PHONY: bench-quick clean
+.PHONY: bench-quick bench-linear reproduce-l3 clean
 
 demo: build
 	mkdir -p demo
@@ -94,6 +96,12 @@ $(VENV)/.peers: $(VENV)/.built
 	    $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$peer" || echo "not installed: $$peer" >&2; \
 	done
 	touch $@
+
+reproduce-l3: build
+	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) $(DATA)
+
+bench-linear: build
+	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
 
 bench bench-quick: build peers
 	@failed=0; for job in $(JOBS); do \

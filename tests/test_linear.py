@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from localsvm.data.dataset import as_examples
+from localsvm.data.dataset import as_examples, thinned
+from localsvm.data.reading import read
+from localsvm.data.scaling import Scaling
 from localsvm.solvers._linear import Descent, LinearRows, Margins
 from localsvm.solvers.linear import Solution, solve
 from localsvm.solvers.primal import newton
@@ -258,3 +262,25 @@ def test_iterates_of_a_descent_and_their_average() -> None:
             w = (1 - eta) * w + (eta * 60.0 * cost[i] * y[i] * Z[i] if inside else 0.0)
             total += w
         assert_allclose(descent.average(), total / 60, atol=1e-9)
+
+
+def shared_sets() -> list[Path]:
+    """The training files of LOCALSVM_DATA."""
+    folder = os.environ.get("LOCALSVM_DATA")
+    return sorted(Path(folder).glob("*.train.libsvm.xz")) if folder else []
+
+
+@pytest.mark.parametrize("path", shared_sets() or [None], ids=lambda path: path.name.split(".")[0] if path else "none")
+def test_both_solvers_agree_on_real_sets(path: Path | None) -> None:
+    if path is None:
+        pytest.skip("LOCALSVM_DATA names no folder with *.libsvm.xz files")
+    data = read(path)
+    some = np.sort(np.random.default_rng(0).permutation(len(data.y))[:2000])
+    X, last = data.X[some], np.unique(data.y)[-1]
+    rows = LinearRows(thinned(Scaling.fit(X, "std").apply(X)))
+    y, cost = np.where(data.y[some] == last, 1.0, -1.0), np.full(len(some), 0.1)
+    for squared in (False, True):
+        dual, primal = (solve(rows, y, cost, squared, 5e-5, solver).report for solver in ("sdca", "primal"))
+        assert dual.converged
+        assert primal.converged
+        assert dual.primal == pytest.approx(primal.primal, rel=1e-4)

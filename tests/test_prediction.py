@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -17,7 +19,7 @@ def test_small_blocks_are_decided_together(limit: str, value: int, thin: bool, m
     X = np.arange(1.0, 301.0, dtype=np.float32).reshape(100, 3)
     rows = as_examples(sparse.csr_array(X)) if thin else X
     edges = [0, 10, 20, 31, 31, 40, 90, 97, 100]
-    parts = [Dataset(rows[a:b], np.arange(a, b, dtype=np.float64)) for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [Dataset(rows[a:b], np.arange(a, b, dtype=np.float64)) for a, b in pairwise(edges)]
     found = list(prediction.merged(parts))
     assert 3 <= len(found) <= 7
     assert all(len(block.y) == block.X.shape[0] for block in found)
