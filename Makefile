@@ -10,8 +10,8 @@
 #                 small end, in minutes
 # make reproduce-l3 DATA=folder   the L3-SVM paper's table of methods, in docs/results/l3; QUICK=1: its smallest set
 # make bench [DATA=folder]         the tables of docs/results/bench: hours; finished runs are kept, so it can be interrupted
-# make bench-linear [DATA=folder]  linear SVMs against LIBLINEAR, in docs/results/bench
 # make bench-quick [DATA=folder]   the small end of the same, in build/bench/quick: about three minutes
+# make bench-linear [DATA=folder]  linear SVMs against LIBLINEAR, in docs/results/bench
 #
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
 
@@ -98,7 +98,8 @@ $(VENV)/.peers: $(VENV)/.built
 	touch $@
 
 reproduce-l3: build
-	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) $(DATA)
+	@test -n "$(DATA)" || { echo "make reproduce-l3 DATA=folder-of-the-data-sets" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) "$(DATA)"
 
 bench-linear: build
 	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
