@@ -34,7 +34,7 @@ class ClusteredMethod(LinearMethod):
         if not self.clusters or not all(k >= 1 and k == int(k) for k in self.clusters):
             raise OptionError("-K/--clusters takes whole numbers from 1")
 
-    def axes(self) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Line]:
         """The number of clusters."""
         return {"clusters": self.clusters}
 

@@ -42,9 +42,9 @@ class ClusteredSVM(ClusteredMethod):
         if not self.common or not all(0.0 < value < np.inf for value in self.common):
             raise OptionError("--lambda takes positive numbers")
 
-    def axes(self) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Line]:
         """The number of clusters, and lambda."""
-        return super().axes() | {"lambda": self.common}
+        return super().axes(features) | {"lambda": self.common}
 
     def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres, and lambda."""

@@ -59,15 +59,14 @@ class L3SVM(ClusteredMethod):
             if value not in choices:
                 raise OptionError(f"--{flag} {value}: choose one of {', '.join(choices)}")
 
-    def axes(self) -> dict[str, Line]:
-        """Clusters, landmarks (0: as many as there are features), and the width of Gaussian projections."""
-        axes = super().axes() | {"landmarks": self.landmarks_count or (0.0,)}
+    def axes(self, features: int) -> dict[str, Line]:
+        """Clusters, landmarks (as many as there are features), and gamma of Gaussian projections."""
+        axes = super().axes(features) | {"landmarks": self.landmarks_count or (float(features),)}
         return axes if self.projection == "linear" else axes | {"gamma": self.gamma or COSTS}
 
     def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
         """Centres, landmarks, and gamma (0 where projections are linear)."""
-        count = int(line["landmarks"]) or X.shape[1]
-        points = choose_landmarks(X, count, self.landmarks, stream(random, LANDMARKS))
+        points = choose_landmarks(X, int(line["landmarks"]), self.landmarks, stream(random, LANDMARKS))
         gamma = np.asarray([line.get("gamma", 0.0)])
         return super().represent(X, line, random) | {"landmarks": points, "gamma": gamma}
 

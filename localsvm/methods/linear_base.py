@@ -51,7 +51,10 @@ class LinearMethod(Method):
     )
     passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
     tolerance: float = option(
-        1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none)."
+        1e-3,
+        "-e",
+        "--tolerance",
+        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
     )
 
     def __post_init__(self) -> None:
@@ -72,7 +75,7 @@ class LinearMethod(Method):
         """One model on all rows, as the papers have it."""
         return "refit"
 
-    def axes(self) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Line]:
         """The method's parameters beside the cost, each with the values to choose from."""
         return {}
 
@@ -94,7 +97,7 @@ class LinearMethod(Method):
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """All combinations of `axes`, and the costs of the L3-SVM paper unless the user names others."""
-        axes = self.axes()
+        axes = self.axes(cell.X.shape[1])
         return Grid(tuple(product(*axes.values())), tuple(axes), costs=check_values(self.cost or COSTS))
 
     def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:

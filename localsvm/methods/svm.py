@@ -70,7 +70,10 @@ class KernelSVM(Method):
         False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
     )
     tolerance: float = option(
-        1e-3, "-e", "--tolerance", help="Stop at this KKT violation (offset) or gap/(C n) (none)."
+        1e-3,
+        "-e",
+        "--tolerance",
+        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
     )
 
     def __post_init__(self) -> None:
