@@ -284,3 +284,13 @@ def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], word
 
 def test_every_linear_method_is_found_by_its_name() -> None:
     assert {m.name for m in ALL} <= set(methods())
+
+
+def test_a_mean_loss_divides_the_cost_by_the_rows_trained_on() -> None:
+    X, y = examples(160)
+    cell = cell_of(X, y)
+    mean, total = LinearSVM(cost=(3.0, 30.0), mean_loss=True), LinearSVM(cost=(3.0 / 120, 30.0 / 120))
+    scores = [m.score_grid(cell, m.grid(cell, 160.0, 4), [0]).loss for m in (mean, total)]
+    assert_array_equal(*scores)
+    fitted_mean = mean.fit(cell, mean.grid(cell, 160.0, 4), None, "refit").state
+    assert fitted_mean["model_cost"] == pytest.approx([3.0 / 160])

@@ -45,6 +45,9 @@ class LinearMethod(Method):
     cost: tuple[float, ...] = option(
         (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
     )
+    mean_loss: bool = option(
+        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
+    )
     loss: str = option("hinge", "--loss", help="Loss of a linear method.", choices=("hinge", "squared"))
     solver: str = option(
         "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
@@ -96,9 +99,15 @@ class LinearMethod(Method):
         return w
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        """All combinations of `axes`, and the costs of the L3-SVM paper unless the user names others."""
+        """All combinations of `axes`, and the costs of the L3-SVM paper unless the user names others.
+
+        A mean loss with the factor c is lambda = 1 / 2c.
+        """
         axes = self.axes(cell.X.shape[1])
-        return Grid(tuple(product(*axes.values())), tuple(axes), costs=check_values(self.cost or COSTS))
+        lines, costs = tuple(product(*axes.values())), check_values(self.cost or COSTS)
+        if self.mean_loss:
+            return Grid(lines, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
+        return Grid(lines, tuple(axes), costs=costs)
 
     def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
         """Cross-validate grid.lines[i] for i in lines; one point for all binary problems."""
@@ -107,7 +116,7 @@ class LinearMethod(Method):
         with Threads(cell.threads) as threads:
             for g in lines:
                 rows = self.rows(X, self.represent(X, grid.line(g), cell.random))
-                self._score_line(Folds(self, cell, rows), grid, g, search, scores, threads)
+                self._score_line(Folds(self, cell, rows, grid), grid, g, search, scores, threads)
         return scores
 
     def _score_line(
@@ -115,8 +124,8 @@ class LinearMethod(Method):
     ) -> None:
         cell = folds.cell
         classes = np.searchsorted(cell.scheme.labels, cell.y)
-        for c, cost in enumerate(grid.costs):
-            f = folds.advance(cost, SELECTION_FACTOR * self.tolerance, threads)
+        for c in range(grid.n_costs):
+            f = folds.advance(c, SELECTION_FACTOR * self.tolerance, threads)
             votes = np.zeros((len(cell.y), len(cell.scheme.labels)))
             for p in range(cell.Y.shape[1]):
                 cell.scheme.vote(votes, p, f[p])
@@ -134,17 +143,17 @@ class LinearMethod(Method):
         c, g = scores.best[2:] if scores else (0, 0)
         X = thinned(cell.X)
         state = self.represent(X, grid.line(g), cell.random)
-        folds = Folds(self, cell, self.rows(X, state))
+        folds = Folds(self, cell, self.rows(X, state), grid)
         if scores is not None:
             folds.solutions = scores.starts
         with Threads(cell.threads) as threads:
             if select == "vote" and scores is not None:
-                folds.advance(grid.costs[c], self.tolerance, threads)
+                folds.advance(c, self.tolerance, threads)
                 models = [(p, k, s) for p, of_folds in enumerate(folds.solutions) for k, s in enumerate(of_folds) if s]
             else:
-                whole = threads.map(lambda p: folds.whole(p, grid.costs[c], self.tolerance), cell.Y.shape[1])
+                whole = threads.map(lambda p: folds.whole(p, c, self.tolerance), cell.Y.shape[1])
                 models = [(p, -1, solution) for p, solution in enumerate(whole)]
-        return self._packed(state, grid.costs[c], models)
+        return self._packed(state, float(grid.costs_for(float(cell.count.sum()))[c]), models)
 
     def _packed(self, state: State, cost: float, models: list[tuple[int, int, Solution]]) -> Fitted:
         reports = [solution.report for _, _, solution in models]
@@ -187,21 +196,22 @@ class LinearMethod(Method):
 class Folds:
     """The binary problems of a cell, each without each fold, as far along the costs as they have come."""
 
-    def __init__(self, method: LinearMethod, cell: Cell, rows: LinearRows) -> None:
-        self.method, self.cell, self.rows = method, cell, rows
+    def __init__(self, method: LinearMethod, cell: Cell, rows: LinearRows, grid: Grid) -> None:
+        self.method, self.cell, self.rows, self.grid = method, cell, rows, grid
         self.n_folds = int(cell.folds.max()) + 1
         self.edges = np.searchsorted(cell.folds, np.arange(self.n_folds + 1))
         self.solutions: list[list[Any]] = [[None] * self.n_folds for _ in range(cell.Y.shape[1])]
 
-    def advance(self, cost: float, tolerance: float, threads: Threads) -> NDArray[np.float64]:
-        """Solve all for the next cost; (problems, n) decision values by the model of the fold that holds a row out."""
+    def advance(self, point: int, tolerance: float, threads: Threads) -> NDArray[np.float64]:
+        """Solve all for a point of the costs; (problems, n) decision values, by the models without the row's fold."""
         n_problems = len(self.solutions)
         f = np.empty((n_problems, len(self.cell.y)))
 
         def work(i: int) -> None:
             p, k = divmod(i, self.n_folds)
             first, last = int(self.edges[k]), int(self.edges[k + 1])
-            weight = cost * self.cell.weight
+            seen = self.cell.count.sum() - self.cell.count[first:last].sum()
+            weight = self.grid.costs_for(max(1.0, float(seen)))[point] * self.cell.weight
             weight[first:last] = 0.0
             found = self._solve(p, weight, tolerance, self.solutions[p][k])
             self.solutions[p][k] = found
@@ -210,8 +220,9 @@ class Folds:
         threads.map(work, n_problems * self.n_folds)
         return f
 
-    def whole(self, problem: int, cost: float, tolerance: float) -> Solution:
+    def whole(self, problem: int, point: int, tolerance: float) -> Solution:
         """The solution on all rows, from the mean of those without a fold."""
+        cost = self.grid.costs_for(float(self.cell.count.sum()))[point]
         return self._solve(problem, cost * self.cell.weight, tolerance, mean_of(self.solutions[problem]))
 
     def _solve(
