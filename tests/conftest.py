@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from localsvm import running
+
+# a shell that starts the tests in the background has Ctrl-C ignored, by them and by the commands that they start
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
