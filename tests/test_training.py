@@ -307,10 +307,10 @@ class CostAlone(KernelSVM):
         return replace(super().grid(cell, average_rows, folds), names=(), lines=((),))
 
     def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
-        return super().score_grid(cell, replace(grid, lines=((1.0,),)), lines, search)
+        return super().score_grid(cell, replace(grid, names=("gamma",), lines=((1.0,),)), lines, search)
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
-        return super().fit(cell, replace(grid, lines=((1.0,),)), scores, select)
+        return super().fit(cell, replace(grid, names=("gamma",), lines=((1.0,),)), scores, select)
 
 
 class Several(KernelSVM):

@@ -37,13 +37,20 @@ class KernelModel:
     coef: NDArray[np.float64]
 
 
-def pack_models(X: Examples, Y: NDArray[np.float64], models: Sequence[KernelModel]) -> dict[str, NDArray[np.generic]]:
-    """The arrays that docs/model-format.md lists: the union of the support vectors, a table of models, coefficients."""
+def pack_models(
+    X: Examples, Y: NDArray[np.float64], models: Sequence[KernelModel], clusters: NDArray[np.int32] | None = None
+) -> dict[str, NDArray[np.generic]]:
+    """The arrays that docs/model-format.md lists: the union of the support vectors, a table of models, coefficients.
+
+    clusters (n,): what each row belongs to, where that is to be kept of the support vectors.
+    """
     union = np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)])).astype(np.int64)
     union = union[np.lexsort(Y[union].T)]  # rows of one class together: a pair of classes then uses few panels
     place = np.zeros(len(Y), np.int32)
     place[union] = np.arange(len(union))
     state: dict[str, NDArray[np.generic]] = dict(_support(X, union))
+    if clusters is not None:
+        state["support_cluster"] = clusters[union]
     columns = {
         "model_problem": ([m.problem for m in models], np.int32),
         "model_fold": ([m.fold for m in models], np.int32),

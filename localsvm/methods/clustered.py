@@ -8,7 +8,7 @@ import numpy as np
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.methods.base import State, option
+from localsvm.methods.base import Method, State, option
 from localsvm.methods.linear_base import BIAS, Line, LinearMethod
 from localsvm.partition.clusters import Centres, find_centres
 from localsvm.solvers._linear import LinearRows
@@ -22,17 +22,30 @@ def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:
 
 
 @dataclass(frozen=True)
-class ClusteredMethod(LinearMethod):
-    """A linear model in each of K clusters, each with its own bias; subclasses couple them."""
+class Clustered(Method):
+    """The option of what makes clusters of its own, to be inherited beside a method."""
 
     clusters: tuple[float, ...] = option(
         (8.0,), "-K", "--clusters", help="Clusters of a method that makes its own: a number, or a list to choose from."
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check_clusters(self) -> None:
+        """OptionError unless they are whole numbers from 1."""
         if not self.clusters or not all(k >= 1 and k == int(k) for k in self.clusters):
             raise OptionError("-K/--clusters takes whole numbers from 1")
+
+    def clustering(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
+        """K-means centres."""
+        return {"centres": find_centres(X, int(line["clusters"]), stream(random, CENTRES))}
+
+
+@dataclass(frozen=True)
+class ClusteredMethod(Clustered, LinearMethod):
+    """A linear model in each of K clusters, each with its own bias; subclasses couple them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_clusters()
 
     def axes(self, features: int) -> dict[str, Line]:
         """The number of clusters."""
@@ -40,7 +53,7 @@ class ClusteredMethod(LinearMethod):
 
     def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
-        return {"centres": find_centres(X, int(line["clusters"]), stream(random, CENTRES))}
+        return self.clustering(X, line, random)
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the task of its nearest centre."""

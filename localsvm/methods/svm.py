@@ -10,7 +10,7 @@ with it, and each cost started from the solution of the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -24,7 +24,7 @@ from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
-from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State, option
+from localsvm.methods.base import Cell, Fitted, Grid, Method, Predictor, Scores, State, option
 from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.selection.search import Search
 from localsvm.solvers._smo import Problem, Report
@@ -42,6 +42,7 @@ SINGLE_COST = 1e4
 # the solutions that score a grid are only compared by their held-out errors: they may be rougher than the model
 SELECTION_FACTOR = 10.0
 FULL = Search()
+Matrices = Callable[[dict[str, float], bool], "NDArray[Any] | KernelRows"]  # of a grid's line; whether in float64
 LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 
 
@@ -111,16 +112,14 @@ class KernelSVM(Method):
     def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
         """Cross-validate the gammas grid.lines[i] for i in lines; one point for all binary problems."""
         with Threads(cell.threads) as threads:
-            return self._score_grid(cell, grid, lines, search, self._gram(cell, threads, len(lines) > 1))
+            return self._score_grid(cell, grid, lines, search, self.matrices(cell, threads, len(lines) > 1))
 
-    def _score_grid(
-        self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search, gram: Gram | BlockGram
-    ) -> Scores:
+    def _score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search, matrices: Matrices) -> Scores:
         double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
         classes = np.searchsorted(cell.scheme.labels, cell.y)
         scores = Scores(np.full((len(grid.lines), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
         for g in lines:
-            K = gram.matrix(self._kernel(grid.lines[g][0]), double)
+            K = matrices(grid.line(g), double)
             paths = [Path.new(cell, p, grid.n_costs) for p in range(cell.Y.shape[1])]
             tie = np.zeros(grid.n_costs)
             for first, last in search.stretches(grid.n_costs):
@@ -144,19 +143,28 @@ class KernelSVM(Method):
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """Fold models (`select` = "vote") certified in float64, or one model refitted on the whole cell ("refit")."""
         c, g = scores.best[2:] if scores else (0, 0)
-        kernel = self._kernel(grid.lines[g][0])
+        kernel = self.kernel_of(grid.line(g)["gamma"])
         double = self._double(grid.costs_for(cell.count.sum())[c] * cell.weight.max())
         models: list[KernelModel] = []
         with Threads(cell.threads) as threads:
-            K = self._gram(cell, threads, several=False).matrix(kernel, double)
+            K = self.matrices(cell, threads, several=False)(grid.line(g), double)
             for p in range(cell.Y.shape[1]):
                 start = scores.starts[p] if scores else None
                 models += Task(self, K, cell, p).final_models(kernel, grid, c, start, select)
-        return Fitted(pack_models(cell.X, cell.Y, models), _summary(models))
+        return Fitted(self.packed(cell, grid.line(g), models), _summary(models))
 
-    def predictor(self, state: State, n_problems: int, n_features: int) -> ExpansionPredictor:
+    def matrices(self, cell: Cell, threads: Threads, several: bool) -> Matrices:
+        """The kernel of the cell's rows for any line of the grid; several: whether more than one will be asked for."""
+        gram = BlockGram(cell.X, threads) if len(cell.y) > self.whole_rows else Gram(cell.X, several)
+        return lambda line, double: gram.matrix(self.kernel_of(line["gamma"]), double)
+
+    def packed(self, cell: Cell, line: dict[str, float], models: list[KernelModel]) -> State:
+        """The arrays that the model file keeps."""
+        return pack_models(cell.X, cell.Y, models)
+
+    def predictor(self, state: State, n_problems: int, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""
-        return ExpansionPredictor(state, self._kernel(1.0), n_problems, n_features)
+        return ExpansionPredictor(state, self.kernel_of(1.0), n_problems, n_features)
 
     def memory(self, rows: int, features: int, weight: float, solutions: int, part: int) -> int:
         """Distances and kernel (in float64 with the product they are made from) or a block of it, what is copied of it
@@ -166,21 +174,20 @@ class KernelSVM(Method):
         costs = self.cost or (LARGEST_DEFAULT_COST,)
         paths = 8 * rows * solutions * (len(self.cost) or SIZE)
         double = self._double(max(costs) * weight)
-        if rows > self._whole_rows:
+        if rows > self.whole_rows:
             return working_bytes(rows, features, double) + 2 * paths + 16 * size * 64
         square = size * size * (3 * 8 if double else 2 * 4)
         square += part * (part + size) * (8 if double else 4)
         return square + 3 * 4 * rows * features + 2 * paths + 16 * size * 64
 
     @property
-    def _whole_rows(self) -> int:
+    def whole_rows(self) -> int:
+        """The most rows of a cell whose kernel is held whole."""
         one_gamma = len(self.gamma) == 1 or (not self.gamma and self.kernel in ("linear", "polynomial"))
         return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
 
-    def _gram(self, cell: Cell, threads: Threads, several: bool) -> Gram | BlockGram:
-        return BlockGram(cell.X, threads) if len(cell.y) > self._whole_rows else Gram(cell.X, several)
-
-    def _kernel(self, gamma: float) -> Kernel:
+    def kernel_of(self, gamma: float) -> Kernel:
+        """The kernel with this gamma."""
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
 
     def _double(self, cost: float) -> bool:

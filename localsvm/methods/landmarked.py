@@ -1,0 +1,63 @@
+"""What the forms of L3-SVM share: k-means clusters, landmarks, and rows as their projections on these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dense, Examples
+from localsvm.errors import OptionError
+from localsvm.kernels.landmarks import choose_landmarks, project
+from localsvm.methods.base import State, option
+from localsvm.methods.clustered import LANDMARKS, Clustered, stream
+from localsvm.methods.linear_base import Line
+from localsvm.partition.clusters import Centres
+
+
+@dataclass(frozen=True)
+class Landmarked(Clustered):
+    """The options of clusters and landmarks, to be inherited beside a method."""
+
+    landmarks_count: tuple[float, ...] = option(
+        (), "-L", "--n-landmarks", help="Landmarks of l3: one number, or a list to choose from."
+    )
+    landmarks: str = option(
+        "random", "--landmarks", help="Landmarks of l3: random rows, or principal axes.", choices=("random", "pca")
+    )
+    projection: str = option(
+        "linear",
+        "--projection",
+        help="What l3 makes of a row and a landmark: their product, or a Gaussian of their distance (gamma by -g; of "
+        "l3-kernel by --projection-gamma).",
+        choices=("linear", "rbf"),
+    )
+
+    def check_landmarks(self, gamma: tuple[float, ...]) -> None:
+        """OptionError unless the options, and the gammas of projections, are what they must be."""
+        self.check_clusters()
+        if not all(k >= 1 and k == int(k) for k in self.landmarks_count):
+            raise OptionError("-L/--n-landmarks takes whole numbers from 1")
+        if not all(0.0 < value < np.inf for value in gamma):
+            raise OptionError("gamma (-g/--gamma, --projection-gamma) takes positive numbers")
+        for flag, value in (("landmarks", self.landmarks), ("projection", self.projection)):
+            choices = self.__dataclass_fields__[flag].metadata["choices"]
+            if value not in choices:
+                raise OptionError(f"--{flag} {value}: choose one of {', '.join(choices)}")
+
+    def landmark_axes(self, features: int) -> dict[str, Line]:
+        """Numbers of clusters and of landmarks: as many as there are features."""
+        return {"clusters": self.clusters, "landmarks": self.landmarks_count or (float(features),)}
+
+    def landmark_state(
+        self, X: Examples, line: dict[str, float], gamma: float, random: np.random.SeedSequence
+    ) -> State:
+        """Centres, landmarks, and the gamma of projections (0 where they are linear)."""
+        points = choose_landmarks(X, int(line["landmarks"]), self.landmarks, stream(random, LANDMARKS))
+        return self.clustering(X, line, random) | {"landmarks": points, "gamma": np.asarray([gamma])}
+
+    def projected(self, X: Examples, state: State) -> tuple[Dense, NDArray[np.int32]]:
+        """(n, L) float32 projections and (n,) the nearest centre of each row."""
+        phi = project(X, state["landmarks"], self.projection, float(state["gamma"][0]))
+        return phi, Centres(state["centres"]).nearest(X)

@@ -1,0 +1,133 @@
+"""The kernelised form of L3-SVM against LIBSVM on the paper's Gram matrix and on explicit features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.svm import SVC
+
+from localsvm.data.dataset import Dataset
+from localsvm.dividing import TrainingConfig
+from localsvm.errors import OptionError
+from localsvm.methods.base import Cell
+from localsvm.methods.l3_kernel import KernelL3SVM
+from localsvm.multiclass import Scheme
+from localsvm.prediction import LocalModel
+from localsvm.training import train
+
+C, GAMMA = 2.0, 0.2
+METHOD = KernelL3SVM(clusters=(3.0,), landmarks_count=(4.0,), cost=(C,), gamma=(GAMMA,), tolerance=1e-6)
+
+
+def examples(n: int = 160, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, 3)).astype(np.float32)
+    value = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.2 * rng.standard_normal(n)
+    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
+
+
+def cell_of(X: np.ndarray, y: np.ndarray) -> Cell:
+    scheme = Scheme(np.unique(y), "ova")
+    n = len(y)
+    return Cell(X, y, scheme, scheme.targets(y), np.ones(n), np.ones(n), np.sort(np.arange(n) % 4))
+
+
+def fitted(method: KernelL3SVM, cell: Cell) -> tuple[Any, dict[str, Any]]:
+    grid = method.grid(cell, float(len(cell.y)), 4)
+    scores = method.score_grid(cell, grid, range(len(grid.lines))) if grid.n_points > 1 else None
+    state = method.fit(cell, grid, scores, "refit").state
+    return method.predictor(state, cell.Y.shape[1], cell.X.shape[1]), state
+
+
+def projections(method: KernelL3SVM, X: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """mu and clusters, in float64."""
+    points, centres = state["landmarks"].astype(np.float64), state["centres"].astype(np.float64)
+    X = X.astype(np.float64)
+    mu = X @ points.T if method.projection == "linear" else rbf_kernel(X, points, gamma=method.projection_gamma[0])
+    return mu, np.square(X[:, None] - centres).sum(axis=2).argmin(axis=1)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "linear"])
+@pytest.mark.parametrize("projection", ["linear", "rbf"])
+def test_it_is_an_svm_with_the_gram_matrix_of_the_appendix(kernel: str, projection: str) -> None:
+    X, y = examples()
+    gamma = (0.3,) if projection == "rbf" else ()
+    method = replace(METHOD, kernel=kernel, projection=projection, projection_gamma=gamma)
+    cell = cell_of(X, y)
+    predictor, state = fitted(method, cell)
+    mu, cluster = projections(method, X, state)
+    gram = {
+        "gaussian": rbf_kernel(mu, gamma=GAMMA),
+        "polynomial": polynomial_kernel(mu, degree=3, gamma=GAMMA, coef0=0.0),
+        "linear": mu @ mu.T,
+    }[kernel] * (cluster[:, None] == cluster)
+    theirs = SVC(kernel="precomputed", C=C, tol=1e-6).fit(gram, cell.Y[:, 0])
+    values = predictor.decision_function(X)[:, 0]
+    assert_allclose(values, theirs.decision_function(gram), atol=2e-3)
+    assert len(np.unique(state["support_cluster"])) == 3
+
+
+def test_the_linear_kernel_is_a_linear_svm_on_explicit_features() -> None:
+    X, y = examples()
+    method = replace(METHOD, kernel="linear")
+    predictor, state = fitted(method, cell_of(X, y))
+    mu, cluster = projections(method, X, state)
+    blocks = np.zeros((len(X), 3, mu.shape[1]))
+    blocks[np.arange(len(X)), cluster] = mu
+    explicit = SVC(kernel="linear", C=C, tol=1e-6).fit(blocks.reshape(len(X), -1), y)
+    f = explicit.decision_function(blocks.reshape(len(X), -1))
+    assert_allclose(predictor.decision_function(X)[:, 0], f, atol=2e-3)
+    sign = 2.0 * y - 1.0
+    primal = 0.5 * np.square(explicit.coef_).sum() + C * np.maximum(0.0, 1.0 - sign * f).sum()
+    alpha, chosen = np.abs(explicit.dual_coef_[0]), explicit.support_
+    gram = (mu @ mu.T * (cluster[:, None] == cluster))[np.ix_(chosen, chosen)]
+    b = alpha * sign[chosen]
+    assert alpha.sum() - 0.5 * b @ gram @ b == pytest.approx(primal, rel=1e-4)
+
+
+def test_one_cluster_is_an_svm_on_projections_and_a_far_cluster_is_not_asked() -> None:
+    X, y = examples()
+    one = replace(METHOD, clusters=(1.0,))
+    predictor, state = fitted(one, cell_of(X, y))
+    mu, _ = projections(one, X, state)
+    theirs = SVC(gamma=GAMMA, C=C, tol=1e-6).fit(mu, y)
+    assert_allclose(predictor.decision_function(X)[:, 0], theirs.decision_function(mu), atol=2e-3)
+
+
+def test_parameters_are_chosen_from_lists() -> None:
+    X, y = examples()
+    method = KernelL3SVM(clusters=(1.0, 3.0), landmarks_count=(2.0, 5.0), cost=(0.1, 10.0))
+    cell = cell_of(X, y)
+    grid = method.grid(cell, len(y), 4)
+    assert len(grid.lines) == 2 * 2 * 10 and grid.names == ("clusters", "landmarks", "projection_gamma", "gamma")
+    scores = method.score_grid(cell, grid, range(len(grid.lines)))
+    chosen = grid.line(scores.best[3])
+    predictor, state = fitted(method, cell)
+    assert (len(state["centres"]), len(state["landmarks"])) == (chosen["clusters"], chosen["landmarks"])
+    assert scores.best[0] < 0.25
+    assert np.mean((predictor.decision_function(X)[:, 0] > 0) == y) > 0.8
+
+
+@pytest.mark.parametrize("select", ["refit", "vote"])
+def test_training_ends_in_the_same_model_for_any_number_of_workers(tmp_path: Path, select: str) -> None:
+    X, y = examples(classes=3)
+    config = TrainingConfig(method=replace(METHOD, cost=(0.1, 1.0)), select=select, scale="std")
+    for jobs in (1, 2):
+        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+    assert (tmp_path / "1.h5").read_bytes() == (tmp_path / "2.h5").read_bytes()
+    with LocalModel(tmp_path / "1.h5") as model:
+        assert np.mean(model.predict(X.copy()) == y) > 0.6
+        assert_array_equal(model.decision_function(X[7:30].copy()), model.decision_function(X.copy())[7:30])
+
+
+def test_wrong_options_are_named() -> None:
+    with pytest.raises(OptionError, match="--projection rbf"):
+        KernelL3SVM(projection_gamma=(1.0,))
+    with pytest.raises(OptionError, match="--projection-gamma"):
+        KernelL3SVM(projection="rbf", projection_gamma=(-1.0,))
