@@ -87,7 +87,6 @@ class Divided:
         """Rows of each cell."""
         return np.diff(self.edges)
 
-
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
         return {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
@@ -102,7 +101,7 @@ def divide(
     Raises DataError for a single class, ModelError for a partition file that does not belong to the data.
     """
     labels, class_rows = np.unique(data.y, return_counts=True)
-    _check_labels(data, config, labels)
+    check_labels(labels, len(data.y), config)
     if partition_file is None:
         scaling, partition, X, cells = _fit(data, config, threads)
     else:
@@ -144,9 +143,10 @@ def partition_only(
     return sizes
 
 
-def _check_labels(data: Dataset, config: TrainingConfig, labels: NDArray[np.float64]) -> None:
+def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig) -> None:
+    """DataError unless the rows have at least two labels, and those that -w names."""
     if len(labels) < 2:
-        raise DataError(f"all {len(data.y)} rows have the label {labels[0]:g}; training needs at least two classes")
+        raise DataError(f"all {rows} rows have the label {labels[0]:g}; training needs at least two classes")
     for label, _ in config.class_weights:
         if label not in labels:
             known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,8 @@ def train(
                 force=force,
             )
         journal.delete()
-    return summarise(divided, reports, clock.seconds)
+    about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
+    return summarise(*about, reports, clock.seconds)
 
 
 def _train_cells(
@@ -136,16 +138,19 @@ def cross_validated_error(reports: list[dict[str, float]]) -> float | None:
     return sum(r.get("wrong", 0.0) for r in reports) / weight if weight else None
 
 
-def summarise(divided: Divided, reports: list[dict[str, float]], seconds: dict[str, float]) -> Summary:
+def summarise(
+    labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
+    reports: list[dict[str, float]], seconds: dict[str, float],
+) -> Summary:  # fmt: skip
     """The closing report of a run."""
     return Summary(
-        rows=sum(divided.class_rows),
-        features=divided.X.features,
-        labels=[float(v) for v in divided.labels],
-        class_rows=divided.class_rows,
-        partition=divided.partition.name,
-        cells=len(divided.sizes),
-        cell_rows=spread(divided.sizes),
+        rows=sum(class_rows),
+        features=features,
+        labels=[float(v) for v in labels],
+        class_rows=list(class_rows),
+        partition=partition,
+        cells=len(sizes),
+        cell_rows=spread(sizes),
         cv_error=cross_validated_error(reports),
         support_vectors=int(sum(r["support_vectors"] for r in reports)),
         models=int(sum(r["models"] for r in reports)),

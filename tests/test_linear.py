@@ -219,7 +219,7 @@ def in_blocks(kind: str, step: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
         for first in range(0, rows.n, step):
             part = slice(first, first + step)
             task = None if rows.task is None else rows.task[part]
-            yield Block(LinearRows(rows.X[part], rows.tasks, task, 0.7), y[part].copy(), cost[part].copy())
+            yield Block(LinearRows(rows.X[part], rows.tasks, task, 0.7), y[None, part].copy(), cost[None, part].copy())
 
     return rows, blocks, y, cost
 
@@ -229,22 +229,24 @@ def in_blocks(kind: str, step: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
 def test_stochastic_subgradients_come_near_the_solution(kind: str, step: int) -> None:
     rows, blocks, y, cost = in_blocks(kind, step)
     best = solve(rows, y, cost, False, 1e-9, one_task_each=kind != "soft")
-    w, report = descend(blocks, 200, np.random.default_rng(0))
+    found = descend(blocks, 200, np.random.default_rng(0))
+    (w,), (report,) = found.weights, found.reports
     primal = 0.5 * w @ w + cost @ np.maximum(0.0, 1.0 - y * rows.values(w))
     assert report.primal == pytest.approx(primal, rel=1e-9)
     assert best.report.primal * (1 - 1e-8) <= report.primal <= 1.01 * best.report.primal
     assert report.dual <= best.report.primal
-    again, _ = descend(blocks, 200, np.random.default_rng(0))
+    assert found.support == np.count_nonzero(y * rows.values(w) < 1.0)
+    again = descend(blocks, 200, np.random.default_rng(0)).weights[0]
     assert np.array_equal(w, again)
-    few = descend(blocks, 2, np.random.default_rng(0))[1]
+    few = descend(blocks, 2, np.random.default_rng(0)).reports[0]
     assert few.primal > report.primal
 
 
 def test_stochastic_steps_skip_rows_that_take_no_part() -> None:
     rows, _, y, cost = in_blocks("one", 300)
     y[::2], cost[1::4] = 0.0, 0.0
-    _, report = descend(lambda: [Block(rows, y, cost)], 3, np.random.default_rng(0))
-    assert report.steps == 3 * np.count_nonzero((y != 0) & (cost > 0))
+    found = descend(lambda: [Block(rows, y[None], cost[None])], 3, np.random.default_rng(0))
+    assert found.reports[0].steps == 3 * np.count_nonzero((y != 0) & (cost > 0))
 
 
 def test_iterates_of_a_descent_and_their_average() -> None:

@@ -127,6 +127,9 @@ jobs = option(
 memory = option(
     "--memory", type=Memory(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
 )
+stream = option(
+    "--stream", is_flag=True, help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd)."
+)
 resume = option("--resume", is_flag=True, help="Go on with an interrupted run of the same data and options.")
 force = option("--force", is_flag=True, help="Overwrite files that exist.")
 as_json = option("--json", "as_json", is_flag=True, help="Print one report as JSON on stdout.")

@@ -32,14 +32,15 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.seed
 @opt.partition_file
 @opt.zero_based
+@opt.stream
 @opt.running
 @opt.resume
 @opt.force
 @opt.as_json
 @opt.quiet
 def train(
-    train_file: str, model_file: str | None, partition_file: str | None, zero_based: bool, jobs: int | None,
-    memory: int | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
+    train_file: str, model_file: str | None, partition_file: str | None, zero_based: bool, stream: bool,
+    jobs: int | None, memory: int | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
@@ -51,19 +52,27 @@ def train(
 
     from localsvm.data.reading import read
     from localsvm.observing import Clock
+    from localsvm.streaming import train_stream
     from localsvm.training import train as run
 
     output = model_file or default_model(train_file)
     check_outputs(force, [train_file, partition_file], [output])
     config = opt.training_config(options, partition_file)
-    with Progress(quiet, resumable=True) as progress:
+    if stream and (train_file == "-" or resume or partition_file):
+        raise click.UsageError("--stream reads a file several times, and goes without --resume and --partition-file.")
+    with Progress(quiet, resumable=not stream) as progress:
         clock, count = Clock(progress), opt.job_count(jobs)
-        with clock("read"):
-            data = read(train_file, zero_based=zero_based, jobs=count)
-        summary = run(
-            data, config, output, jobs=count, memory=memory, force=force, resume=resume,
-            partition_file=partition_file, observer=progress,
-        )  # fmt: skip
+        if stream:
+            summary = train_stream(
+                train_file, config, output, zero_based=zero_based, jobs=count, force=force, observer=progress
+            )
+        else:
+            with clock("read"):
+                data = read(train_file, zero_based=zero_based, jobs=count)
+            summary = run(
+                data, config, output, jobs=count, memory=memory, force=force, resume=resume,
+                partition_file=partition_file, observer=progress,
+            )  # fmt: skip
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, output), err=True)

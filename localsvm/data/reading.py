@@ -120,6 +120,22 @@ def read_blocks(
             raise DataError(message.format(path=source.name))
 
 
+def measure(
+    path: str | os.PathLike[str], *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
+) -> Counts:
+    """Lines, rows, entries and columns of a LIBSVM file, with memory for a few blocks only. Arguments as of `read`.
+
+    Counting does not check what it counts: mistakes are found by reading. DataError for a file without examples.
+    """
+    with open_source(path) as source:
+        pieces = stream_pieces(source, zero_based, block_bytes)
+        counted = list(ordered(lambda piece: piece.count(), pieces, jobs))
+        if not any(part.rows for part in counted):
+            raise DataError((NO_ROWS if counted else EMPTY).format(path=source.name))
+    lines, rows, entries, widths = zip(*counted, strict=True)
+    return Counts(sum(lines), sum(rows), sum(entries), max(widths))
+
+
 def _empty(shape: tuple[int, int]) -> Dense:
     return np.empty(shape, dtype=np.float32)
 

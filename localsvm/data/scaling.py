@@ -7,7 +7,7 @@ a test file holds there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -57,9 +57,36 @@ class Scaling:
             _check_dense_size(X, mode)
         low, high = _extremes(X, threads)
         if mode == "minmax":
-            half = (high - low) / 2
-            return cls(mode, _inverse(half, low, high), (low + half).astype(np.float32))
-        mean, deviation = _moments(X, threads)
+            return cls._from_range(low, high)
+        return cls._from_moments(mode, low, high, *_moments(X, threads))
+
+    @classmethod
+    def fit_blocks(cls, blocks: Iterable[Examples], mode: str) -> Self:
+        """As `fit` on the rows of all blocks, up to float64 rounding (moments are joined after Chan et al. 1979)."""
+        rows = 0
+        low, high, mean, squares = (np.asarray(start) for start in (np.inf, -np.inf, 0.0, 0.0))
+        for X in blocks:
+            if mode not in ("none", "row"):
+                n, extremes = X.shape[0], _extremes(X, ALONE)
+                own, deviation = _moments(X, ALONE)
+                low, high = np.minimum(low, extremes[0]), np.maximum(high, extremes[1])
+                apart = own - mean
+                squares = squares + n * np.square(deviation) + np.square(apart) * (rows * n / (rows + n))
+                mean = mean + apart * (n / (rows + n))
+                rows += n
+        if mode in ("none", "row"):
+            return cls(mode)
+        if mode == "minmax":
+            return cls._from_range(low, high)
+        return cls._from_moments(mode, low, high, mean, np.sqrt(squares / rows))
+
+    @classmethod
+    def _from_range(cls, low: Vector, high: Vector) -> Self:
+        half = (high - low) / 2
+        return cls("minmax", _inverse(half, low, high), (low + half).astype(np.float32))
+
+    @classmethod
+    def _from_moments(cls, mode: str, low: Vector, high: Vector, mean: Vector, deviation: Vector) -> Self:
         factor = _inverse(deviation, low, high)
         return cls(mode, factor, mean.astype(np.float32) if mode == "zscore" else None)
 

@@ -103,7 +103,11 @@ class LinearMethod(Method):
 
         A mean loss with the factor c is lambda = 1 / 2c.
         """
-        axes = self.axes(cell.X.shape[1])
+        return self.grid_for(cell.X.shape[1])
+
+    def grid_for(self, features: int) -> Grid:
+        """The grid for rows of so many features."""
+        axes = self.axes(features)
         lines, costs = tuple(product(*axes.values())), check_values(self.cost or COSTS)
         if self.mean_loss:
             return Grid(lines, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
@@ -153,9 +157,10 @@ class LinearMethod(Method):
             else:
                 whole = threads.map(lambda p: folds.whole(p, c, self.tolerance), cell.Y.shape[1])
                 models = [(p, -1, solution) for p, solution in enumerate(whole)]
-        return self._packed(state, float(grid.costs_for(float(cell.count.sum()))[c]), models)
+        return self.packed(state, float(grid.costs_for(float(cell.count.sum()))[c]), models)
 
-    def _packed(self, state: State, cost: float, models: list[tuple[int, int, Solution]]) -> Fitted:
+    def packed(self, state: State, cost: float, models: list[tuple[int, int, Solution]]) -> Fitted:
+        """The fitted cell of (problem, fold, solution) models."""
         reports = [solution.report for _, _, solution in models]
         gaps = [(r.primal - r.dual) / r.primal if r.primal > 0 else 0.0 for r in reports]
         weights = [self.answers(solution.w, state) for _, _, solution in models]
@@ -225,9 +230,7 @@ class Folds:
         cost = self.grid.costs_for(float(self.cell.count.sum()))[point]
         return self._solve(problem, cost * self.cell.weight, tolerance, mean_of(self.solutions[problem]))
 
-    def _solve(
-        self, problem: int, weight: NDArray[np.float64], tolerance: float, start: Solution | None
-    ) -> Solution:
+    def _solve(self, problem: int, weight: NDArray[np.float64], tolerance: float, start: Solution | None) -> Solution:
         method, y = self.method, np.ascontiguousarray(self.cell.Y[:, problem])
         return solve(
             self.rows, y, weight, method.loss == "squared", tolerance, method.solver,

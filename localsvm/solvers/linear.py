@@ -1,6 +1,6 @@
 """The task-coupled linear SVM by any of its solvers, each from the solution of a similar problem.
 
-    min_w  1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h (METHODS: one solver for the family)
+min_w  1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h (METHODS: one solver for the family)
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def solve(
     rows; passes: of stochastic subgradients ("sgd"), which have no tolerance and take the hinge only.
     """
     if solver == "sgd":
-        w, report = descend(lambda: [Block(rows, y, cost)], passes, np.random.default_rng(seed))
+        found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
+        w, report = found.weights[0], found.reports[0]
         return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
     dense = isinstance(rows.X, np.ndarray)
     many = dense and one_task_each and rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size

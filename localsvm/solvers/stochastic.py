@@ -7,6 +7,7 @@ papers measured such a solver.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,36 +20,69 @@ LARGEST_STEP = 1.0  # n c_i |m_i phi_i|^2 times the first steps: larger ones wou
 
 
 class Block(NamedTuple):
-    """Some rows of a problem, all blocks with the same tasks and features: targets +-1, or 0; costs (n,) >= 0."""
+    """Some rows, all blocks with the same tasks and features, and for each of several problems on them (problems, n)
+    targets +-1, or 0, and costs >= 0.
+    """
 
     rows: LinearRows
     y: Vector
     cost: Vector
 
+    def taking_part(self, problem: int) -> NDArray[np.int64]:
+        """The rows that are in a problem."""
+        return np.flatnonzero((self.y[problem] != 0) & (self.cost[problem] > 0))
 
-def descend(
-    blocks: Callable[[], Iterable[Block]], passes: int, rng: np.random.Generator
-) -> tuple[Vector, LinearReport]:
-    """(w, report): the average of the iterates of the last pass, and what it reached.
+
+@dataclass(frozen=True)
+class Descended:
+    """For each problem the average of the iterates of the last pass and what it reached; support: rows inside the
+    margin of any problem.
+    """
+
+    weights: list[Vector]
+    reports: list[LinearReport]
+    support: int
+
+
+def descend(blocks: Callable[[], Iterable[Block]], passes: int, rng: np.random.Generator) -> Descended:
+    """Solve some problems at once, in the same passes over the rows.
 
     blocks: gives all rows, a block at a time, the same ones at each call; only one is held at a time. Rows of a block
     are visited in random order. Two more looks at the blocks learn the size of the first step and evaluate the
     objective, with the dual one of the coefficients that the subgradient at w is made of.
     """
-    size, count, largest = 0, 0, 0.0
-    for block in blocks():
-        size, count = block.rows.size, count + int(np.count_nonzero((block.y != 0) & (block.cost > 0)))
-        largest = max(largest, float((block.cost * block.rows.norms()).max(initial=0.0)))
-    descent = Descent(size, count, max(1.0, count * largest / LARGEST_STEP))
+    descents = _begin(blocks)
     for _ in range(passes):
-        descent.forget()
+        for descent in descents:
+            descent.forget()
         for block in blocks():
-            order = np.flatnonzero((block.y != 0) & (block.cost > 0))
-            descent.run(*block, rng.permutation(order).astype(np.int64))
-    w = descent.average()
-    loss, total, alphas = 0.0, np.zeros(size), 0.0
+            for p, descent in enumerate(descents):
+                descent.run(block.rows, block.y[p], block.cost[p], rng.permutation(block.taking_part(p)))
+    weights = [descent.average() for descent in descents]
+    size = len(weights[0])
+    loss, alphas, total = np.zeros(len(weights)), np.zeros(len(weights)), np.zeros((len(weights), size))
+    support = 0
     for block in blocks():
-        terms = Margins(block.y, block.cost, np.finfo(np.float64).tiny).terms(block.rows.values(w))
-        loss, alphas, total = loss + terms.loss, alphas + terms.dual, total + block.rows.add(terms.coef)
-    primal, dual = 0.5 * float(w @ w) + loss, alphas - 0.5 * float(total @ total)
-    return w, LinearReport(primal, dual, descent.steps, False)
+        inside = np.zeros(block.rows.n, bool)
+        for p, w in enumerate(weights):
+            margins = Margins(block.y[p], block.cost[p], np.finfo(np.float64).tiny)
+            terms = margins.terms(block.rows.values(w))
+            loss[p] += terms.loss
+            alphas[p] += terms.dual
+            total[p] += block.rows.add(terms.coef)
+            inside |= terms.coef != 0
+        support += int(np.count_nonzero(inside))
+    primal = [0.5 * float(w @ w) + float(part) for w, part in zip(weights, loss, strict=True)]
+    dual = [float(part) - 0.5 * float(v @ v) for v, part in zip(total, alphas, strict=True)]
+    steps = [descent.steps for descent in descents]
+    return Descended(weights, [LinearReport(*each, False) for each in zip(primal, dual, steps, strict=True)], support)
+
+
+def _begin(blocks: Callable[[], Iterable[Block]]) -> list[Descent]:
+    size, parts, steps = 0, [], []
+    for block in blocks():
+        size = block.rows.size
+        parts.append([len(block.taking_part(p)) for p in range(len(block.y))])
+        steps.append((block.cost * block.rows.norms()).max(axis=1, initial=0.0))
+    count, largest = np.sum(parts, axis=0), np.max(steps, axis=0)
+    return [Descent(size, n, max(1.0, n * most / LARGEST_STEP)) for n, most in zip(count, largest, strict=True)]

@@ -1,0 +1,107 @@
+"""A LIBSVM file that is read anew each time that its rows are asked for, with memory for a few blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.dataset import Examples, as_examples, prefers_dense, thinned
+from localsvm.data.pieces import BLOCK_BYTES
+from localsvm.data.reading import measure, read_blocks
+from localsvm.data.scaling import Scaling
+from localsvm.errors import DataError
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiples of it fill the circle evenly
+
+COUNTED_ROWS = 1 << 20  # at once
+
+
+class Part(NamedTuple):
+    """Rows in the order of their folds: X (n, d), labels y (n,), folds (n,)."""
+
+    X: Examples
+    y: NDArray[np.float64]
+    folds: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass learns: labels and how many rows have each, scaling, a scaled random sample of the rows."""
+
+    labels: NDArray[np.float64]
+    class_rows: NDArray[np.int64]
+    scaling: Scaling
+    sample: Examples
+
+
+class Stream:
+    """Rows of a file, block by block; a row's fold depends on its place in the file alone.
+
+    DataError for a mistake in the file, and if it changes between two readings.
+    """
+
+    def __init__(
+        self, path: str | Path, folds: int, *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
+    ) -> None:
+        self._path, self._folds = path, folds
+        self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
+        counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
+        self.rows, self.features = counts.rows, counts.width
+        self.dense = prefers_dense(self.rows, self.features, counts.entries)
+
+    def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
+        """One pass over the rows; `sample` of them are kept, or all if there are not more."""
+        chosen = np.sort(rng.choice(self.rows, min(sample, self.rows), replace=False))
+        found: list[Examples] = []
+        counts: dict[float, int] = {}
+
+        def looked_at() -> Iterator[Examples]:
+            for first, X, y in self._raw():
+                for label, count in zip(*np.unique(y, return_counts=True), strict=True):
+                    counts[float(label)] = counts.get(float(label), 0) + int(count)
+                mine = chosen[slice(*np.searchsorted(chosen, [first, first + len(y)]))] - first
+                found.append(X[mine])
+                yield X
+
+        scaling = Scaling.fit_blocks(looked_at(), scale)
+        labels = np.asarray(sorted(counts))
+        rows = np.concatenate(found) if self.dense else as_examples(sparse.vstack(found, format="csr"))
+        class_rows = np.asarray([counts[label] for label in labels])
+        return Survey(labels, class_rows, scaling, thinned(scaling.apply(rows)))
+
+    def parts(self, scaling: Scaling) -> Iterator[Part]:
+        """All rows, scaled."""
+        for first, X, y in self._raw():
+            folds = self.folds_of(first, len(y))
+            order = np.argsort(folds, kind="stable")
+            yield Part(thinned(scaling.apply(X, in_place=True))[order], y[order], folds[order])
+
+    def folds_of(self, first: int, n: int) -> NDArray[np.int64]:
+        """The folds of n rows from row `first` on."""
+        turned = np.arange(first, first + n, dtype=np.uint64) * GOLDEN >> np.uint64(32)
+        return (turned * np.uint64(self._folds) >> np.uint64(32)).astype(np.int64)
+
+    def fold_rows(self) -> NDArray[np.int64]:
+        """(folds,) rows of each fold."""
+        counts = np.zeros(self._folds, np.int64)
+        for first in range(0, self.rows, COUNTED_ROWS):
+            folds = self.folds_of(first, min(COUNTED_ROWS, self.rows - first))
+            counts += np.bincount(folds, minlength=self._folds)
+        return counts
+
+    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64]]]:
+        first = 0
+        for part in read_blocks(
+            self._path, n_features=self.features, dense=self.dense, zero_based=self._zero_based, jobs=self._jobs,
+            block_bytes=self._block_bytes,
+        ):  # fmt: skip
+            yield first, part.X, part.y
+            first += len(part.y)
+        if first != self.rows:
+            raise DataError(f"{self._path}: the file changed while it was read; train again when it is complete")
