@@ -22,23 +22,33 @@ def describe(model: Model) -> dict[str, Any]:
         "scaling": model.scaling[0],
         "partition": model.partition[0],
         "cells": model.n_cells,
-        "models": _models(model) if "model_gamma" in model.row_ptr else None,
+        "models": _models(model) if "model_cost" in model.row_ptr else None,
     }
 
 
 def _models(model: Model) -> dict[str, Any]:
-    support = next(name for name in ("support", "support_indptr") if name in model.row_ptr)
-    rows = model.row_ptr[support][1:] - model.row_ptr[support][:-1] - (support == "support_indptr")
+    from localsvm.methods import method_from
+
     gaps, converged = model.column("model_gap"), model.column("model_converged")
-    return {
+    found: dict[str, Any] = {
         "models": len(gaps),
-        "support_vectors": int(rows.sum()),
-        "support_vectors_by_cell": spread(rows.tolist()),
         "not_converged": int((converged == 0).sum()),
         "largest_gap": float(gaps.max(initial=0.0)),
-        "gamma": spread(model.column("model_gamma").tolist()),
-        "cost": spread(model.column("model_cost").tolist()),
+        "gap_unit": method_from(dict(model.config["method"])).gap_unit,
     }
+    support = next((name for name in ("support", "support_indptr") if name in model.row_ptr), None)
+    if support is not None:
+        rows = _rows(model, support) - (support == "support_indptr")
+        found |= {"support_vectors": int(rows.sum()), "support_vectors_by_cell": spread(rows.tolist())}
+    found |= {what: spread(_rows(model, what).tolist()) for what in ("centres", "landmarks") if what in model.row_ptr}
+    chosen = {"gamma": "model_gamma", "cost": "model_cost", "lambda": "lambda"}
+    return found | {
+        name: spread(model.column(column).tolist()) for name, column in chosen.items() if column in model.row_ptr
+    }
+
+
+def _rows(model: Model, column: str) -> Any:
+    return model.row_ptr[column][1:] - model.row_ptr[column][:-1]
 
 
 def description_text(found: dict[str, Any]) -> str:
@@ -63,13 +73,13 @@ def description_text(found: dict[str, Any]) -> str:
 
 def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
     converged = f"{models['not_converged']:,} not converged" if models["not_converged"] else "all converged"
-    support = f"{models['support_vectors']:,}, by cell {spread_text(models['support_vectors_by_cell'])}"
-    return [
-        ("models", f"{models['models']:,}, {converged}, largest gap {models['largest_gap']:.2g} C n"),
-        ("support", support),
-        ("gamma", spread_text(models["gamma"])),
-        ("C", spread_text(models["cost"])),
-    ]
+    gap = f"largest gap {models['largest_gap']:.2g} {models['gap_unit']}"
+    lines = [("models", f"{models['models']:,}, {converged}, {gap}")]
+    if "support_vectors" in models:
+        by_cell = spread_text(models["support_vectors_by_cell"])
+        lines.append(("support", f"{models['support_vectors']:,}, by cell {by_cell}"))
+    named = {"centres": "centres", "landmarks": "landmarks", "gamma": "gamma", "lambda": "lambda", "cost": "C"}
+    return lines + [(label, spread_text(models[name])) for name, label in named.items() if name in models]
 
 
 def _cells(cells: int, partition: str, cell_size: int) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from localsvm.methods.base import Method
     from localsvm.training import Summary
 
 SCHEMA_VERSION = 1  # of all JSON reports: new fields may come, those that are there keep their meaning
@@ -93,28 +94,29 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> s
     return f"{len(labels)} classes: {', '.join(names)}{more}"
 
 
-def summary_text(summary: Summary, model_file: str) -> str:
+def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The closing summary of a training run."""
     error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
     data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
+    converged = _convergence(summary, method)
     return lines_text(
         [
             ("data", data),
             ("partition", f"{summary.partition}, {sizes_text(summary.cell_rows)}"),
             ("selection", error),
-            ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {_convergence(summary)}"),
+            ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {converged}"),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]
     )
 
 
-def _convergence(summary: Summary) -> str:
+def _convergence(summary: Summary, method: Method) -> str:
     if not summary.not_converged:
         return "all converged"
     return (
-        f"{summary.not_converged:,} NOT CONVERGED (largest gap {summary.largest_gap:.2g} C n): "
-        "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"
+        f"{summary.not_converged:,} NOT CONVERGED (largest gap {summary.largest_gap:.2g} {method.gap_unit}): "
+        f"{method.remedy}"
     )
 
 

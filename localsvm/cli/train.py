@@ -75,6 +75,6 @@ def train(
             )  # fmt: skip
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
-        click.echo(summary_text(summary, output), err=True)
+        click.echo(summary_text(summary, config.method, output), err=True)
     if as_json:
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})

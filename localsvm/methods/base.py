@@ -133,6 +133,12 @@ class Method(Protocol):
 
     name: ClassVar[str]
     divides: ClassVar[bool] = True
+    gap_unit: ClassVar[str] = "C n"  # of the duality gaps in reports and models
+
+    @property
+    def remedy(self) -> str:
+        """What a user can do about models that did not converge."""
+        return "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"
 
     def default_select(self, n_classes: int) -> str:
         """What `fit` is to do without --select: "vote" for two classes, "refit" for more."""

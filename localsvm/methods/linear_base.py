@@ -40,6 +40,7 @@ class LinearMethod(Method):
     """Options of all linear methods. Subclasses add theirs, and say what their rows are."""
 
     divides: ClassVar[bool] = False
+    gap_unit: ClassVar[str] = "of the objective"
     one_task_each: ClassVar[bool] = True  # each row belongs to one task, with share 1
 
     cost: tuple[float, ...] = option(
@@ -73,6 +74,11 @@ class LinearMethod(Method):
             raise OptionError("-C/--cost takes positive numbers")
         if not 0.0 < self.tolerance < np.inf:
             raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
+
+    @property
+    def remedy(self) -> str:
+        """Stochastic subgradients come near, whatever the tolerance."""
+        return "more --passes, or a smaller C (-C)" if self.solver == "sgd" else super().remedy
 
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the papers have it."""

@@ -60,3 +60,13 @@ def test_other_files_are_refused(train_file: Path, tmp_path: Path) -> None:
     invoke("partition", "-c", 80, train_file, tmp_path / "cells.h5")
     assert "partition" in error("inspect", tmp_path / "cells.h5")
     assert str(train_file) in error("inspect", train_file)
+
+
+def test_linear_local_methods_show_what_was_chosen(train_file: Path, tmp_path: Path) -> None:
+    chosen = ["-m", "l3", "-K", "1,3", "-L", "2", "-C", "0.1,1"]
+    summary = invoke("train", *chosen, "-s", "sgd", "--passes", 1, train_file, tmp_path / "m.h5").stderr
+    assert "of the objective): more --passes" in summary
+    lines = dict(line.split(maxsplit=1) for line in invoke("inspect", tmp_path / "m.h5").stdout.splitlines())
+    assert list(lines)[-4:] == ["models", "centres", "landmarks", "C"]
+    assert lines["centres"] in ("1", "3") and lines["landmarks"] == "2" and lines["C"] in ("0.1", "1")
+    assert "1 not converged" in lines["models"] and lines["models"].endswith("of the objective")
