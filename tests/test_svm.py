@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,6 +141,32 @@ def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> Non
         np.testing.assert_allclose(decisions[:, 0], svc.decision_function(cell.X), atol=2e-3)
     assert fitted.report["not_converged"] == 0
     assert (np.sign(decisions[:, 0]) == cell.Y[:, 0]).mean() > 0.6
+
+
+@pytest.mark.parametrize(("noise", "by_blocks"), [(0.0, True), (1.0, False)])
+def test_few_support_vectors_are_found_without_the_whole_matrix(
+    noise: float, by_blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2400, 3)).astype(np.float32)
+    y = np.where(X[:, 0] + noise * rng.standard_normal(2400) > 0, 1.0, -1.0)
+    scheme = Scheme(np.asarray([-1.0, 1.0]))
+    cell = Cell(X, y, scheme, scheme.targets(y), np.ones(2400), np.ones(2400), np.sort(np.arange(2400) % 5))
+    method = KernelSVM(gamma=(0.3,), cost=(100.0,), offset=True)
+    asked = []
+    matrices = KernelSVM.matrices
+
+    def noted(self: KernelSVM, cell: Cell, threads: Any, several: bool, blocks: bool = False) -> Any:
+        asked.append((len(cell.y), blocks))
+        return matrices(self, cell, threads, several, blocks)
+
+    monkeypatch.setattr(KernelSVM, "matrices", noted)
+    fitted = method.fit(cell, method.grid(cell, 2400.0, 5), None, "refit")
+    assert asked == [(300, False), (2400, by_blocks)]
+    svc = SVC(C=100.0, gamma=0.3, tol=1e-3).fit(X, y)
+    values = method.predictor(fitted.state, 1, 3).decision_function(X)[:, 0]
+    np.testing.assert_allclose(values, svc.decision_function(X), atol=5e-2)
+    assert fitted.report["not_converged"] == 0
 
 
 def test_fold_models_vote_by_the_mean_of_clipped_values() -> None:

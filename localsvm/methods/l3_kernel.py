@@ -8,7 +8,6 @@ kernel this is `l3` but for the bias, which is not regularised here.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,6 +32,7 @@ class KernelL3SVM(Landmarked, KernelSVM):
 
     name: ClassVar[str] = "l3-kernel"
     divides: ClassVar[bool] = False
+    by_blocks: ClassVar[bool] = False  # blocks of rows have no kernel that is zero between clusters
 
     projection_gamma: tuple[float, ...] = option(
         (), "--projection-gamma", help="Gamma of l3-kernel's Gaussian projections (-g is that of its kernel)."
@@ -74,7 +74,7 @@ class KernelL3SVM(Landmarked, KernelSVM):
         power = 2 if self.kernel == "gaussian" else 1
         return tuple(w**-power for w in default_widths(np.floor(rows), phi.shape[1], Gram(phi).radius()))
 
-    def matrices(self, cell: Cell, threads: Threads, several: bool) -> Matrices:
+    def matrices(self, cell: Cell, threads: Threads, several: bool, blocks: bool = False) -> Matrices:
         """Kernels of the projections, zero between rows of different clusters."""
         known: dict[tuple[float, ...], tuple[Gram, NDArray[np.int32]]] = {}
 
@@ -109,11 +109,6 @@ class KernelL3SVM(Landmarked, KernelSVM):
         """That of the kernel, which is always held whole, and of the projections."""
         landmarks = int(max(self.landmarks_count or (features,)))
         return super().memory(rows, landmarks, weight, solutions, part) + 8 * rows * (features + landmarks)
-
-    @property
-    def whole_rows(self) -> int:
-        """All: blocks of rows have no kernel that is zero between clusters."""
-        return sys.maxsize
 
 
 class ClusterPredictor:
