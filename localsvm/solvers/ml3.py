@@ -1,0 +1,182 @@
+"""Multiclass latent locally linear SVMs (Fornoni, Caputo, Orabona 2013): two solvers, and the scores.
+
+A class has m linear models, W_r (m x (d + 1)) with the bias last, and the score s_r(x) = |(W_r x)_+|_q: what the best
+combination of its models makes of x, with weights b >= 0, |b|_p <= 1 and 1/p + 1/q = 1. Both solvers lower
+
+    lambda/2 |W|^2 + 1/n sum_i w_i [1 + max_{r != y_i} s_r(x_i) - s_{y_i}(x_i)]_+
+
+over the n rows of positive weight w_i, by rounds that freeze the combinations of the true classes (the concave-convex
+procedure). The objective is not convex, and what is found depends on the start. Scores are never negative: two
+classes have two blocks of weights, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dense, Examples, row_blocks
+from localsvm.solvers._ml3 import Model, Training
+from localsvm.solvers.ml3_round import Metric, Round, Rows
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 30
+SMOOTHING = (0.1, 0.025, 0.00625)  # one after the other, as far as the tolerance asks for it
+SMOOTHING_SHARE = 10  # times the tolerance: what smoothing may add to the objective, relative to it
+ITERATIONS, FIRST_ITERATIONS = 100, 30  # of L-BFGS in a round, and for the start
+SCORED_AT_ONCE = 1 << 22  # elements of X whose scores are held while the objective is summed
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What both solvers are given.
+
+    X (n, d) float32, C-order or CSR; codes (n,) int32, numbers of classes; weight (n,) float64 >= 0, the rows' costs
+    (rows of weight 0 take no part); models: m; p in [1, inf); lam: lambda, by default 1 over the number of rows that
+    take part.
+    """
+
+    X: Examples
+    codes: NDArray[np.int32]
+    weight: Floats
+    classes: int
+    models: int = 10
+    p: float = 1.5
+    lam: float = 0.0
+    taken: NDArray[np.intp] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        n = self.X.shape[0]
+        if self.codes.shape != (n,) or self.weight.shape != (n,):
+            raise ValueError("codes and weight must have one entry a row")
+        if self.classes < 2 or self.models < 1 or not 1 <= self.p < np.inf or self.lam < 0:
+            raise ValueError("there must be two classes or more, one model or more, p from 1 on and lambda positive")
+        taken = np.flatnonzero(self.weight > 0)
+        if not len(taken) or self.codes.min() < 0 or self.codes.max() >= self.classes:
+            raise ValueError("a row must have positive weight, and codes must be numbers of classes")
+        object.__setattr__(self, "taken", taken)
+        object.__setattr__(self, "lam", self.lam or 1 / len(taken))
+
+    @property
+    def q(self) -> float:
+        return dual_exponent(self.p)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a solve reached.
+
+    objective: of the weights returned, in float64; rounds: done; converged: the last round did not lower the
+    objective by more than the tolerance (always true of `stochastic`, which promises a number of rounds only).
+    """
+
+    objective: float
+    rounds: int
+    converged: bool
+
+
+def dual_exponent(p: float) -> float:
+    """q of 1/p + 1/q = 1."""
+    return p / (p - 1) if p > 1 else np.inf
+
+
+def scores(W: Dense, X: Examples, p: float) -> Floats:
+    """Scores (n, classes) float64 of the rows of X for weights W (classes, m, d + 1) float32.
+
+    A row's scores depend on that row alone, to the last bit, dense or CSR.
+    """
+    return _model(W, p).scores(X)
+
+
+def objective(problem: Problem, W: Dense) -> float:
+    """The objective of weights W (classes, m, d + 1), losses and their sum in float64."""
+    model, total = _model(W, problem.p), 0.0
+    for rows in row_blocks(problem.X, SCORED_AT_ONCE):
+        s, codes = model.scores(problem.X[rows]), problem.codes[rows]
+        at = np.arange(len(s))
+        true = s[at, codes]
+        s[at, codes] = -np.inf
+        total += float(problem.weight[rows] @ np.maximum(1 + s.max(axis=1) - true, 0))
+    return 0.5 * problem.lam * float(np.vdot(W.astype(np.float64), W)) + total / len(problem.taken)
+
+
+def _model(W: Dense, p: float) -> Model:
+    classes, models, columns = W.shape
+    model = Model(classes, models, columns - 1, dual_exponent(p))
+    model.put(W)
+    return model
+
+
+def stochastic(
+    problem: Problem, rng: np.random.Generator, rounds: int = ROUNDS, damping: float = 1.0
+) -> tuple[Dense, Report]:
+    """(W, Report): the original's solver. W is float32 (classes, m, d + 1).
+
+    Every round is one epoch of Pegasos over the rows in random order; before the first, one epoch in which every row
+    has a random combination that all classes share. W is the average over the last epoch's steps. Epoch e (from 0)
+    begins with steps of 1 / (lambda (t0 + 2 n e + 1)), as the original has it with t0 = 0; t0 = damping mean(w |x|^2) /
+    lambda keeps the first ones from throwing single rows far beyond their margin. As there, |W| is kept below
+    sqrt(2 n / lambda), a bound for the sum of the losses in place of their mean: it rarely acts.
+    """
+    n, lam, weight = len(problem.taken), problem.lam, problem.weight
+    if rounds < 1:
+        raise ValueError("there must be one round or more")
+    model = Model(problem.classes, problem.models, problem.X.shape[1], problem.q)
+    radius = float(np.sqrt(2 * weight.sum() / lam))
+    seed = int(rng.integers(1 << 63))
+    training = Training(model, problem.X, problem.codes, weight, problem.p, lam, radius, seed)
+    first = damping * float(weight @ (_squares(problem.X) + 1)) / n / lam
+    W = None
+    for epoch in range(rounds + 1):
+        order = rng.permutation(problem.taken)
+        W = training.epoch(order, first + 2.0 * n * epoch, initial=epoch == 0, average=epoch == rounds)
+    assert W is not None
+    return W, Report(objective(problem, W), rounds, True)
+
+
+def _squares(X: Examples) -> Floats:
+    """Squared norms of the rows."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.asarray(np.bincount(owner, np.square(X.data, dtype=np.float64), X.shape[0]), np.float64)
+
+
+def exact(
+    problem: Problem, rng: np.random.Generator, rounds: int = ROUNDS, tolerance: float = 1e-3
+) -> tuple[Dense, Report]:
+    """(W, Report): every round's convex problem solved, by L-BFGS on a smoothed objective. W is float32.
+
+    The start solves, coarsely, the problem in which every row has a random combination that all classes share. A round
+    is kept if it lowers the objective; where one lowers it by less than tolerance times it, the smoothing is made
+    finer, and once that adds little the solver has converged. On one thread, from the same rng to the same bits.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        rows = Rows.sorted_by_class(problem.X, problem.codes, problem.weight)
+        metric = Metric.of(rows, problem.lam)
+        W = _start(problem, rows, metric, rng, tolerance)
+        now, done, converged, finer = objective(problem, W), 0, False, 0
+        while done < rounds and not converged:
+            begun = Round.at(W, rows, problem.q, problem.lam, metric)
+            found, bound = begun.solve(W.astype(np.float64), SMOOTHING[finer], tolerance, ITERATIONS)
+            value = objective(problem, found.astype(np.float32))
+            fell, done = now - value, done + 1
+            if fell > 0:
+                W, now = found.astype(np.float32), value
+            if fell <= tolerance * now:
+                finer += 1
+                converged = finer == len(SMOOTHING) or bound - value <= SMOOTHING_SHARE * tolerance * value
+    return W, Report(now, done, converged)
+
+
+def _start(problem: Problem, rows: Rows, metric: Metric, rng: np.random.Generator, tolerance: float) -> Dense:
+    beta = rng.random((len(rows.codes), problem.models), np.float32)
+    beta /= np.maximum(1, (beta**problem.p).sum(axis=1, keepdims=True) ** (1 / problem.p))
+    shared = Round(rows, beta.T, problem.classes, problem.q, problem.lam, metric, shared=True)
+    W = np.zeros((problem.classes, problem.models, problem.X.shape[1] + 1))
+    return shared.minimise(W, SMOOTHING[0], tolerance, FIRST_ITERATIONS)[0].astype(np.float32)
