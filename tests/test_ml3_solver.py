@@ -211,16 +211,27 @@ def round_by_epigraph(problem: Round, models: int) -> float:
 
 
 def test_round_reaches_the_minimum_of_its_problem() -> None:
-    problem = round_of(*overlapping(14, d=2, seed=1), p=1.0, models=2)
+    problem = round_of(*overlapping(9, d=2, seed=1), p=1.0, models=2)
     W = np.zeros((3, 2, 3))
     for mu in (0.1, 0.01, 0.001, 1e-4):
         W, value = problem.solve(W, mu, 1e-9, 2000)
     assert value == pytest.approx(round_by_epigraph(problem, 2), rel=1e-3)
 
 
+def test_one_model_is_a_multiclass_linear_svm_with_a_class_of_score_zero() -> None:
+    """Where every row has a positive score for its class: then (w_r x)_+ is the larger of two linear scores."""
+    X, codes = three_lines(9)
+    problem = problem_of(X, codes, models=1, p=1.0, lam=0.02)
+    W, report = exact(problem, np.random.default_rng(0), 1e-5)
+    assert scores(W, X, 1.0)[np.arange(9), codes].min() > 0
+    rows = Rows.sorted_by_class(X.astype(np.float64), codes, problem.weight)
+    linear = Round(rows, np.ones((1, 9)), 3, np.inf, 0.02, Metric.of(rows, 0.02))
+    assert report.objective == pytest.approx(round_by_epigraph(linear, 1), rel=0.01)
+
+
 @pytest.mark.parametrize("p", [1.5, 2.0])
 def test_round_left_with_few_rows_equals_all_of_them(p: float) -> None:
-    problem = round_of(*three_lines(300), p)
+    problem = round_of(*three_lines(100), p)
     start = np.random.default_rng(6).normal(size=(3, 3, 3))
     some = problem.solve(start, 0.05, 1e-7, 1000)
     whole = problem.minimise(start, 0.05, 1e-7, 1000)
@@ -241,7 +252,7 @@ def test_round_equals_the_objective_where_it_begins() -> None:
 def test_every_round_lowers_the_objective() -> None:
     problem = problem_of(*overlapping(150), models=3)
     counts = [0, 1, 2, 3, 5, 8]
-    runs = [exact(problem, np.random.default_rng(0), rounds, tolerance=1e-4) for rounds in counts]
+    runs = [exact(problem, np.random.default_rng(0), 1e-4, rounds) for rounds in counts]
     values = [report.objective for _, report in runs]
     assert all(later <= earlier for earlier, later in pairwise(values))
     assert values[-1] < 0.8 * values[0]
@@ -253,9 +264,9 @@ def test_every_round_lowers_the_objective() -> None:
 def test_exact_says_whether_it_converged() -> None:
     problem = problem_of(*overlapping(200), models=3, lam=0.1)
     assert not exact(problem, np.random.default_rng(0), rounds=1)[1].converged
-    report = exact(problem, np.random.default_rng(0), rounds=100)[1]
+    report = exact(problem, np.random.default_rng(0))[1]
     assert report.converged
-    assert report.rounds < 100
+    assert report.fell <= 1e-3
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -328,12 +339,12 @@ def test_same_seed_same_bits(solver) -> None:
     assert (first[0] != other[0]).any()
 
 
-def pegasos(problem: Problem, rng: np.random.Generator, rounds: int, damping: float) -> np.ndarray:
+def pegasos(problem: Problem, rng: np.random.Generator, rounds: int) -> np.ndarray:
     """`stochastic` once more, one plain step after the other in float64 and with the core's random numbers."""
     X, n, lam, q = with_bias(problem.X).astype(float), len(problem.codes), problem.lam, problem.q
     W = np.zeros((problem.classes, problem.models, X.shape[1]))
     state = int(rng.integers(1 << 63))
-    first = damping * float(problem.weight @ (X**2).sum(axis=1)) / n / lam
+    first = float(problem.weight @ (X**2).sum(axis=1)) / n / lam
     for epoch in range(rounds + 1):
         before, average, t = W.copy(), np.zeros_like(W), first + 2 * n * epoch
         for i in rng.permutation(n):
@@ -372,12 +383,11 @@ def splitmix_ball(state: int, models: int, p: float) -> tuple[int, np.ndarray]:
 
 
 @pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("damping", [0.0, 1.0])
-def test_stochastic_equals_plain_steps(p: float, damping: float) -> None:
+def test_stochastic_equals_plain_steps(p: float) -> None:
     X, codes = overlapping(40, d=3)
     problem = problem_of(X, codes, np.random.default_rng(11).uniform(0.5, 2, 40), models=3, p=p)
-    W, _ = stochastic(problem, np.random.default_rng(0), rounds=2, damping=damping)
-    expected = pegasos(problem, np.random.default_rng(0), 2, damping)
+    W, _ = stochastic(problem, np.random.default_rng(0), rounds=2)
+    expected = pegasos(problem, np.random.default_rng(0), 2)
     np.testing.assert_allclose(W, expected, atol=2e-4 * np.abs(expected).max())
 
 

@@ -23,7 +23,8 @@ from localsvm.solvers.ml3_round import Metric, Round, Rows
 
 Floats = NDArray[np.float64]
 
-ROUNDS = 30
+PASSES = 30  # of the original's program
+MOST_ROUNDS = 100
 SMOOTHING = (0.1, 0.025, 0.00625)  # one after the other, as far as the tolerance asks for it
 SMOOTHING_SHARE = 10  # times the tolerance: what smoothing may add to the objective, relative to it
 ITERATIONS, FIRST_ITERATIONS = 100, 30  # of L-BFGS in a round, and for the start
@@ -69,13 +70,16 @@ class Problem:
 class Report:
     """What a solve reached.
 
-    objective: of the weights returned, in float64; rounds: done; converged: the last round did not lower the
-    objective by more than the tolerance (always true of `stochastic`, which promises a number of rounds only).
+    objective: of the weights returned, in float64; rounds: done; fell: by which share of itself the last one lowered
+    the objective, nan of `stochastic`; converged: by no more than the tolerance (always true of `stochastic`, which
+    promises a number of rounds only); inside (n,): which of the rows that take part have a loss.
     """
 
     objective: float
     rounds: int
+    fell: float
     converged: bool
+    inside: NDArray[np.bool_] = field(repr=False, compare=False)
 
 
 def dual_exponent(p: float) -> float:
@@ -91,16 +95,26 @@ def scores(W: Dense, X: Examples, p: float) -> Floats:
     return _model(W, p).scores(X)
 
 
-def objective(problem: Problem, W: Dense) -> float:
-    """The objective of weights W (classes, m, d + 1), losses and their sum in float64."""
-    model, total = _model(W, problem.p), 0.0
+def losses(problem: Problem, W: Dense) -> Floats:
+    """The losses (n,) float64 of the rows, without their weights, for weights W (classes, m, d + 1)."""
+    model, out = _model(W, problem.p), []
     for rows in row_blocks(problem.X, SCORED_AT_ONCE):
         s, codes = model.scores(problem.X[rows]), problem.codes[rows]
         at = np.arange(len(s))
         true = s[at, codes]
         s[at, codes] = -np.inf
-        total += float(problem.weight[rows] @ np.maximum(1 + s.max(axis=1) - true, 0))
-    return 0.5 * problem.lam * float(np.vdot(W.astype(np.float64), W)) + total / len(problem.taken)
+        out.append(np.maximum(1 + s.max(axis=1) - true, 0))
+    return np.concatenate(out)
+
+
+def objective(problem: Problem, W: Dense) -> float:
+    """The objective of weights W (classes, m, d + 1), in float64."""
+    return _objective(problem, W, losses(problem, W))
+
+
+def _objective(problem: Problem, W: Dense, losses: Floats) -> float:
+    square = float(np.vdot(W.astype(np.float64), W))
+    return 0.5 * problem.lam * square + float(problem.weight @ losses) / len(problem.taken)
 
 
 def _model(W: Dense, p: float) -> Model:
@@ -110,16 +124,14 @@ def _model(W: Dense, p: float) -> Model:
     return model
 
 
-def stochastic(
-    problem: Problem, rng: np.random.Generator, rounds: int = ROUNDS, damping: float = 1.0
-) -> tuple[Dense, Report]:
+def stochastic(problem: Problem, rng: np.random.Generator, rounds: int = PASSES) -> tuple[Dense, Report]:
     """(W, Report): the original's solver. W is float32 (classes, m, d + 1).
 
     Every round is one epoch of Pegasos over the rows in random order; before the first, one epoch in which every row
-    has a random combination that all classes share. W is the average over the last epoch's steps. Epoch e (from 0)
-    begins with steps of 1 / (lambda (t0 + 2 n e + 1)), as the original has it with t0 = 0; t0 = damping mean(w |x|^2) /
-    lambda keeps the first ones from throwing single rows far beyond their margin. As there, |W| is kept below
-    sqrt(2 n / lambda), a bound for the sum of the losses in place of their mean: it rarely acts.
+    has a random combination that all classes share. W is the average over the last epoch's steps. As in the original,
+    epoch e (from 0) begins with steps of 1 / (lambda (t0 + 2 n e + 1)), and |W| is kept below sqrt(2 n / lambda), a
+    bound for the sum of the losses in place of their mean: it rarely acts. There t0 is 0; here it is mean(w |x|^2) /
+    lambda, without which the first steps throw single rows far beyond their margin where rows are long.
     """
     n, lam, weight = len(problem.taken), problem.lam, problem.weight
     if rounds < 1:
@@ -128,13 +140,14 @@ def stochastic(
     radius = float(np.sqrt(2 * weight.sum() / lam))
     seed = int(rng.integers(1 << 63))
     training = Training(model, problem.X, problem.codes, weight, problem.p, lam, radius, seed)
-    first = damping * float(weight @ (_squares(problem.X) + 1)) / n / lam
+    first = float(weight @ (_squares(problem.X) + 1)) / n / lam
     W = None
     for epoch in range(rounds + 1):
         order = rng.permutation(problem.taken)
         W = training.epoch(order, first + 2.0 * n * epoch, initial=epoch == 0, average=epoch == rounds)
     assert W is not None
-    return W, Report(objective(problem, W), rounds, True)
+    left = losses(problem, W)
+    return W, Report(_objective(problem, W, left), rounds, np.nan, True, (left > 0) & (weight > 0))
 
 
 def _squares(X: Examples) -> Floats:
@@ -146,32 +159,31 @@ def _squares(X: Examples) -> Floats:
 
 
 def exact(
-    problem: Problem, rng: np.random.Generator, rounds: int = ROUNDS, tolerance: float = 1e-3
+    problem: Problem, rng: np.random.Generator, tolerance: float = 1e-3, rounds: int = MOST_ROUNDS
 ) -> tuple[Dense, Report]:
     """(W, Report): every round's convex problem solved, by L-BFGS on a smoothed objective. W is float32.
 
     The start solves, coarsely, the problem in which every row has a random combination that all classes share. A round
     is kept if it lowers the objective; where one lowers it by less than tolerance times it, the smoothing is made
-    finer, and once that adds little the solver has converged. On one thread, from the same rng to the same bits.
+    finer, and once that adds little the solver has converged. With BLAS on one thread, from the same rng to the same
+    bits.
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        rows = Rows.sorted_by_class(problem.X, problem.codes, problem.weight)
-        metric = Metric.of(rows, problem.lam)
-        W = _start(problem, rows, metric, rng, tolerance)
-        now, done, converged, finer = objective(problem, W), 0, False, 0
-        while done < rounds and not converged:
-            begun = Round.at(W, rows, problem.q, problem.lam, metric)
-            found, bound = begun.solve(W.astype(np.float64), SMOOTHING[finer], tolerance, ITERATIONS)
-            value = objective(problem, found.astype(np.float32))
-            fell, done = now - value, done + 1
-            if fell > 0:
-                W, now = found.astype(np.float32), value
-            if fell <= tolerance * now:
-                finer += 1
-                converged = finer == len(SMOOTHING) or bound - value <= SMOOTHING_SHARE * tolerance * value
-    return W, Report(now, done, converged)
+    rows = Rows.sorted_by_class(problem.X, problem.codes, problem.weight)
+    metric = Metric.of(rows, problem.lam)
+    W = _start(problem, rows, metric, rng, tolerance)
+    now, fell, done, converged, finer = objective(problem, W), np.inf, 0, False, 0
+    while done < rounds and not converged:
+        begun = Round.at(W, rows, problem.q, problem.lam, metric)
+        found, bound = begun.solve(W.astype(np.float64), SMOOTHING[finer], tolerance, ITERATIONS)
+        value = objective(problem, found.astype(np.float32))
+        fell, done = max(0.0, now - value), done + 1
+        if fell > 0:
+            W, now = found.astype(np.float32), value
+        if fell <= tolerance * now:
+            finer += 1
+            converged = finer == len(SMOOTHING) or bound - value <= SMOOTHING_SHARE * tolerance * value
+    inside = (losses(problem, W) > 0) & (problem.weight > 0)
+    return W, Report(now, done, fell / now, converged, inside)
 
 
 def _start(problem: Problem, rows: Rows, metric: Metric, rng: np.random.Generator, tolerance: float) -> Dense:
