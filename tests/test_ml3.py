@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from localsvm.cli.group import lsvm
 from localsvm.data.dataset import Dataset, as_examples
@@ -28,6 +29,13 @@ from localsvm.selection.folds import stratified
 from localsvm.training import train
 
 SMALL = ML3SVM(models=(3.0,), tolerance=0.01)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def blas_on_one_thread() -> Iterator[None]:
+    """As in the workers of a run; several wait for each other longer than such small products take."""
+    with threadpool_limits(1):
+        yield
 
 
 def examples(n: int = 150, classes: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
+from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import as_examples
 from localsvm.solvers import ml3
@@ -19,6 +21,13 @@ from localsvm.solvers.ml3_smooth import best_combinations, capped_simplex, large
 
 POWERS = [1.0, 1.5, 2.0]
 SOLVERS = [stochastic, exact]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def blas_on_one_thread() -> Iterator[None]:
+    """As in the workers of a run; several wait for each other longer than such small products take."""
+    with threadpool_limits(1):
+        yield
 
 
 def random_weights(rng: np.random.Generator, classes: int, models: int, features: int) -> np.ndarray:
