@@ -79,12 +79,12 @@ def test_the_objective_is_that_of_the_paper(solver: str, mean_loss: bool) -> Non
     expected = 0.5 * np.vdot(W, W) + cost * cell.weight @ loss
     assert state["model_objective"] == pytest.approx([expected], rel=1e-5)
     assert state["model_cost"] == pytest.approx([cost])
-    assert np.isnan(state["model_gap"][0]) if solver == "sgd" else state["model_gap"][0] <= 0.01
+    assert np.isnan(state["model_fall"][0]) if solver == "sgd" else state["model_fall"][0] <= 0.01
 
 
 def test_the_exact_solver_reaches_lower_objectives_than_the_original_one() -> None:
     cell = cell_of(*examples())
-    found = [fitted(replace(SMALL, solver=solver), cell)[1]["model_objective"][0] for solver in ("primal", "sgd")]
+    found = [fitted(ML3SVM(solver=solver), cell)[1]["model_objective"][0] for solver in ("primal", "sgd")]
     assert found[0] < found[1]
 
 
@@ -218,7 +218,8 @@ def test_the_command_line_and_the_estimator_agree(tmp_path: Path) -> None:
     table = run("cv", *given, file).splitlines()
     assert table[0] == "cell,rows,models,cost,error,best"
     assert len(table) == 3
-    assert "ml3" in run("inspect", model)
+    assert "1, all converged\n" in run("inspect", model)
+    assert json.loads(run("inspect", "--json", model))["models"]["not_converged"] == 0
 
 
 def test_memory_grows_with_the_rows_and_less_for_the_original_solver() -> None:

@@ -162,7 +162,7 @@ def test_smoothing_is_from_above_and_as_close_as_promised(q: float) -> None:
     np.testing.assert_allclose(norm_slopes(c, q, mu)[at], numeric, atol=2e-5)
 
 
-def round_of(X: np.ndarray, codes: np.ndarray, p: float, shared: bool = False, models: int = 3) -> Round:
+def round_of(X: np.ndarray, codes: np.ndarray, p: float, models: int = 3) -> Round:
     """A round in float64 from random weights on, with unequal costs."""
     rng = np.random.default_rng(4)
     weight = rng.uniform(0.5, 2, len(codes))
@@ -170,13 +170,12 @@ def round_of(X: np.ndarray, codes: np.ndarray, p: float, shared: bool = False, m
     beta = rng.random((models, len(codes)))
     beta /= (beta**p).sum(axis=0) ** (1 / p)
     lam = 0.05
-    return Round(rows, beta, int(codes.max()) + 1, dual_exponent(p), lam, Metric.of(rows, lam), shared)
+    return Round(rows, beta, int(codes.max()) + 1, dual_exponent(p), lam, Metric.of(rows, lam))
 
 
 @pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("shared", [False, True])
-def test_gradient_against_differences(p: float, shared: bool) -> None:
-    problem = round_of(*overlapping(60), p, shared)
+def test_gradient_against_differences(p: float) -> None:
+    problem = round_of(*overlapping(60), p)
     rng = np.random.default_rng(5)
     W, direction = rng.normal(size=(2, 3, 3, 5))
     step = 1e-5
@@ -264,10 +263,21 @@ def test_every_round_lowers_the_objective() -> None:
     runs = [exact(problem, np.random.default_rng(0), 1e-4, rounds) for rounds in counts]
     values = [report.objective for _, report in runs]
     assert all(later <= earlier for earlier, later in pairwise(values))
-    assert values[-1] < 0.8 * values[0]
+    assert values[-1] < values[0]
     for W, report in runs:
         assert report.objective == objective(problem, W)
     assert [report.rounds for _, report in runs] == counts
+
+
+def test_no_class_is_lost_where_a_linear_model_would_lose_it() -> None:
+    """Class 1 lies within class 0, so that no linear score wants any of its rows."""
+    rng = np.random.default_rng(0)
+    inner = rng.random(400) < 0.4
+    X = rng.normal(size=(400, 2))
+    X *= (np.where(inner, 0.5, 2) * rng.uniform(0.5, 1, 400) / np.linalg.norm(X, axis=1))[:, None]
+    X, codes = (X + 3).astype(np.float32), inner.astype(np.int32)
+    found = [exact(problem_of(X, codes), np.random.default_rng(seed), 0.01)[0] for seed in range(3)]
+    assert min(accuracy(W, 1.5, X, codes) for W in found) > 0.95
 
 
 def test_exact_says_whether_it_converged() -> None:

@@ -52,6 +52,7 @@ class ML3SVM(LinearOptions):
     """Options of the method."""
 
     name: ClassVar[str] = "ml3"
+    gap_unit: ClassVar[str] = "of the objective in the last round"
 
     cost: tuple[float, ...] = option((1.0,), "-C", "--cost", help="Cost C of a row: one value, a list or a range.")
     solver: str = option(
@@ -143,7 +144,7 @@ class ML3SVM(LinearOptions):
             "model_fold": np.asarray(folds, np.int32),
             "model_cost": np.asarray([solution.cost for solution in solutions]),
             "model_objective": np.asarray([solution.objective for solution in solutions]),
-            "model_gap": np.asarray([report.fell for report in reports]),
+            "model_fall": np.asarray([report.fell for report in reports]),
             "model_iterations": np.asarray([report.rounds for report in reports], np.int64),
             "model_converged": np.asarray([report.converged for report in reports], np.uint8),
             "weights": np.concatenate([solution.W.ravel() for solution in solutions]),
@@ -152,7 +153,7 @@ class ML3SVM(LinearOptions):
             "models": len(solutions),
             "iterations": sum(report.rounds for report in reports),
             "not_converged": sum(not report.converged for report in reports),
-            "largest_gap": float(np.nan_to_num(state["model_gap"]).max()),
+            "largest_gap": float(np.nan_to_num(state["model_fall"]).max()),
             "support_vectors": int(np.count_nonzero(np.any([report.inside for report in reports], axis=0))),
         }
         return Fitted(state, report)

@@ -27,7 +27,7 @@ PASSES = 30  # of the original's program
 MOST_ROUNDS = 100
 SMOOTHING = (0.1, 0.025, 0.00625)  # one after the other, as far as the tolerance asks for it
 SMOOTHING_SHARE = 10  # times the tolerance: what smoothing may add to the objective, relative to it
-ITERATIONS, FIRST_ITERATIONS = 100, 30  # of L-BFGS in a round, and for the start
+ITERATIONS = 100  # of L-BFGS in a round
 SCORED_AT_ONCE = 1 << 22  # elements of X whose scores are held while the objective is summed
 
 
@@ -163,15 +163,16 @@ def exact(
 ) -> tuple[Dense, Report]:
     """(W, Report): every round's convex problem solved, by L-BFGS on a smoothed objective. W is float32.
 
-    The start solves, coarsely, the problem in which every row has a random combination that all classes share. A round
-    is kept if it lowers the objective; where one lowers it by less than tolerance times it, the smoothing is made
-    finer, and once that adds little the solver has converged. With BLAS on one thread, from the same rng to the same
-    bits.
+    It starts where `stochastic` ends, so that it never does worse. A row that no model of its class wants is out of
+    reach for every round that follows, and the noise of stochastic steps leaves few of them: from the solution with
+    random combinations, which is nearly a linear SVM, a whole class can be lost. A round is kept if it lowers the
+    objective; where one lowers it by less than tolerance times it, the smoothing is made finer, and once that adds
+    little the solver has converged. With BLAS on one thread, from the same rng to the same bits.
     """
     rows = Rows.sorted_by_class(problem.X, problem.codes, problem.weight)
     metric = Metric.of(rows, problem.lam)
-    W = _start(problem, rows, metric, rng, tolerance)
-    now, fell, done, converged, finer = objective(problem, W), np.inf, 0, False, 0
+    W, begun_with = stochastic(problem, rng)
+    now, fell, done, converged, finer = begun_with.objective, np.inf, 0, False, 0
     while done < rounds and not converged:
         begun = Round.at(W, rows, problem.q, problem.lam, metric)
         found, bound = begun.solve(W.astype(np.float64), SMOOTHING[finer], tolerance, ITERATIONS)
@@ -184,11 +185,3 @@ def exact(
             converged = finer == len(SMOOTHING) or bound - value <= SMOOTHING_SHARE * tolerance * value
     inside = (losses(problem, W) > 0) & (problem.weight > 0)
     return W, Report(now, done, fell / now, converged, inside)
-
-
-def _start(problem: Problem, rows: Rows, metric: Metric, rng: np.random.Generator, tolerance: float) -> Dense:
-    beta = rng.random((len(rows.codes), problem.models), np.float32)
-    beta /= np.maximum(1, (beta**problem.p).sum(axis=1, keepdims=True) ** (1 / problem.p))
-    shared = Round(rows, beta.T, problem.classes, problem.q, problem.lam, metric, shared=True)
-    W = np.zeros((problem.classes, problem.models, problem.X.shape[1] + 1))
-    return shared.minimise(W, SMOOTHING[0], tolerance, FIRST_ITERATIONS)[0].astype(np.float32)

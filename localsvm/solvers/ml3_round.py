@@ -136,15 +136,11 @@ def _multiply_back(back: Reals, X: Any, rows: Indices, out: Floats) -> None:
 class Round:
     """The problem of one round over these rows.
 
-    beta (m, n): the frozen combinations; shared: they take the place of the best ones in all classes, as in the problem
-    that training starts with; classes, dual exponent q, lambda and the metric.
+    beta (m, n): the frozen combinations; classes, dual exponent q, lambda and the metric.
     """
 
-    def __init__(
-        self, rows: Rows, beta: Reals, classes: int, q: float, lam: float, metric: Metric, shared: bool = False
-    ) -> None:
-        self.rows, self.beta, self.classes, self.q, self.lam = rows, beta, classes, q, lam
-        self.metric, self.shared = metric, shared
+    def __init__(self, rows: Rows, beta: Reals, classes: int, q: float, lam: float, metric: Metric) -> None:
+        self.rows, self.beta, self.classes, self.q, self.lam, self.metric = rows, beta, classes, q, lam, metric
 
     @classmethod
     def at(cls, W: Reals, rows: Rows, q: float, lam: float, metric: Metric) -> Round:
@@ -158,7 +154,7 @@ class Round:
 
     def part(self, chosen: Indices) -> Round:
         rows, beta = self.rows.part(chosen), self.beta[:, chosen]
-        return Round(rows, beta, self.classes, self.q, self.lam, self.metric, self.shared)
+        return Round(rows, beta, self.classes, self.q, self.lam, self.metric)
 
     def solve(self, W: Floats, mu: float, tolerance: float, iterations: int) -> tuple[Floats, float]:
         """(W, value): the minimum, from W on; the losses left out of the value are at most tolerance times it.
@@ -230,9 +226,8 @@ class Round:
     def _excess(self, block: slice, products: Reals, mu: float) -> Reals:
         """1 + score - true score for the wrong classes, (classes - 1, b)."""
         beta, wrong = self.beta[:, block], products[self._wrong(block)]
-        scores = np.einsum("kb,rkb->rb", beta, wrong) if self.shared else norms(wrong, self.q, mu)
-        excess: Reals = 1 + scores - np.einsum("kb,kb->b", beta, products[self.rows.codes[block.start]])
-        return excess
+        true = np.einsum("kb,kb->b", beta, products[self.rows.codes[block.start]])
+        return np.asarray(1 + norms(wrong, self.q, mu) - true)
 
     def _losses(self, block: slice, products: Reals, mu: float) -> tuple[float, Indices, Reals]:
         """The sum of a block's losses; its rows that have one; the derivatives by their products (classes, m, rows)."""
@@ -242,7 +237,6 @@ class Round:
         cost, beta = self.rows.cost[block][rows], self.beta[:, block][:, rows]
         loss, a = largest(u[:, rows], mu)
         back = np.empty((*products.shape[:2], len(rows)), products.dtype)
-        slopes = beta[None] if self.shared else norm_slopes(products[wrong][:, :, rows], self.q, mu)
-        back[wrong] = (cost * a)[:, None] * slopes
+        back[wrong] = (cost * a)[:, None] * norm_slopes(products[wrong][:, :, rows], self.q, mu)
         back[self.rows.codes[block.start]] = -(cost * a.sum(axis=0)) * beta
         return float((cost * loss).sum(dtype=np.float64)), rows, back
