@@ -76,7 +76,7 @@ sanitize: build
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    tests/test_smo.py tests/test_linear.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py
+	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py
 
 reproduce-vp: build
 	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }

@@ -10,6 +10,7 @@ EXTENSIONS = {
     "localsvm.kernels._kernels": ["csrc/kernels.c", *LEVELS],
     "localsvm.solvers._smo": ["csrc/smo.c", *LEVELS],
     "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c", *LEVELS],
+    "localsvm.solvers._ml3": ["csrc/ml3.c"],
     "localsvm.partition._nearest": ["csrc/nearest.c"],
     "localsvm.data._text": ["csrc/libsvm_text.c", "csrc/libsvm_count.c"],
 }

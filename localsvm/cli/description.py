@@ -29,13 +29,14 @@ def describe(model: Model) -> dict[str, Any]:
 def _models(model: Model) -> dict[str, Any]:
     from localsvm.methods import method_from
 
-    gaps, converged = model.column("model_gap"), model.column("model_converged")
+    converged = model.column("model_converged")
     found: dict[str, Any] = {
-        "models": len(gaps),
+        "models": len(converged),
         "not_converged": int((converged == 0).sum()),
-        "largest_gap": float(gaps.max(initial=0.0)),
-        "gap_unit": method_from(dict(model.config["method"])).gap_unit,
     }
+    if "model_gap" in model.row_ptr:
+        unit = method_from(dict(model.config["method"])).gap_unit
+        found |= {"largest_gap": float(model.column("model_gap").max(initial=0.0)), "gap_unit": unit}
     support = next((name for name in ("support", "support_indptr") if name in model.row_ptr), None)
     if support is not None:
         rows = _rows(model, support) - (support == "support_indptr")
@@ -73,8 +74,8 @@ def description_text(found: dict[str, Any]) -> str:
 
 def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
     converged = f"{models['not_converged']:,} not converged" if models["not_converged"] else "all converged"
-    gap = f"largest gap {models['largest_gap']:.2g} {models['gap_unit']}"
-    lines = [("models", f"{models['models']:,}, {converged}, {gap}")]
+    gap = f", largest gap {models['largest_gap']:.2g} {models['gap_unit']}" if "largest_gap" in models else ""
+    lines = [("models", f"{models['models']:,}, {converged}{gap}")]
     if "support_vectors" in models:
         by_cell = spread_text(models["support_vectors_by_cell"])
         lines.append(("support", f"{models['support_vectors']:,}, by cell {by_cell}"))

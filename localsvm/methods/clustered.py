@@ -9,7 +9,8 @@ import numpy as np
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method, State, option
-from localsvm.methods.linear_base import BIAS, Line, LinearMethod
+from localsvm.methods.linear_base import BIAS, LinearMethod
+from localsvm.methods.linear_options import Line
 from localsvm.partition.clusters import Centres, find_centres
 from localsvm.solvers._linear import LinearRows
 

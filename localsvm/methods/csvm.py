@@ -19,7 +19,8 @@ from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
 from localsvm.methods.clustered import ClusteredMethod
-from localsvm.methods.linear_base import BIAS, Line
+from localsvm.methods.linear_base import BIAS
+from localsvm.methods.linear_options import Line
 from localsvm.partition.clusters import Centres
 from localsvm.solvers._linear import LinearRows
 

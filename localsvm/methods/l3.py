@@ -15,7 +15,8 @@ import numpy as np
 from localsvm.data.dataset import Examples
 from localsvm.methods.base import State, option
 from localsvm.methods.landmarked import Landmarked
-from localsvm.methods.linear_base import BIAS, COSTS, Line, LinearMethod
+from localsvm.methods.linear_base import BIAS, LinearMethod
+from localsvm.methods.linear_options import COSTS, Line
 from localsvm.solvers._linear import LinearRows
 
 

@@ -20,7 +20,7 @@ from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_mod
 from localsvm.kernels.gram import Gram
 from localsvm.methods.base import Cell, Grid, State, option
 from localsvm.methods.landmarked import Landmarked
-from localsvm.methods.linear_base import COSTS
+from localsvm.methods.linear_options import COSTS
 from localsvm.methods.svm import KernelSVM, Matrices
 from localsvm.selection.grids import check_values, default_widths
 from localsvm.threads import Threads

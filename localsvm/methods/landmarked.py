@@ -12,7 +12,7 @@ from localsvm.errors import OptionError
 from localsvm.kernels.landmarks import choose_landmarks, project
 from localsvm.methods.base import State, option
 from localsvm.methods.clustered import LANDMARKS, Clustered, stream
-from localsvm.methods.linear_base import Line
+from localsvm.methods.linear_options import Line
 from localsvm.partition.clusters import Centres
 
 

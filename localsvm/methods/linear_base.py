@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,73 +19,37 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples, thinned
 from localsvm.errors import OptionError
-from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State, option
+from localsvm.methods.base import Cell, Fitted, Grid, Scores, State, option
+from localsvm.methods.linear_options import LinearOptions
 from localsvm.multiclass import combine
-from localsvm.selection.grids import check_values
 from localsvm.selection.search import Search
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import Solution, solve
 from localsvm.threads import Threads
 
-COSTS = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
 BIAS = 1.0  # the constant appended to every row: the bias is regularised, as in LIBLINEAR with -B 1
 SELECTION_FACTOR = 10.0  # solutions that are only compared by their held-out errors may be rougher than the model
 FULL = Search()
-Line = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class LinearMethod(Method):
-    """Options of all linear methods. Subclasses add theirs, and say what their rows are."""
+class LinearMethod(LinearOptions):
+    """What all linear methods do. Subclasses add options, and say what their rows are."""
 
-    divides: ClassVar[bool] = False
-    gap_unit: ClassVar[str] = "of the objective"
     one_task_each: ClassVar[bool] = True  # each row belongs to one task, with share 1
 
-    cost: tuple[float, ...] = option(
-        (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
-    )
-    mean_loss: bool = option(
-        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
-    )
     loss: str = option("hinge", "--loss", help="Loss of a linear method.", choices=("hinge", "squared"))
-    solver: str = option(
-        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
-    )
-    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
-    tolerance: float = option(
-        1e-3,
-        "-e",
-        "--tolerance",
-        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
-    )
 
     def __post_init__(self) -> None:
-        for name, value in (("loss", self.loss), ("solver", self.solver)):
-            choices = self.__dataclass_fields__[name].metadata["choices"]
-            if value not in choices:
-                raise OptionError(f"--{name} {value}: choose one of {', '.join(choices)}")
+        super().__post_init__()
+        self._check_choice("loss")
         if self.solver == "sgd" and self.loss != "hinge":
             raise OptionError("-s sgd is for --loss hinge; the squared hinge has -s sdca and -s primal")
-        if self.passes < 1:
-            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
-        if not all(0.0 < value < np.inf for value in self.cost):
-            raise OptionError("-C/--cost takes positive numbers")
-        if not 0.0 < self.tolerance < np.inf:
-            raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
 
     @property
     def remedy(self) -> str:
         """Stochastic subgradients come near, whatever the tolerance."""
         return "more --passes, or a smaller C (-C)" if self.solver == "sgd" else super().remedy
-
-    def default_select(self, n_classes: int) -> str:
-        """One model on all rows, as the papers have it."""
-        return "refit"
-
-    def axes(self, features: int) -> dict[str, Line]:
-        """The method's parameters beside the cost, each with the values to choose from."""
-        return {}
 
     def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
         """What is learned from the rows, whatever their labels, for one choice of parameters: arrays to keep."""
@@ -103,21 +66,6 @@ class LinearMethod(Method):
     def answers(self, w: NDArray[np.float64], state: State) -> NDArray[np.float64]:
         """The weights that prediction uses."""
         return w
-
-    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        """All combinations of `axes`, and the costs of the L3-SVM paper unless the user names others.
-
-        A mean loss with the factor c is lambda = 1 / 2c.
-        """
-        return self.grid_for(cell.X.shape[1])
-
-    def grid_for(self, features: int) -> Grid:
-        """The grid for rows of so many features."""
-        axes = self.axes(features)
-        lines, costs = tuple(product(*axes.values())), check_values(self.cost or COSTS)
-        if self.mean_loss:
-            return Grid(lines, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
-        return Grid(lines, tuple(axes), costs=costs)
 
     def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
         """Cross-validate grid.lines[i] for i in lines; one point for all binary problems."""

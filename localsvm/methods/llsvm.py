@@ -39,9 +39,7 @@ class LocallyLinearSVM(ClusteredMethod):
         super().__post_init__()
         if self.neighbours < 1:
             raise OptionError(f"--neighbours must be a whole number from 1, not {self.neighbours}")
-        choices = self.__dataclass_fields__["coding"].metadata["choices"]
-        if self.coding not in choices:
-            raise OptionError(f"--coding {self.coding}: choose one of {', '.join(choices)}")
+        self._check_choice("coding")
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the tasks of its nearest anchors, by its local coordinates."""

@@ -1,0 +1,69 @@
+/* ml3.h - multiclass latent locally linear SVMs (Fornoni, Caputo, Orabona 2013): scores, and stochastic training.
+ *
+ * A class has m linear models W_r (m x (d + 1), the last column the bias: every row x has a 1 appended), and its score is
+ *
+ *     s_r(x) = max { b'W_r x : b >= 0, |b|_p <= 1 } = |(W_r x)_+|_q,  1/p + 1/q = 1.
+ *
+ * Training lowers lambda/2 |W|^2 + 1/n sum_i w_i [1 + max_{r != y_i} s_r(x_i) - s_{y_i}(x_i)]_+ by rounds; in each of them
+ * s_{y_i} is replaced by b'W_{y_i} x_i with the b that was best for the weights before the round, and the rows are visited
+ * once by Pegasos.
+ *
+ * The weights of all models lie side by side, one line of `width` floats a feature, so that a row is multiplied with all of
+ * them in one pass that reads only the lines of its nonzero features. Every sum runs over the features in ascending order,
+ * in each model by itself, without fused operations: results depend neither on the width of vectors nor on whether
+ * a row is dense or sparse.
+ *
+ * The caller owns all arrays.
+ */
+#ifndef LOCALSVM_ML3_H
+#define LOCALSVM_ML3_H
+
+#include <stdint.h>
+
+enum { ML3_OK = 0, ML3_NO_MEMORY = -1, ML3_ROW = 1 /* a row index is outside the matrix */ };
+
+enum { ML3_LANES = 8 };
+
+/* A matrix of n_rows x n_features float32. Dense: row-major data, indices and indptr NULL. CSR: data and ascending indices
+ * of the stored values and n_rows + 1 row pointers, all checked by the caller. */
+typedef struct {
+    const float *data;
+    const int32_t *indices;
+    const int64_t *indptr;
+    int64_t n_rows, n_features;
+} ml3_rows;
+
+/* The weights are scale * weights; model k of class r is column r * models + k. */
+typedef struct {
+    int64_t classes, models, features; /* at least 1, 1, 0; the bias is not counted */
+    int64_t width;                     /* classes * models rounded up to ML3_LANES */
+    double q;                          /* at least 1; INFINITY: the largest of the models */
+    float *weights;                    /* (features + 1) x width, and ML3_LANES more that stay 0 */
+    double scale;
+} ml3_model;
+
+/* What training needs besides the model, and where it stands. */
+typedef struct {
+    const int32_t *codes;  /* class of every row */
+    const double *weight;  /* w of every row */
+    double lambda, radius; /* after every step |W| is at most radius */
+    double steps;          /* done so far, as the step size 1 / (lambda (steps + 1)) counts them */
+    double square;         /* |weights|^2, before scaling */
+    double p;              /* of the initial epoch's random b */
+    uint64_t random;       /* state of their generator */
+    const float *before;   /* weights before the round, up to a positive factor: classes x (features + 1) x models, and
+                            * 2 * ML3_LANES more; NULL in the initial epoch, where every row has a random b for all classes */
+    float *total, *late;   /* shape of weights, or NULL: no average. The sum over the steps of the scaled weights is */
+    double sum;            /* total + sum * weights - late; all 0 where it begins; total alone after ml3_fold_scale */
+} ml3_training;
+
+/* Visits rows order[0] .. order[n - 1], one Pegasos step each. ML3_OK, ML3_NO_MEMORY or ML3_ROW. */
+int ml3_steps(ml3_model *model, ml3_training *training, const ml3_rows *rows, const int64_t *order, int64_t n);
+
+/* Multiplies the scale into the weights, and brings the total up to date. */
+void ml3_fold_scale(ml3_model *model, ml3_training *training);
+
+/* out (n x classes) = scores of rows begin .. begin + n - 1. ML3_OK, ML3_NO_MEMORY or ML3_ROW. */
+int ml3_scores(const ml3_model *model, const ml3_rows *rows, int64_t begin, int64_t n, double *out);
+
+#endif

@@ -1,0 +1,78 @@
+"""Options that all methods made of linear models have, and the grid that these span."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from localsvm.errors import OptionError
+from localsvm.methods.base import Cell, Grid, Method, option
+from localsvm.selection.grids import check_values
+
+Line = tuple[float, ...]
+COSTS: Line = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
+
+
+@dataclass(frozen=True)
+class LinearOptions(Method):
+    """What the user chooses of a cost, of solvers and of when they stop."""
+
+    divides: ClassVar[bool] = False
+    gap_unit: ClassVar[str] = "of the objective"
+
+    cost: tuple[float, ...] = option(
+        (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
+    )
+    mean_loss: bool = option(
+        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
+    )
+    solver: str = option(
+        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
+    )
+    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
+    tolerance: float = option(
+        1e-3,
+        "-e",
+        "--tolerance",
+        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
+    )
+
+    def __post_init__(self) -> None:
+        self._check_choice("solver")
+        if self.passes < 1:
+            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
+        if not all(0.0 < value < np.inf for value in self.cost):
+            raise OptionError("-C/--cost takes positive numbers")
+        if not 0.0 < self.tolerance < np.inf:
+            raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
+
+    def _check_choice(self, name: str) -> None:
+        choices, value = self.__dataclass_fields__[name].metadata["choices"], getattr(self, name)
+        if value not in choices:
+            raise OptionError(f"--{name} {value}: choose one of {', '.join(choices)}")
+
+    def default_select(self, n_classes: int) -> str:
+        """One model on all rows, as the papers have it."""
+        return "refit"
+
+    def axes(self, features: int) -> dict[str, Line]:
+        """The method's parameters beside the cost, each with the values to choose from."""
+        return {}
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        """All combinations of `axes`, and the costs of the L3-SVM paper unless the user names others.
+
+        A mean loss with the factor c is lambda = 1 / 2c.
+        """
+        return self.grid_for(cell.X.shape[1])
+
+    def grid_for(self, features: int) -> Grid:
+        """The grid for rows of so many features."""
+        axes = self.axes(features)
+        lines, costs = tuple(product(*axes.values())), check_values(self.cost or COSTS)
+        if self.mean_loss:
+            return Grid(lines, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
+        return Grid(lines, tuple(axes), costs=costs)

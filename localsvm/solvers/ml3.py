@@ -1,0 +1,187 @@
+"""Multiclass latent locally linear SVMs (Fornoni, Caputo, Orabona 2013): two solvers, and the scores.
+
+A class has m linear models, W_r (m x (d + 1)) with the bias last, and the score s_r(x) = |(W_r x)_+|_q: what the best
+combination of its models makes of x, with weights b >= 0, |b|_p <= 1 and 1/p + 1/q = 1. Both solvers lower
+
+    lambda/2 |W|^2 + 1/n sum_i w_i [1 + max_{r != y_i} s_r(x_i) - s_{y_i}(x_i)]_+
+
+over the n rows of positive weight w_i, by rounds that freeze the combinations of the true classes (the concave-convex
+procedure). The objective is not convex, and what is found depends on the start. Scores are never negative: two
+classes have two blocks of weights, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dense, Examples, row_blocks
+from localsvm.solvers._ml3 import Model, Training
+from localsvm.solvers.ml3_round import Metric, Round, Rows
+
+Floats = NDArray[np.float64]
+
+PASSES = 30  # of the original's program
+MOST_ROUNDS = 100
+SMOOTHING = (0.1, 0.025, 0.00625)  # one after the other, as far as the tolerance asks for it
+SMOOTHING_SHARE = 10  # times the tolerance: what smoothing may add to the objective, relative to it
+ITERATIONS = 100  # of L-BFGS in a round
+SCORED_AT_ONCE = 1 << 22  # elements of X whose scores are held while the objective is summed
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What both solvers are given.
+
+    X (n, d) float32, C-order or CSR; codes (n,) int32, numbers of classes; weight (n,) float64 >= 0, the rows' costs
+    (rows of weight 0 take no part); models: m; p in [1, inf); lam: lambda, by default 1 over the number of rows that
+    take part.
+    """
+
+    X: Examples
+    codes: NDArray[np.int32]
+    weight: Floats
+    classes: int
+    models: int = 10
+    p: float = 1.5
+    lam: float = 0.0
+    taken: NDArray[np.intp] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        n = self.X.shape[0]
+        if self.codes.shape != (n,) or self.weight.shape != (n,):
+            raise ValueError("codes and weight must have one entry a row")
+        if self.classes < 2 or self.models < 1 or not 1 <= self.p < np.inf or self.lam < 0:
+            raise ValueError("there must be two classes or more, one model or more, p from 1 on and lambda positive")
+        taken = np.flatnonzero(self.weight > 0)
+        if not len(taken) or self.codes.min() < 0 or self.codes.max() >= self.classes:
+            raise ValueError("a row must have positive weight, and codes must be numbers of classes")
+        object.__setattr__(self, "taken", taken)
+        object.__setattr__(self, "lam", self.lam or 1 / len(taken))
+
+    @property
+    def q(self) -> float:
+        return dual_exponent(self.p)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a solve reached.
+
+    objective: of the weights returned, in float64; rounds: done; fell: by which share of itself the last one lowered
+    the objective, nan of `stochastic`; converged: by no more than the tolerance (always true of `stochastic`, which
+    promises a number of rounds only); inside (n,): which of the rows that take part have a loss.
+    """
+
+    objective: float
+    rounds: int
+    fell: float
+    converged: bool
+    inside: NDArray[np.bool_] = field(repr=False, compare=False)
+
+
+def dual_exponent(p: float) -> float:
+    """q of 1/p + 1/q = 1."""
+    return p / (p - 1) if p > 1 else np.inf
+
+
+def scores(W: Dense, X: Examples, p: float) -> Floats:
+    """Scores (n, classes) float64 of the rows of X for weights W (classes, m, d + 1) float32.
+
+    A row's scores depend on that row alone, to the last bit, dense or CSR.
+    """
+    return _model(W, p).scores(X)
+
+
+def losses(problem: Problem, W: Dense) -> Floats:
+    """The losses (n,) float64 of the rows, without their weights, for weights W (classes, m, d + 1)."""
+    model, out = _model(W, problem.p), []
+    for rows in row_blocks(problem.X, SCORED_AT_ONCE):
+        s, codes = model.scores(problem.X[rows]), problem.codes[rows]
+        at = np.arange(len(s))
+        true = s[at, codes]
+        s[at, codes] = -np.inf
+        out.append(np.maximum(1 + s.max(axis=1) - true, 0))
+    return np.concatenate(out)
+
+
+def objective(problem: Problem, W: Dense) -> float:
+    """The objective of weights W (classes, m, d + 1), in float64."""
+    return _objective(problem, W, losses(problem, W))
+
+
+def _objective(problem: Problem, W: Dense, losses: Floats) -> float:
+    square = float(np.vdot(W.astype(np.float64), W))
+    return 0.5 * problem.lam * square + float(problem.weight @ losses) / len(problem.taken)
+
+
+def _model(W: Dense, p: float) -> Model:
+    classes, models, columns = W.shape
+    model = Model(classes, models, columns - 1, dual_exponent(p))
+    model.put(W)
+    return model
+
+
+def stochastic(problem: Problem, rng: np.random.Generator, rounds: int = PASSES) -> tuple[Dense, Report]:
+    """(W, Report): the original's solver. W is float32 (classes, m, d + 1).
+
+    Every round is one epoch of Pegasos over the rows in random order; before the first, one epoch in which every row
+    has a random combination that all classes share. W is the average over the last epoch's steps. As in the original,
+    epoch e (from 0) begins with steps of 1 / (lambda (t0 + 2 n e + 1)), and |W| is kept below sqrt(2 n / lambda), a
+    bound for the sum of the losses in place of their mean: it rarely acts. There t0 is 0; here it is mean(w |x|^2) /
+    lambda, without which the first steps throw single rows far beyond their margin where rows are long.
+    """
+    n, lam, weight = len(problem.taken), problem.lam, problem.weight
+    if rounds < 1:
+        raise ValueError("there must be one round or more")
+    model = Model(problem.classes, problem.models, problem.X.shape[1], problem.q)
+    radius = float(np.sqrt(2 * weight.sum() / lam))
+    seed = int(rng.integers(1 << 63))
+    training = Training(model, problem.X, problem.codes, weight, problem.p, lam, radius, seed)
+    first = float(weight @ (_squares(problem.X) + 1)) / n / lam
+    W = None
+    for epoch in range(rounds + 1):
+        order = rng.permutation(problem.taken)
+        W = training.epoch(order, first + 2.0 * n * epoch, initial=epoch == 0, average=epoch == rounds)
+    assert W is not None
+    left = losses(problem, W)
+    return W, Report(_objective(problem, W, left), rounds, np.nan, True, (left > 0) & (weight > 0))
+
+
+def _squares(X: Examples) -> Floats:
+    """Squared norms of the rows."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.asarray(np.bincount(owner, np.square(X.data, dtype=np.float64), X.shape[0]), np.float64)
+
+
+def exact(
+    problem: Problem, rng: np.random.Generator, tolerance: float = 1e-3, rounds: int = MOST_ROUNDS
+) -> tuple[Dense, Report]:
+    """(W, Report): every round's convex problem solved, by L-BFGS on a smoothed objective. W is float32.
+
+    It starts where `stochastic` ends, so that it never does worse. A row that no model of its class wants is out of
+    reach for every round that follows, and the noise of stochastic steps leaves few of them: from the solution with
+    random combinations, which is nearly a linear SVM, a whole class can be lost. A round is kept if it lowers the
+    objective; where one lowers it by less than tolerance times it, the smoothing is made finer, and once that adds
+    little the solver has converged. With BLAS on one thread, from the same rng to the same bits.
+    """
+    rows = Rows.sorted_by_class(problem.X, problem.codes, problem.weight)
+    metric = Metric.of(rows, problem.lam)
+    W, begun_with = stochastic(problem, rng)
+    now, fell, done, converged, finer = begun_with.objective, np.inf, 0, False, 0
+    while done < rounds and not converged:
+        begun = Round.at(W, rows, problem.q, problem.lam, metric)
+        found, bound = begun.solve(W.astype(np.float64), SMOOTHING[finer], tolerance, ITERATIONS)
+        value = objective(problem, found.astype(np.float32))
+        fell, done = max(0.0, now - value), done + 1
+        if fell > 0:
+            W, now = found.astype(np.float32), value
+        if fell <= tolerance * now:
+            finer += 1
+            converged = finer == len(SMOOTHING) or bound - value <= SMOOTHING_SHARE * tolerance * value
+    inside = (losses(problem, W) > 0) & (problem.weight > 0)
+    return W, Report(now, done, fell / now, converged, inside)

@@ -1,0 +1,249 @@
+"""The method ml3: its problem, selection, decision values and models; see test_ml3_solver.py for the solvers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from localsvm.cli.group import lsvm
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.dividing import TrainingConfig
+from localsvm.errors import OptionError
+from localsvm.estimators import ML3SVMClassifier
+from localsvm.methods import ml3
+from localsvm.methods.base import Cell
+from localsvm.methods.ml3 import ML3SVM, against_the_best_other
+from localsvm.multiclass import Scheme
+from localsvm.prediction import LocalModel
+from localsvm.selection.folds import stratified
+from localsvm.training import train
+
+SMALL = ML3SVM(models=(3.0,), tolerance=0.01)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def blas_on_one_thread() -> Iterator[None]:
+    """As in the workers of a run; several wait for each other longer than such small products take."""
+    with threadpool_limits(1):
+        yield
+
+
+def examples(n: int = 150, classes: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3)).astype(np.float32)
+    value = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.2 * rng.standard_normal(n)
+    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
+
+
+def cell_of(X: Any, y: np.ndarray, folds: int = 3, scheme: str = "ova") -> Cell:
+    held = stratified(y, folds, np.random.default_rng(0))
+    order = np.argsort(held, kind="stable")
+    kind, ones = Scheme(np.unique(y), scheme), np.ones(len(y))
+    return Cell(X[order], y[order], kind, kind.targets(y[order]), ones, ones, held[order])
+
+
+def fitted(method: ML3SVM, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
+    grid = method.grid(cell, float(len(cell.y)), 3)
+    scores = method.score_grid(cell, grid, range(len(grid.lines))) if grid.n_points > 1 or select == "vote" else None
+    state = method.fit(cell, grid, scores, select).state
+    return method.predictor(state, cell.Y.shape[1], cell.X.shape[1]), state
+
+
+def scores_by_hand(W: np.ndarray, X: np.ndarray, q: float) -> np.ndarray:
+    products = np.einsum("rkj,ij->irk", W.astype(np.float64), np.column_stack([X, np.ones(len(X))]))
+    return np.linalg.norm(np.maximum(products, 0), ord=q, axis=2)
+
+
+@pytest.mark.parametrize("solver", ["primal", "sgd"])
+@pytest.mark.parametrize("mean_loss", [False, True])
+def test_the_objective_is_that_of_the_paper(solver: str, mean_loss: bool) -> None:
+    X, y = examples()
+    cell = replace(cell_of(X, y), count=np.where(np.arange(150) % 3, 1.0, 2.0), cost=np.where(y == 1, 1.5, 1.0))
+    _, state = fitted(replace(SMALL, cost=(0.7,), solver=solver, mean_loss=mean_loss), cell)
+    cost = 0.7 / cell.count.sum() if mean_loss else 0.7
+    W = state["weights"].reshape(3, 3, 4)
+    s, at, codes = scores_by_hand(W, cell.X, 3.0), np.arange(150), cell.y.astype(int)
+    true = s[at, codes]
+    s[at, codes] = -np.inf
+    loss = np.maximum(0, 1 + s.max(axis=1) - true)
+    expected = 0.5 * np.vdot(W, W) + cost * cell.weight @ loss
+    assert state["model_objective"] == pytest.approx([expected], rel=1e-5)
+    assert state["model_cost"] == pytest.approx([cost])
+    assert np.isnan(state["model_fall"][0]) if solver == "sgd" else state["model_fall"][0] <= 0.01
+
+
+def test_the_exact_solver_reaches_lower_objectives_than_the_original_one() -> None:
+    cell = cell_of(*examples())
+    found = [fitted(ML3SVM(solver=solver), cell)[1]["model_objective"][0] for solver in ("primal", "sgd")]
+    assert found[0] < found[1]
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_class_with_the_largest_score_wins(norm: float, classes: int) -> None:
+    cell = cell_of(*examples(classes=classes))
+    method = replace(SMALL, norm=norm, solver="sgd")
+    predictor, state = fitted(method, cell)
+    W = state["weights"].reshape(classes, 3, 4)
+    s = scores_by_hand(W, cell.X, norm / (norm - 1) if norm > 1 else np.inf)
+    values = predictor.decision_function(cell.X)
+    if classes == 2:
+        assert_allclose(values[:, 0], s[:, 1] - s[:, 0], atol=1e-5)
+    clear = np.diff(np.sort(s, axis=1)[:, -2:]).ravel() > 1e-4
+    assert_array_equal(cell.scheme.decide(values)[clear], s.argmax(axis=1)[clear])
+    assert ((values > 0).sum(axis=1) <= 1).all()
+    assert clear.mean() > 0.8  # others are scored 0 for every class
+
+
+def test_pairs_of_classes_give_the_same_labels() -> None:
+    X, y = examples()
+    rest, pairs = cell_of(X, y), cell_of(X, y, scheme="ava")
+    one, two = (fitted(replace(SMALL, solver="sgd"), cell)[0].decision_function(X) for cell in (rest, pairs))
+    assert_array_equal(rest.scheme.decide(one), pairs.scheme.decide(two))
+    assert_allclose(two[:, 0] + two[:, 2], two[:, 1])  # differences of scores
+
+
+def test_a_row_that_no_model_wants_has_the_decision_value_0() -> None:
+    cell = cell_of(*examples(classes=2))
+    _, state = fitted(replace(SMALL, solver="sgd"), cell)
+    state["weights"] = -np.abs(state["weights"])
+    values = SMALL.predictor(state, 1, 3).decision_function(np.ones((2, 3), np.float32))
+    assert_array_equal(values, 0.0)
+    assert_array_equal(cell.scheme.decide(values), 0.0)
+
+
+def test_scores_against_the_best_other() -> None:
+    s = np.array([[3.0, 1.0, 2.0], [2.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    assert_array_equal(against_the_best_other(s), [[1, -2, -1], [0, 0, -2], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("solver", ["primal", "sgd"])
+def test_the_held_out_error_is_that_of_the_fold_models(solver: str) -> None:
+    cell = cell_of(*examples(60))
+    method = replace(SMALL, cost=(0.1, 1.0), solver=solver)
+    grid = method.grid(cell, 60.0, 3)
+    scores = method.score_grid(cell, grid, [0])
+    state = method.fit(cell, grid, scores, "vote").state
+    assert_array_equal(state["model_fold"], [0, 1, 2])
+    wrong = np.zeros(60, np.bool_)
+    for fold, W in enumerate(state["weights"].reshape(3, 3, 3, 4)):
+        out = cell.folds == fold
+        wrong[out] = scores_by_hand(W, cell.X[out], 3.0).argmax(axis=1) != cell.y[out]
+    assert scores.loss[0, scores.best[2]] == pytest.approx(wrong.mean())
+    assert scores.best[0] == scores.loss.min()
+
+
+def test_auto_is_exact_until_a_pass_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = cell_of(*examples(60))
+    exact, original = (fitted(replace(SMALL, solver=solver), cell)[1] for solver in ("primal", "sgd"))
+    assert_array_equal(fitted(SMALL, cell)[1]["weights"], exact["weights"])
+    monkeypatch.setattr(ml3, "MOST_PRODUCTS", 60 * 3 * 9 - 1)
+    assert_array_equal(fitted(SMALL, cell)[1]["weights"], original["weights"])
+
+
+@pytest.mark.parametrize("select", ["refit", "vote"])
+def test_a_saved_state_decides_row_by_row(select: str) -> None:
+    X, y = examples()
+    predictor, state = fitted(replace(SMALL, models=(2.0, 3.0), solver="sgd"), cell_of(X, y), select)
+    values = predictor.decision_function(X)
+    again = SMALL.predictor(state, 3, 3)
+    rows = [again.decision_function(as_examples(sparse.csr_array(X[i : i + 7]))) for i in range(0, len(X), 7)]
+    assert_array_equal(values, np.concatenate(rows))
+
+
+@pytest.mark.parametrize(
+    ("method", "partition"),
+    [
+        (replace(SMALL, cost=(0.1, 1.0), solver="sgd"), "none"),
+        (replace(SMALL, models=(2.0, 3.0)), "none"),
+        (SMALL, "voronoi"),
+    ],
+    ids=["folds", "lines", "cells"],
+)
+def test_models_do_not_depend_on_the_jobs(method: ML3SVM, partition: str, tmp_path: Path) -> None:
+    X, y = examples(90)
+    config = TrainingConfig(method, partition=partition, cell_size=30, folds=2)
+    weights = []
+    for jobs in (1, 3):
+        path = tmp_path / f"{jobs}.h5"
+        train(Dataset(X.copy(), y), config, path, jobs=jobs)
+        with LocalModel(path) as model:
+            weights.append(model.file.column("weights"))
+            assert np.mean(model.predict(X.copy()) == y) > 0.4
+    assert_array_equal(*weights)
+
+
+def test_cells_of_one_class_and_of_one_row() -> None:
+    X, y = examples(12)
+    cell = cell_of(X, y)
+    alone = replace(cell, X=cell.X[:5], y=np.full(5, 2.0), count=np.ones(5), cost=np.ones(5), folds=cell.folds[:5])
+    predictor, _ = fitted(SMALL, alone)
+    assert_array_equal(cell.scheme.decide(predictor.decision_function(cell.X[:5])), 2.0)
+    single = replace(alone, X=X[:1], y=y[:1], Y=cell.Y[:1], count=np.ones(1), cost=np.ones(1), folds=np.zeros(1, int))
+    predictor, state = fitted(replace(SMALL, cost=(0.1, 1.0)), single, "vote")
+    assert not state["weights"].any()
+    assert np.isfinite(predictor.decision_function(X)).all()
+
+
+def test_the_command_line_and_the_estimator_agree(tmp_path: Path) -> None:
+    X, y = examples(120)
+    rows = [" ".join(f"{j}:{v!r}" for j, v in enumerate(x, 1)) for x in X.tolist()]
+    file, model, out = tmp_path / "d.libsvm", tmp_path / "m.h5", tmp_path / "out"
+    file.write_text("".join(f"{label:g} {row}\n" for label, row in zip(y, rows, strict=True)))
+
+    def run(*args: Any) -> str:
+        result = CliRunner().invoke(lsvm, [str(arg) for arg in args], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    given = ["-m", "ml3", "--models", 4, "--norm", 2, "-C", "0.3,3", "-v", 3, "-s", "sgd"]
+    report = json.loads(run("train", *given, "--json", "-q", file, model))
+    assert report["summary"]["not_converged"] == 0
+    run("predict", "-q", "--decision-values", file, model, out)
+    head, *rows = out.read_text().splitlines()
+    assert head == "labels rest/0 rest/1 rest/2"
+    same = ML3SVMClassifier(models=4, norm=2.0, cost=[0.3, 3], folds=3, solver="sgd").fit(X, y)
+    assert_array_equal([float(row.split()[0]) for row in rows], same.predict(X))
+    assert_array_equal([[float(v) for v in row.split()[1:]] for row in rows], same.decision_function(X))
+    table = run("cv", *given, file).splitlines()
+    assert table[0] == "cell,rows,models,cost,error,best"
+    assert len(table) == 3
+    assert "1, all converged\n" in run("inspect", model)
+    assert json.loads(run("inspect", "--json", model))["models"]["not_converged"] == 0
+
+
+def test_memory_grows_with_the_rows_and_less_for_the_original_solver() -> None:
+    exact, original = ML3SVM(), ML3SVM(solver="sgd")
+    for rows in (1000, 60000):
+        data = 4 * rows * 784
+        assert original.memory(rows, 784, 1.0, 50, 0) < exact.memory(rows, 784, 1.0, 50, 0)
+        assert original.memory(rows, 784, 1.0, 50, 0) > data
+    assert exact.memory(60000, 784, 1.0, 50, 0) > 3 * 4 * 60000 * 784
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ML3SVM(models=(0.0,)), "--models"),
+        (lambda: ML3SVM(models=(2.5,)), "--models"),
+        (lambda: ML3SVM(norm=0.9), "--norm"),
+        (lambda: ML3SVM(norm=np.inf), "--norm"),
+        (lambda: ML3SVM(norm=np.nan), "--norm"),
+        (lambda: ML3SVM(solver="sdca"), "--solver"),
+        (lambda: ML3SVM(cost=(0.0,)), "--cost"),
+        (lambda: ML3SVM(passes=0), "--passes"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(make: Callable[[], ML3SVM], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        make()
