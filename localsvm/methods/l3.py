@@ -19,6 +19,8 @@ from localsvm.methods.linear_base import BIAS, LinearMethod
 from localsvm.methods.linear_options import COSTS, Line
 from localsvm.solvers._linear import LinearRows
 
+WIDE_COSTS: Line = tuple(10.0**k for k in range(-8, 3))
+
 
 @dataclass(frozen=True)
 class L3SVM(Landmarked, LinearMethod):
@@ -37,6 +39,13 @@ class L3SVM(Landmarked, LinearMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_landmarks(self.gamma)
+
+    @property
+    def default_costs(self) -> Line:
+        """The paper's grid in both of its readings, C and C/m: products with landmarks grow with the squared norm of
+        the rows, so that the best C of many features is millions of times smaller than that of few.
+        """
+        return COSTS if self.mean_loss or self.projection == "rbf" else WIDE_COSTS
 
     def axes(self, features: int) -> dict[str, Line]:
         """Clusters, landmarks, and gamma of Gaussian projections."""

@@ -54,6 +54,11 @@ class LinearOptions(Method):
         if value not in choices:
             raise OptionError(f"--{name} {value}: choose one of {', '.join(choices)}")
 
+    @property
+    def default_costs(self) -> Line:
+        """The costs to choose from where the user names none."""
+        return COSTS
+
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the papers have it."""
         return "refit"
@@ -72,7 +77,7 @@ class LinearOptions(Method):
     def grid_for(self, features: int) -> Grid:
         """The grid for rows of so many features."""
         axes = self.axes(features)
-        lines, costs = tuple(product(*axes.values())), check_values(self.cost or COSTS)
+        lines, costs = tuple(product(*axes.values())), check_values(self.cost or self.default_costs)
         if self.mean_loss:
             return Grid(lines, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
         return Grid(lines, tuple(axes), costs=costs)
