@@ -37,8 +37,7 @@ PICTURE = "landmarks-mnist.png"
 ABOUT = """\
 ## Figure 4: landmarks at random or by PCA
 
-{name}, {rows} training rows, K = {clusters}, std scaling, products with L landmarks, one-vs-all, {seeds}; values are
-means over the seeds, bars reach from the least to the largest.
+{name}, {rows} training rows, K = {clusters}, std scaling, products with L landmarks, one-vs-all, {seeds}.
 
 C is chosen from {costs} for each kind and L, trained on {choice} of the training rows and judged by as many others,
 with the first seed. That is the paper's grid moved down: products with many random rows are so large that its least
@@ -131,7 +130,8 @@ def section(runs: list[Run], out: Path) -> list[str]:
     counts, seeds = landmarks_of(runs), len({run.seed for run in runs})
     about = ABOUT.format(
         name=runs[0].name, rows=thousands(runs[0].figures["rows"]), clusters=runs[0].clusters,
-        seeds="one seed" if seeds == 1 else f"{seeds} seeds", costs=f"{COSTS[0]:g} to {COSTS[-1]:g}",
+        seeds="one seed" if seeds == 1 else f"{seeds} seeds: means,\nand bars from the least to the largest",
+        costs=f"{COSTS[0]:g} to {COSTS[-1]:g}",
         choice=thousands(min(CHOICE_ROWS, runs[0].figures["rows"] // 2)), last=LANDMARKS[-1], picture=PICTURE,
     )  # fmt: skip
     head = ["L", *(f"{text}: {what}" for text, _, _ in KINDS.values() for what in ("accuracy, %", "C", "choosing, s"))]

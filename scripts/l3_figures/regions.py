@@ -59,14 +59,15 @@ PLANES = {
 ABOUT = """\
 ## Figures {figures}: decision regions
 
-Generated (`localsvm.data.synthetic`): {sizes}, {tests} test rows. Std scaling. Chosen by 5-fold cross-validation over
-the whole grid: C, gamma of the RBF-SVM, K from 2 to 64, lambda of the CSVM, L of 2 or 10, gamma of the L3-SVM with
-Gaussians. The picture has the L3-SVM, with products or with Gaussians, that cross-validation prefers.
+Generated (`localsvm.data.synthetic`), {tests} test rows; training rows: {sizes}.
+Std scaling. Chosen by 5-fold cross-validation over the whole grid: C, gamma of the RBF-SVM, K from 2 to 64, lambda of
+the CSVM, L of 2 or 10, gamma of the L3-SVM with Gaussians. The picture has the L3-SVM, with products or with Gaussians,
+that cross-validation prefers.
 
 Colours are the predicted classes, the black line is the Bayes rule. Support vectors are the rows on the margin or
-beyond it, y f(x) <= {margin:g}: a linear model keeps weights, not rows. The products of an L3-SVM share one bias among
-all clusters, so that the lines of all clusters have the origin on the same side, that of the bias's class: on a roll
-around the origin they cannot follow the rule, and Gaussians can.
+beyond it, y f(x) <= {margin:g}: a linear model keeps weights, not rows. CSVM, and L3-SVM with products, share one bias
+among all clusters, so that the lines of all clusters have the origin on the same side: on a roll around the origin many
+of them cannot follow the rule, and Gaussians can.
 """
 
 
@@ -110,7 +111,7 @@ def picture(
     plane: Plane, models: dict[str, Any], runs: dict[str, Run], X: np.ndarray, y: np.ndarray, path: Path
 ) -> None:
     """A panel a model."""
-    figure = Figure(figsize=(10, 10.4), layout="constrained")
+    figure = Figure(figsize=(9, 9.4), layout="constrained")
     side = np.linspace(-plane.width, plane.width, SIDE)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2).astype(np.float32)
     rule = plane.score(grid).reshape(SIDE, SIDE)
@@ -146,7 +147,7 @@ def section(runs: list[Run]) -> list[str]:
     present = [f for f in PLANES if any(run.figure == f for run in runs)]
     if not present:
         return []
-    sizes = ", ".join(f"{PLANES[f].title} {PLANES[f].rows} training rows" for f in present)
+    sizes = ", ".join(f"{PLANES[f].title} {PLANES[f].rows}" for f in present)
     lines = [
         ABOUT.format(figures=" and ".join(map(str, present)), sizes=sizes, tests=thousands(TEST_ROWS), margin=MARGIN)
     ]

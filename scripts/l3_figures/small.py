@@ -30,9 +30,10 @@ PICTURE = "landmarks-small.png"
 ABOUT = """\
 ## Figure 3: landmarks and clusters on small sets
 
-Stratified 5-fold cross-validation, {repeats}; in each of its training parts C is chosen from 0.001 to 100 by 5-fold
-cross-validation (adaptive search). Std scaling, landmarks at random, products. Rows are those of the training
-and the test file. Values are means over the repeats, bars and brackets the standard deviation between repeats.
+Stratified 5-fold cross-validation, {repeats};
+in each of its training parts C is chosen from 0.001 to 100 by 5-fold cross-validation (adaptive search). Std scaling,
+landmarks at random, products. Rows are those of the training and the test file, features the ones that vary. Values are
+means over the repeats, bars and brackets the standard deviation between repeats.
 
 "Best over L" is the paper's reading: the L of the best mean outer accuracy, so chosen on the rows that are then
 reported; it is optimistic. "L by inner selection" takes in each training part the L of the best inner cross-validated
