@@ -8,7 +8,8 @@
 #                 or before there is a commit: make test ACCEPT='smo_path +12 %'
 # make reproduce-vp DATA=folder   the tables and pictures of docs/results, from the data sets in a folder; QUICK=1: the
 #                 small end, in minutes
-# make reproduce-l3 DATA=folder   the L3-SVM paper's table of methods, in docs/results/l3; QUICK=1: its smallest set
+# make reproduce-l3 DATA=folder   the L3-SVM paper's table of methods and its figures, in docs/results/l3; QUICK=1: the
+#                 smallest sets, in minutes
 # make bench [DATA=folder]         the tables of docs/results/bench: hours; finished runs are kept, so it can be interrupted
 # make bench-quick [DATA=folder]   the small end of the same, in build/bench/quick: about three minutes
 # make bench-linear [DATA=folder]  linear SVMs against LIBLINEAR, in docs/results/bench
@@ -100,6 +101,7 @@ $(VENV)/.peers: $(VENV)/.built
 reproduce-l3: build
 	@test -n "$(DATA)" || { echo "make reproduce-l3 DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce_l3_figures.py $(if $(QUICK),--quick) "$(DATA)"
 
 bench-linear: build
 	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)

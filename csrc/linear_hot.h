@@ -127,14 +127,11 @@ struct pending {
     int32_t task;
 };
 
-/* Row i as (x, bias) in float64, zero up to `side`. */
+/* Dense row i as (x, bias) in float64, zero up to `side`. */
 static void spread_row(const struct lsvm_linear *p, int64_t i, double *out, int64_t side)
 {
     memset(out, 0, (size_t)side * sizeof(double));
-    if (p->x)
-        dense_add(p->x + i * p->ld, 1, out, p->d);
-    else
-        sparse_add(p, i, 1, out);
+    dense_add(p->x + i * p->ld, 1, out, p->d);
     out[p->d] = p->shared_bias ? 0 : p->bias;
 }
 
@@ -161,6 +158,26 @@ static void flush(const struct lsvm_linear *p, struct lsvm_hessian *s, struct pe
     q->count = 0;
 }
 
+/* The same for one sparse row, entry by entry: indices ascend, so that the upper triangle is filled. */
+static void sparse_hessian(const struct lsvm_linear *p, int64_t i, double curvature, struct lsvm_hessian *s, int64_t side)
+{
+    const int32_t task = p->task ? p->task[i] : 0;
+    double *const h = s->blocks + task * side * side, *const border = s->border + task * side;
+    const int64_t last = p->indptr[i + 1];
+    for (int64_t a = p->indptr[i]; a < last; a++) {
+        const double c = curvature * p->data[a];
+        double *const row = h + p->indices[a] * side;
+        for (int64_t b = a; b < last; b++)
+            row[p->indices[b]] += c * p->data[b];
+        if (p->shared_bias)
+            border[p->indices[a]] += c * p->bias;
+        else
+            row[p->d] += c * p->bias;
+    }
+    if (!p->shared_bias)
+        h[p->d * side + p->d] += curvature * p->bias * p->bias;
+}
+
 static void linear_hessian(const struct lsvm_linear *p, const double *curvature, struct lsvm_hessian *s)
 {
     const int64_t side = lsvm_hessian_side(p);
@@ -168,13 +185,17 @@ static void linear_hessian(const struct lsvm_linear *p, const double *curvature,
     for (int64_t i = 0; i < p->n; i++) {
         if (curvature[i] == 0)
             continue;
+        s->corner += p->shared_bias ? curvature[i] * p->bias * p->bias : 0;
+        if (!p->x) {
+            sparse_hessian(p, i, curvature[i], s, side);
+            continue;
+        }
         const int32_t task = p->task ? p->task[i] : 0;
         if (q.count == 4 || (q.count && q.task != task))
             flush(p, s, &q, side);
         q.task = task;
         q.rows[q.count] = i;
         q.curvature[q.count++] = curvature[i];
-        s->corner += p->shared_bias ? curvature[i] * p->bias * p->bias : 0;
     }
     if (q.count)
         flush(p, s, &q, side);

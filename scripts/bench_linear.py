@@ -88,8 +88,10 @@ def liblinear(dual: bool, case: Case, options: argparse.Namespace) -> Record:
 
     X, y = problem(case, options)
     ones = np.ones((len(y), 1))
-    rows = np.hstack([X, ones]) if isinstance(X, np.ndarray) else sparse.csr_matrix(sparse.hstack([X, ones]))
-    rows = rows.astype(np.float64)
+    if isinstance(X, np.ndarray):
+        rows = np.hstack([X, ones]).astype(np.float64)
+    else:
+        rows = sparse.csr_matrix(sparse.hstack([X.astype(np.float64), sparse.csr_array(ones)], format="csr"))
     if sparse.issparse(rows):
         rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     loss = {"hinge": "hinge", "squared": "squared_hinge"}[case.get("loss")]

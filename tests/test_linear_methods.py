@@ -233,7 +233,7 @@ def test_models_do_not_depend_on_the_jobs(method: LinearMethod, partition: str, 
         train(Dataset(X.copy(), y), config, path, jobs=jobs)
         with LocalModel(path) as model:
             states.append(model.decision_function(X.copy()))
-            assert np.mean(model.predict(X.copy()) == y) > 0.4
+            assert np.mean(model.predict(X.copy()) == y) > 0.35
     assert_array_equal(*states)
 
 

@@ -19,6 +19,8 @@ SETS = {
     "higgs_like": (synthetic.higgs_like, synthetic.higgs_like_score, synthetic.higgs_like_bayes_error, 28),
     "banana": (synthetic.banana, synthetic.banana_score, synthetic.banana_bayes_error, 2),
     "ellipse": (synthetic.ellipse, synthetic.ellipse_score, synthetic.ellipse_bayes_error, 2),
+    "xor": (synthetic.xor, synthetic.xor_score, synthetic.xor_bayes_error, 2),
+    "swiss_roll": (synthetic.swiss_roll, synthetic.swiss_roll_score, synthetic.swiss_roll_bayes_error, 2),
 }
 ELLIPSE = [((0.5, 0.0), (1.0, 0.6)), ((0.0, 0.0), (2.0, 1.5))]  # mean and deviation of each class
 
@@ -66,6 +68,21 @@ def test_the_score_of_ellipse() -> None:
     X = np.random.default_rng(7).standard_normal((10, 2)).astype(np.float32)
     narrow, wide = (norm.logpdf(X.astype(np.float64), mean, deviation).sum(axis=1) for mean, deviation in ELLIPSE)
     np.testing.assert_allclose(synthetic.ellipse_score(X), narrow - wide, rtol=1e-9, atol=1e-12)
+
+
+def test_the_score_of_xor() -> None:
+    X = np.random.default_rng(8).standard_normal((10, 2)).astype(np.float32)
+    density = {m: norm.pdf(X.astype(np.float64), m, 0.4).prod(axis=1) for m in [(1, 1), (-1, -1), (1, -1), (-1, 1)]}
+    expected = np.log((density[1, 1] + density[-1, -1]) / (density[1, -1] + density[-1, 1]))
+    np.testing.assert_allclose(synthetic.xor_score(X), expected, rtol=1e-9, atol=1e-12)
+    far = np.array([[3e4, 3e4], [-3e4, 3e4]], np.float32)
+    assert np.isfinite(synthetic.xor_score(far)).all()
+
+
+def test_the_arms_of_swiss_roll_are_each_other_turned_by_half() -> None:
+    X, _ = synthetic.swiss_roll(1000, np.random.default_rng(9))
+    assert np.hypot(*X.T).max() <= 1 + 1e-6
+    np.testing.assert_allclose(synthetic.swiss_roll_score(-X), -synthetic.swiss_roll_score(X), atol=1e-9)
 
 
 def test_the_score_of_higgs_like() -> None:

@@ -7,6 +7,7 @@ less often than the Bayes rule, the sign of s: its error is the mean of 1 / (1 +
 from __future__ import annotations
 
 from functools import cache
+from math import erfc, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ HIGGS_SEED = 20140226
 BANANA_HALF_WIDTH = 2.0
 ELLIPSE_MEANS = np.array([[0.5, 0.0], [0.0, 0.0]])  # of class 1, then of class -1
 ELLIPSE_DEVIATIONS = np.array([[1.0, 0.6], [2.0, 1.5]])
+XOR_DEVIATION = 0.4
+ROLL_TURNS = 1.0  # that an arm of swiss_roll makes on its way from the centre to the edge
+ROLL_SHARPNESS = 20.0
 BLOCK_ROWS = 1 << 16
 
 
@@ -82,6 +86,39 @@ def ellipse(n: int, rng: np.random.Generator) -> Labelled:
     return X.astype(np.float32), y
 
 
+def xor_score(X: npt.NDArray[np.float32]) -> Floats:
+    """s(x) (n,) of xor for rows X (n, 2): the log of the ratio of the densities, with the sign of x1 x2."""
+    x1, x2 = X.T.astype(np.float64)
+    return _log_cosh((x1 + x2) / XOR_DEVIATION**2) - _log_cosh((x1 - x2) / XOR_DEVIATION**2)
+
+
+def xor(n: int, rng: np.random.Generator) -> Labelled:
+    """n rows: X (n, 2) float32 of four normal distributions, y (n,) float64, 1 in two of them that are opposite.
+
+    The means are (+-1, +-1), equally likely, and y their product; each coordinate has the deviation XOR_DEVIATION.
+    """
+    means = np.where(rng.random((n, 2)) < 0.5, 1.0, -1.0)
+    X = means + XOR_DEVIATION * rng.standard_normal((n, 2))
+    return X.astype(np.float32), means.prod(axis=1)
+
+
+def swiss_roll_score(X: npt.NDArray[np.float32]) -> Floats:
+    """s(x) (n,) of swiss_roll for rows X (n, 2): ROLL_SHARPNESS cos(angle - 2 pi ROLL_TURNS radius)."""
+    x1, x2 = X.T.astype(np.float64)
+    score: Floats = ROLL_SHARPNESS * np.cos(np.arctan2(x2, x1) - 2 * np.pi * ROLL_TURNS * np.hypot(x1, x2))
+    return score
+
+
+def swiss_roll(n: int, rng: np.random.Generator) -> Labelled:
+    """n rows: X (n, 2) float32 uniform on the unit disc, y (n,) float64, of two arms rolled up around each other.
+
+    The arms are equally wide in angle at every radius, and the chance of a label is smooth across their borders.
+    """
+    radius, angle = np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)
+    X = (radius * np.stack([np.cos(angle), np.sin(angle)])).T.astype(np.float32)
+    return X, _labels(swiss_roll_score(X), rng)
+
+
 def higgs_like_bayes_error(n: int = 1 << 20) -> float:
     """The least error rate possible on higgs_like: a mean over n fixed draws, good to .25 / sqrt(n)."""
     rng = np.random.default_rng(HIGGS_SEED)
@@ -113,6 +150,27 @@ def ellipse_bayes_error(nodes: int = 64) -> float:
     area = (weight * radius)[:, None] * (2 * np.pi / nodes) * axes.prod()
     narrow, wide = (float((np.exp(_normal_log_density(points, k)) * area).sum()) for k in (0, 1))
     return (1 - narrow + wide) / 2
+
+
+def xor_bayes_error() -> float:
+    """The least error rate possible on xor: the chance that exactly one coordinate has not the sign of its mean."""
+    wrong = 0.5 * erfc(1 / (XOR_DEVIATION * sqrt(2)))
+    return 2 * wrong * (1 - wrong)
+
+
+def swiss_roll_bayes_error(nodes: int = 1024) -> float:
+    """The least error rate possible on swiss_roll: at every radius the phase of the score is uniform.
+
+    The midpoint rule over a quarter of a turn.
+    """
+    phase = np.pi / 2 * (np.arange(nodes) + 0.5) / nodes
+    return float(_bayes_risk(ROLL_SHARPNESS * np.cos(phase)).mean())
+
+
+def _log_cosh(x: Floats) -> Floats:
+    """log(2 cosh(x)), which does not overflow."""
+    value: Floats = np.logaddexp(x, -x)
+    return value
 
 
 def _ellipse_boundary() -> tuple[Floats, Floats]:

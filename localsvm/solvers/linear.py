@@ -10,14 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.dataset import as_examples
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.primal import FIRST_WIDTH, newton
 from localsvm.solvers.stochastic import Block, descend
 
 Vector = NDArray[np.float64]
-LARGEST_BLOCK = 512  # weights of a task, up to which Newton's method makes its Hessian, of dense rows
-ROWS_A_WEIGHT = 2  # from which Newton's method is the faster one for a hinge: its steps cost little more than passes
-PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method
+LARGEST_BLOCK = 512  # weights of a task, up to which Newton's method makes its Hessian ...
+ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
+PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method ...
+EASY_PASSES = 8  # ... or after so few, which small costs need,
+EASY_ROWS = 200  # where there are so many rows a weight that a step of Newton's method costs little more than a pass
+SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
+SAMPLE_ROWS = 1024  # rows a weight
 WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
 
 
@@ -45,17 +50,31 @@ def solve(
         found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
         w, report = found.weights[0], found.reports[0]
         return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
-    dense = isinstance(rows.X, np.ndarray)
-    many = dense and one_task_each and rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
-    if solver == "sdca" or (solver == "auto" and not many and not squared):
-        most = {"max_passes": PASSES} if solver == "auto" else {}
+    direct = one_task_each and rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
+    begun = start is not None and start.width < FIRST_WIDTH  # by Newton's method: then that goes on
+    if solver == "sdca" or (solver == "auto" and not squared and not (direct and begun)):
+        easy = direct and rows.n >= EASY_ROWS * rows.size
+        most = {} if solver == "sdca" else {"max_passes": EASY_PASSES if easy else PASSES}
         alpha = None if start is None else start.alpha
         w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
-        start = Solution(w, alpha, FIRST_WIDTH, report)
+        ascended = Solution(w, alpha, FIRST_WIDTH, report)
         if report.converged or solver == "sdca":
-            return start
+            return ascended
+        start = None if easy else ascended
+    if direct and start is None and rows.n >= SAMPLE_ROWS * rows.size:
+        part = _every(rows, SAMPLE)
+        costs = SAMPLE * cost[::SAMPLE]
+        start = solve(part, y[::SAMPLE].copy(), costs, squared, tolerance, "primal", one_task_each=True)
     first = None if start is None else start.w
     width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
-    system = "blocks" if many else "rows" if dense and one_task_each else "gradients"
+    dense = isinstance(rows.X, np.ndarray)
+    system = "blocks" if direct else "rows" if dense and one_task_each else "gradients"
     at, report = newton(rows, y, cost, squared, tolerance, system=system, start=first, width=width)
     return Solution(at.w, at.alpha, at.width, report)
+
+
+def _every(rows: LinearRows, step: int) -> LinearRows:
+    """Every so many of the rows, of one task each."""
+    chosen = np.arange(0, rows.n, step)
+    task = None if rows.task is None else np.ascontiguousarray(rows.task[chosen])
+    return LinearRows(as_examples(rows.X[chosen]), rows.tasks, task, rows.bias, rows.shared_bias)
