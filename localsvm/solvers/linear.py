@@ -18,9 +18,10 @@ from localsvm.solvers.stochastic import Block, descend
 Vector = NDArray[np.float64]
 LARGEST_BLOCK = 512  # weights of a task, up to which Newton's method makes its Hessian ...
 ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
-PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method ...
-EASY_PASSES = 8  # ... or after so few, which small costs need,
-EASY_ROWS = 200  # where there are so many rows a weight that a step of Newton's method costs little more than a pass
+PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method,
+SQUARED_PASSES = 30  # a squared hinge sooner, which that takes few steps for,
+EASY_PASSES = 8  # and where a step costs little more than a pass, after what small costs need:
+EASY_ROWS = 200  # with so many rows a weight
 SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
 SAMPLE_ROWS = 1024  # rows a weight
 WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
@@ -52,9 +53,10 @@ def solve(
         return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
     direct = one_task_each and rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
     begun = start is not None and start.width < FIRST_WIDTH  # by Newton's method: then that goes on
-    if solver == "sdca" or (solver == "auto" and not squared and not (direct and begun)):
+    if solver == "sdca" or (solver == "auto" and not (direct and (squared or begun))):
         easy = direct and rows.n >= EASY_ROWS * rows.size
-        most = {} if solver == "sdca" else {"max_passes": EASY_PASSES if easy else PASSES}
+        passes = EASY_PASSES if easy else SQUARED_PASSES if squared else PASSES
+        most = {} if solver == "sdca" else {"max_passes": passes}
         alpha = None if start is None else start.alpha
         w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
         ascended = Solution(w, alpha, FIRST_WIDTH, report)
