@@ -105,6 +105,7 @@ reproduce-l3: build
 
 bench-linear: build
 	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
+	$(BIN)/python scripts/bench_l3.py $(BENCH_OPTIONS) $(DATA)
 
 bench bench-quick: build peers
 	@failed=0; for job in $(JOBS); do \
