@@ -109,7 +109,7 @@ class _Run:
         state = self._state(grid, g)
         found = self._solve(grid, c, state, [WHOLE])
         models = [
-            (p, WHOLE, Solution(w, np.empty(0), 0.0, reached))
+            (p, WHOLE, Solution(w, None, 0.0, reached))
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
         fitted = self.method.packed(state, float(grid.costs_for(self.stream.rows)[c]), models)

@@ -10,7 +10,7 @@ problems share one, as in the reference implementations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,7 +24,8 @@ from localsvm.methods.linear_options import LinearOptions
 from localsvm.multiclass import combine
 from localsvm.selection.search import Search
 from localsvm.solvers._linear import LinearRows
-from localsvm.solvers.linear import Solution, solve
+from localsvm.solvers.linear import Solution, few_weights, solve
+from localsvm.solvers.primal import FIRST_WIDTH
 from localsvm.threads import Threads
 
 BIAS = 1.0  # the constant appended to every row: the bias is regularised, as in LIBLINEAR with -B 1
@@ -106,7 +107,7 @@ class LinearMethod(LinearOptions):
             folds.solutions = scores.starts
         with Threads(cell.threads) as threads:
             if select == "vote" and scores is not None:
-                folds.advance(c, self.tolerance, threads)
+                folds.advance(c, self.tolerance, threads, final=True)
                 models = [(p, k, s) for p, of_folds in enumerate(folds.solutions) for k, s in enumerate(of_folds) if s]
             else:
                 whole = threads.map(lambda p: folds.whole(p, c, self.tolerance), cell.Y.shape[1])
@@ -127,7 +128,8 @@ class LinearMethod(LinearOptions):
             "model_converged": np.asarray([r.converged for r in reports], np.uint8),
             "weights": np.concatenate([*weights, np.empty(0)]),
         }
-        support = np.any([solution.alpha > 0 for _, _, solution in models], axis=0)
+        inside = [solution.alpha > 0 for _, _, solution in models if solution.alpha is not None]
+        support = np.any(inside, axis=0) if inside else np.zeros(0)
         report = {
             "models": len(models),
             "iterations": sum(r.steps for r in reports),
@@ -161,8 +163,13 @@ class Folds:
         self.edges = np.searchsorted(cell.folds, np.arange(self.n_folds + 1))
         self.solutions: list[list[Any]] = [[None] * self.n_folds for _ in range(cell.Y.shape[1])]
 
-    def advance(self, point: int, tolerance: float, threads: Threads) -> NDArray[np.float64]:
-        """Solve all for a point of the costs; (problems, n) decision values, by the models without the row's fold."""
+    def advance(
+        self, point: int, tolerance: float, threads: Threads, final: bool = False
+    ) -> NDArray[np.float64]:
+        """Solve all for a point of the costs; (problems, n) decision values, by the models without the row's fold.
+
+        final: the solutions become models, and are not only started from.
+        """
         n_problems = len(self.solutions)
         f = np.empty((n_problems, len(self.cell.y)))
 
@@ -173,7 +180,8 @@ class Folds:
             weight = self.grid.costs_for(max(1.0, float(seen)))[point] * self.cell.weight
             weight[first:last] = 0.0
             found = self._solve(p, weight, tolerance, self.solutions[p][k])
-            self.solutions[p][k] = found
+            lean = not final and found.width < FIRST_WIDTH and self.method.one_task_each and few_weights(self.rows)
+            self.solutions[p][k] = replace(found, alpha=None) if lean else found
             f[p, first:last] = self.rows.values(found.w, first, last)
 
         threads.map(work, n_problems * self.n_folds)
@@ -197,9 +205,10 @@ def mean_of(solutions: list[Any]) -> Solution | None:
     known = [s for s in solutions if s is not None]
     if not known:
         return None
-    w, alpha = (np.sum([getattr(s, name) for s in known], axis=0) for name in ("w", "alpha"))
-    seen = max(1, len(known) - 1)
-    return Solution(w / len(known), alpha / seen, max(s.width for s in known), known[0].report)
+    w = np.mean([s.w for s in known], axis=0)
+    alphas = [s.alpha for s in known if s.alpha is not None]
+    alpha = np.sum(alphas, axis=0) / max(1, len(known) - 1) if len(alphas) == len(known) else None
+    return Solution(w, alpha, max(s.width for s in known), known[0].report)
 
 
 class LinearPredictor:

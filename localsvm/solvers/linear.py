@@ -29,10 +29,13 @@ WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights (size,), dual coefficients (n,) >= 0, where the smoothing of the hinge ended, and what was reached."""
+    """Weights (size,), dual coefficients (n,) >= 0, where the smoothing of the hinge ended, and what was reached.
+
+    Of solutions that are only started from, alpha is None where no solver would ask for it: memory of the data's size.
+    """
 
     w: Vector
-    alpha: Vector
+    alpha: Vector | None
     width: float
     report: LinearReport
 
@@ -51,7 +54,7 @@ def solve(
         found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
         w, report = found.weights[0], found.reports[0]
         return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
-    direct = one_task_each and rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
+    direct = one_task_each and few_weights(rows)
     begun = start is not None and start.width < FIRST_WIDTH  # by Newton's method: then that goes on
     if solver == "sdca" or (solver == "auto" and not (direct and (squared or begun))):
         easy = direct and rows.n >= EASY_ROWS * rows.size
@@ -73,6 +76,11 @@ def solve(
     system = "blocks" if direct else "rows" if dense and one_task_each else "gradients"
     at, report = newton(rows, y, cost, squared, tolerance, system=system, start=first, width=width)
     return Solution(at.w, at.alpha, at.width, report)
+
+
+def few_weights(rows: LinearRows) -> bool:
+    """Whether Newton's method makes its Hessian, for rows of one task each, and goes on from weights alone."""
+    return rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
 
 
 def _every(rows: LinearRows, step: int) -> LinearRows:
