@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from localsvm.data.shared import ExamplesHandle, Handle
 from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State
 from localsvm.multiclass import Scheme
-from localsvm.selection.folds import stratified
+from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
 
 
@@ -39,7 +39,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Job:
-    """What all cells of a run have in common. Rows lie in cell order in shared memory."""
+    """What all cells of a run have in common. Rows lie in shared memory in the order of cells and their folds."""
 
     method: Method
     scheme: Scheme
@@ -55,18 +55,14 @@ class Job:
     search: Search = field(default_factory=Search)
 
     def cell(self, index: int, first: int, last: int) -> Cell:
-        """The training cell of rows first .. last - 1, with its folds."""
+        """The training cell of rows first .. last - 1: where dense, without a copy of them."""
         y = self.y.open()[first:last]
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(index, 0)))
-        folds = stratified(y, self.folds, rng)
-        order = np.argsort(folds, kind="stable")
-        y = y[order]
         cost = np.ones(len(y))
         for label, weight in self.class_weights:
             cost[y == label] = weight
         return Cell(
-            self.X.rows(first, last)[order], y, self.scheme, self.scheme.targets(y),
-            self.count.open()[first:last][order], cost, folds[order],
+            self.X.rows(first, last), y, self.scheme, self.scheme.targets(y),
+            self.count.open()[first:last], cost, ordered_folds(len(y), self.folds),
             np.random.SeedSequence(self.seed, spawn_key=(index, 1)),
         )  # fmt: skip
 

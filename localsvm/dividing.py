@@ -19,6 +19,7 @@ from localsvm.methods.svm import KernelSVM
 from localsvm.model import load_partition, write_partition
 from localsvm.multiclass import SCHEMES
 from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.selection.folds import fold_order
 from localsvm.selection.search import SEARCHES
 from localsvm.threads import ALONE, Threads
 
@@ -71,7 +72,9 @@ class TrainingConfig:
 
 @dataclass
 class Divided:
-    """Scaled training data in cell order: shared rows, labels, counts, and the edges (cells + 1) between cells."""
+    """Scaled training data in cell order, and in each cell in the order of its folds: shared rows, labels, counts, and
+    the edges (cells + 1) between cells.
+    """
 
     scaling: Scaling
     partition: Partition
@@ -95,7 +98,8 @@ class Divided:
 def divide(
     data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE
 ) -> Divided:
-    """Scale the data (in place where dense), fit or load the partition, and bring the rows into cell order.
+    """Scale the data (in place where dense), fit or load the partition, and bring the rows into cell order, those of a
+    cell into the order of its folds.
 
     The same bits for any number of threads.
     Raises DataError for a single class, ModelError for a partition file that does not belong to the data.
@@ -106,8 +110,16 @@ def divide(
         scaling, partition, X, cells = _fit(data, config, threads)
     else:
         scaling, partition, X, cells = _load(data, partition_file)
-    rows = np.concatenate([cell.rows for cell in cells])
-    count = np.concatenate([np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells])
+    labels_of = data.y
+
+    def order(index: int) -> NDArray[np.int64]:
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
+        return fold_order(labels_of[cells[index].rows], config.folds, rng)
+
+    orders = threads.map(order, len(cells))
+    rows = np.concatenate([cell.rows[order] for cell, order in zip(cells, orders, strict=True)])
+    weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
+    count = np.concatenate([weight[order] for weight, order in zip(weights, orders, strict=True)])
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges)

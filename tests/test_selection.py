@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from localsvm.errors import OptionError
 from localsvm.methods.base import Grid
-from localsvm.selection.folds import stratified
+from localsvm.selection.folds import fold_order, ordered_folds, stratified
 from localsvm.selection.grids import check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.search import Search
 
@@ -29,6 +29,8 @@ def test_folds_are_stratified(counts: list[int], n_folds: int, seed: int) -> Non
     for label in np.unique(y):
         share = np.bincount(folds[y == label], minlength=used)
         assert share.max() - share.min() <= 1
+    order = fold_order(y, n_folds, np.random.default_rng(seed))
+    np.testing.assert_array_equal(folds[order], ordered_folds(len(y), n_folds))
 
 
 def test_folds_depend_on_the_generator() -> None:

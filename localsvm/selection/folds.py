@@ -20,3 +20,13 @@ def stratified(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator) -
         folds[rows] = (dealt + np.arange(len(rows))) % n_folds
         dealt += len(rows)
     return folds
+
+
+def fold_order(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The rows in the order of their `stratified` folds; those of a fold keep their order."""
+    return np.argsort(stratified(y, n_folds, rng), kind="stable")
+
+
+def ordered_folds(n: int, n_folds: int) -> NDArray[np.int64]:
+    """The folds of n rows in `fold_order`: how many each has follows from the way they are dealt out."""
+    return np.sort(np.arange(n) % max(1, min(n_folds, n)))
