@@ -106,6 +106,7 @@ def divide(
     """
     labels, class_rows = np.unique(data.y, return_counts=True)
     check_labels(labels, len(data.y), config)
+    check_features(data.X.shape[1])
     if partition_file is None:
         scaling, partition, X, cells = _fit(data, config, threads)
     else:
@@ -163,6 +164,12 @@ def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig)
         if label not in labels:
             known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")
             raise DataError(f"-w {label:g}: no row has that label; the labels are {known}")
+
+
+def check_features(features: int) -> None:
+    """DataError where there is none."""
+    if features == 0:
+        raise DataError("no row has a feature other than 0; training needs at least one")
 
 
 def _fit(

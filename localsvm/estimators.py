@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -47,7 +48,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters are the command line's, those of the method first: None or () for the default grid, a number, or a list
     to choose from by cross-validation. Of all methods: partition None (one cell, or what the method does with many
     rows), "none", "chunks", "voronoi" or "kmeans"; cell_size, scale, folds, grid, select and multiclass; class_weight a
-    dict of factors on C by label; n_jobs None for one process, -1 for all cores; random_state the seed, None for one
+    dict of factors on C by label, or "balanced"; n_jobs None for one process, -1 for all cores; random_state the seed, None for one
     drawn anew.
 
     Fitted: classes_ (classes,) sorted labels of any type; summary_ a training.Summary; model_ (bytes) the model file,
@@ -77,13 +78,13 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on X (n, d), dense or sparse, and labels y (n,) of at least two classes."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]!r}; training needs at least two classes")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.h5"
             data = Dataset(_own(X), codes.astype(np.float64))
-            self.summary_: Summary = train(data, self._config(), path, jobs=self._jobs())
+            self.summary_: Summary = train(data, self._config(counts), path, jobs=self._jobs())
             self.model_ = path.read_bytes()
         return self
 
@@ -108,16 +109,19 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with LocalModel(file.name, self._jobs(), verify=False) as model:
                 return np.asarray(use(model))
 
-    def _config(self) -> TrainingConfig:
+    def _config(self, counts: NDArray[np.int64]) -> TrainingConfig:
         given = {f.name: getattr(self, f.name) for f in fields(self.method)}  # type: ignore[arg-type]
-        listed = {f.name for f in fields(self.method) if isinstance(f.default, tuple)}  # type: ignore[arg-type]
-        method = self.method(**{name: _values(v) if name in listed else v for name, v in given.items()})
+        listed = {f.name: f.default for f in fields(self.method) if isinstance(f.default, tuple)}  # type: ignore[arg-type]
+        values = {name: default if given[name] is None else _values(given[name]) for name, default in listed.items()}
+        method = self.method(**(given | values))
         weights = {}
-        for label, weight in (self.class_weight or {}).items():
+        for label, weight in self._class_weight(counts).items():
             if label not in self.classes_:
                 raise ValueError(f"class_weight: {label!r} is no label of y")
             weights[float(np.flatnonzero(self.classes_ == label)[0])] = float(weight)
-        seed = self.random_state if self.random_state is not None else int(np.random.default_rng().integers(1 << 31))
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = check_random_state(seed).randint(1 << 31)
         return TrainingConfig(
             method=method,
             partition=self.partition,
@@ -128,8 +132,18 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             select=self.select,
             multiclass=self.multiclass,
             class_weights=tuple(sorted(weights.items())),
-            seed=seed,
+            seed=int(seed),
         )
+
+    def _class_weight(self, counts: NDArray[np.int64]) -> dict[Any, float]:
+        """Factors on C by label; "balanced" as in scikit-learn: rows / (classes * rows of the class)."""
+        if self.class_weight is None:
+            return {}
+        if isinstance(self.class_weight, str):
+            if self.class_weight != "balanced":
+                raise ValueError(f'class_weight: {self.class_weight!r} is neither "balanced" nor a dict of factors')
+            return dict(zip(self.classes_, counts.sum() / (len(counts) * counts), strict=True))
+        return dict(self.class_weight)
 
     def _jobs(self) -> int:
         return 1 if not self.n_jobs else cpu_count() if self.n_jobs < 0 else self.n_jobs
@@ -169,5 +183,5 @@ def _own(X: Any) -> Examples:
     return as_examples(sparse.csr_array(X, copy=True)) if sparse.issparse(X) else np.array(X, np.float32, order="C")
 
 
-def _values(value: float | list[float] | None) -> tuple[float, ...]:
-    return () if value is None else tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+def _values(value: float | list[float]) -> tuple[float, ...]:
+    return tuple(float(v) for v in np.atleast_1d(np.asarray(value)))

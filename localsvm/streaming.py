@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.stream import Part, Stream, Survey
-from localsvm.dividing import TrainingConfig, check_labels
+from localsvm.dividing import TrainingConfig, check_features, check_labels
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, Grid, State
 from localsvm.methods.linear_base import LinearMethod
@@ -54,6 +54,7 @@ def train_stream(
     clock = Clock(observer or Silent())
     with clock("read"):
         stream = Stream(path, config.folds, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
+        check_features(stream.features)
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
         most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
         survey = stream.survey(config.scale, most, rng)

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from localsvm import estimators
 from localsvm.errors import LocalSVMError
-from localsvm.estimators import LocalSVC
+from localsvm.estimators import L3SVMClassifier, LocalSVC
 from localsvm.methods import methods
 from localsvm.prediction import LocalModel
 
@@ -123,3 +123,18 @@ def test_lists_are_chosen_from() -> None:
         estimators.L3SVMClassifier(neighbours=3)
     with pytest.raises(AttributeError, match="no attribute"):
         estimators.NoSuchClassifier  # noqa: B018
+
+
+def test_balanced_classes_and_random_states_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(200) > 1.0, "few", "many")
+    few = int(np.sum(y == "few"))
+    factors = {"few": 200 / (2 * few), "many": 200 / (2 * (200 - few))}
+    given = {"cost": 0.1, "clusters": None, "random_state": 3}
+    balanced, explicit = (L3SVMClassifier(class_weight=w, **given).fit(X, y) for w in ("balanced", factors))
+    np.testing.assert_array_equal(balanced.decision_function(X), explicit.decision_function(X))
+    drawn = [L3SVMClassifier(**(given | {"random_state": np.random.RandomState(s)})).fit(X, y) for s in (1, 1)]
+    np.testing.assert_array_equal(*(model.decision_function(X) for model in drawn))
+    with pytest.raises(ValueError, match="balanced"):
+        L3SVMClassifier(class_weight="even", **given).fit(X, y)

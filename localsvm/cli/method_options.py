@@ -111,8 +111,9 @@ def create(name: str, given: dict[str, Any]) -> Method:
 
     values = {key: value for key, value in given.items() if value is not None}
     own = {option.name for option in methods()[name]}
-    for key in values.keys() - own:
-        raise click.UsageError(f"--{key.replace('_', '-')} is not an option of the method {name}.")
+    for key in sorted(values.keys() - own):
+        has = next(method for method, options in methods().items() if any(option.name == key for option in options))
+        raise click.UsageError(f"{flag(has, key)} is not an option of the method {name}.")
     return classes()[name](**values)
 
 

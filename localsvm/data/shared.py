@@ -34,7 +34,9 @@ class SharedArray:
             buffer = mmap.mmap(self._file, size)
         except OSError as error:
             os.close(self._file)
-            raise RunError(f"no {size / 2**30:.1f} GiB of shared memory: {error.strerror}") from error
+            del self._file
+            what = f"no {size / 2**20:,.1f} MiB of shared memory: {error.strerror}"
+            raise RunError(f"{what}; free some, or raise the limit of the shell (ulimit -f)") from error
         self.array: NDArray[Any] = np.frombuffer(buffer, self.dtype, int(np.prod(shape, dtype=np.int64))).reshape(shape)
 
     @classmethod

@@ -27,7 +27,7 @@ def choose_landmarks(X: Examples, count: int, kind: str, rng: np.random.Generato
     from threadpoolctl import threadpool_limits
 
     dense = X if isinstance(X, np.ndarray) else X.toarray()
-    with threadpool_limits(1):
+    with threadpool_limits(1), np.errstate(invalid="ignore", divide="ignore"):  # of rows that are all the same
         axes = PCA(min(count, rows, features), random_state=int(rng.integers(2**31))).fit(dense).components_
     return np.ascontiguousarray(axes, np.float32)
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from localsvm.data.dataset import Examples
+from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
 from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_base import BIAS, LinearMethod
@@ -39,6 +40,8 @@ class L3SVM(Landmarked, LinearMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_landmarks(self.gamma)
+        if self.projection == "linear" and self.gamma:
+            raise OptionError("-g/--gamma of l3 is for --projection rbf")
 
     @property
     def default_costs(self) -> Line:

@@ -13,6 +13,7 @@ from localsvm.methods.base import Cell, Grid, Method, option
 from localsvm.selection.grids import check_values
 
 Line = tuple[float, ...]
+SMALLEST_TOLERANCE = 1e-12
 COSTS: Line = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
 
 
@@ -46,8 +47,9 @@ class LinearOptions(Method):
             raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
         if not all(0.0 < value < np.inf for value in self.cost):
             raise OptionError("-C/--cost takes positive numbers")
-        if not 0.0 < self.tolerance < np.inf:
-            raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
+        if not SMALLEST_TOLERANCE <= self.tolerance < np.inf:
+            least = f"a number from {SMALLEST_TOLERANCE:g}, as float64 holds no finer ones apart"
+            raise OptionError(f"-e/--tolerance must be {least}, not {self.tolerance:g}; try -e 0.001")
 
     def _check_choice(self, name: str) -> None:
         choices, value = self.__dataclass_fields__[name].metadata["choices"], getattr(self, name)

@@ -24,7 +24,6 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, State, option
 from localsvm.methods.clustered import stream
 from localsvm.methods.linear_options import Line, LinearOptions
-from localsvm.multiclass import combine
 from localsvm.selection.search import Search
 from localsvm.solvers.ml3 import Problem, Report, exact, scores, stochastic
 from localsvm.solvers.ml3_round import FULL_METRIC
@@ -186,11 +185,11 @@ class ML3Predictor:
         self._weights = np.ascontiguousarray(state["weights"], np.float32).reshape(shape)
 
     def decision_function(self, X: Examples) -> Values:
-        """(n, problems) float64: those of the only model, or the mean of the fold models' values clipped to [-1, 1]."""
+        """(n, problems) float64, from the scores of the only model, or the mean scores of the fold models: clipped
+        differences, as other methods average, would let the labels depend on which are taken.
+        """
         X = as_examples(X)
-        values = [self._differences(scores(W, X, self._norm)) for W in self._weights]
-        problems = np.arange(len(self._pairs))
-        return combine(np.concatenate(values, axis=1), np.tile(problems, len(values)), len(problems))
+        return self._differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0))
 
     def _differences(self, s: Values) -> Values:
         """(n, problems) from the scores (n, classes)."""

@@ -298,3 +298,22 @@ def test_the_model_predicts_what_the_library_predicts(model_file: Path, test_fil
         expected: Any = model.decision_function(read(test_file).X)
     printed = np.loadtxt(done.stdout.splitlines(), skiprows=1)[:, 1:]
     np.testing.assert_array_equal(printed, expected)
+
+
+@pytest.mark.parametrize("method", ["svm", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "rbf"])
+def test_rows_without_any_feature_are_refused(method: str, tmp_path: Path) -> None:
+    (tmp_path / "zero").write_text("1\n-1\n" * 10)
+    assert "no row has a feature" in error("train", "-m", method, "-C", 1, tmp_path / "zero", tmp_path / "m.h5")
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_options_that_would_do_nothing_are_refused(train_file: Path, tmp_path: Path) -> None:
+    assert "--lambda is not an option of the method l3" in usage_error("train", "-m", "l3", "--lambda", 3, train_file)
+    assert "--projection rbf" in error("train", "-m", "l3", "-g", 1, train_file, tmp_path / "m.h5")
+    assert "-e/--tolerance" in error("train", "-m", "linear", "-e", 1e-14, train_file, tmp_path / "m.h5")
+
+
+def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: Path) -> None:
+    train = " ".join(command("train", "-q", "-j", 1, *FAST, train_file, tmp_path / "m.h5"))
+    found = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {train}"], capture_output=True, text=True)
+    assert found.returncode != 0 and found.stderr.startswith("error: no ") and found.stderr.count("\n") == 1
