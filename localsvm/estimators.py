@@ -47,9 +47,9 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters are the command line's, those of the method first: None or () for the default grid, a number, or a list
     to choose from by cross-validation. Of all methods: partition None (one cell, or what the method does with many
-    rows), "none", "chunks", "voronoi" or "kmeans"; cell_size, scale, folds, grid, select and multiclass; class_weight a
-    dict of factors on C by label, or "balanced"; n_jobs None for one process, -1 for all cores; random_state the seed, None for one
-    drawn anew.
+    rows), "none", "chunks", "voronoi" or "kmeans"; cell_size, scale, folds, grid, select and multiclass; class_weight
+    a dict of factors on C by label, or "balanced"; n_jobs None for one process, -1 for all cores; random_state the
+    seed, None for one drawn anew.
 
     Fitted: classes_ (classes,) sorted labels of any type; summary_ a training.Summary; model_ (bytes) the model file,
     which `localsvm.prediction.LocalModel` and `lsvm-predict` read when written to a file (labels there: class numbers).

@@ -309,8 +309,8 @@ def test_rows_without_any_feature_are_refused(method: str, tmp_path: Path) -> No
 
 def test_options_that_would_do_nothing_are_refused(train_file: Path, tmp_path: Path) -> None:
     assert "--lambda is not an option of the method l3" in usage_error("train", "-m", "l3", "--lambda", 3, train_file)
-    assert "--projection rbf" in error("train", "-m", "l3", "-g", 1, train_file, tmp_path / "m.h5")
-    assert "-e/--tolerance" in error("train", "-m", "linear", "-e", 1e-14, train_file, tmp_path / "m.h5")
+    assert "--projection rbf" in usage_error("train", "-m", "l3", "-g", 1, train_file, tmp_path / "m.h5")
+    assert "-e/--tolerance" in usage_error("train", "-m", "linear", "-e", 1e-14, train_file, tmp_path / "m.h5")
 
 
 def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: Path) -> None:
