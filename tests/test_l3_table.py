@@ -1,0 +1,38 @@
+"""The table of the L3-SVM paper on a set of a few rows: all methods through the command line, kept and not repeated."""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reproduce_l3
+
+from localsvm.data.writing import write
+
+METHODS = [name for name in reproduce_l3.METHODS if name != "l3 chosen"]
+
+
+def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for part in ("train", "test"):
+        X = rng.standard_normal((80, 4))
+        y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0)
+        with lzma.open(tmp_path / f"svmguide1.{part}.libsvm.xz", "wb") as file:
+            write(file, X.astype(np.float32), y)
+    out = tmp_path / "out"
+    given = ["reproduce_l3.py", str(tmp_path), "--quick", "--seeds", "1", "--methods", ",".join(METHODS)]
+    monkeypatch.setattr(sys, "argv", [*given, "--out", str(out)])
+    monkeypatch.setattr(reproduce_l3, "CLUSTERS", {"svmguide1": 4})
+    reproduce_l3.main()
+    log = (out / "table.jsonl").read_text()
+    assert log.count("\n") == len(METHODS)
+    page = (out / "table.md").read_text()
+    lines = [line.split("|") for line in page.splitlines() if "/ 9" in line]
+    accuracies = {line[1].strip(): line[2].split()[0] for line in lines}
+    assert set(accuracies) == {"linear", "rbf", "csvm", "llsvm", "ml3", "l3"}  # what the paper's table has
+    assert float(accuracies["linear"]) < 75 < float(accuracies["rbf"])
+    reproduce_l3.main()
+    assert (out / "table.jsonl").read_text() == log
