@@ -158,7 +158,7 @@ def page(runs: list[Run]) -> str:
         "landmarks as features, C by 5-fold cross-validation, one-vs-all, std scaling (usps: none). C is 0.001 to 100;",
         "of l3, with the squared hinge of its authors' code, one of 1e-8 to 100; of ml3 it is 1.",
         "ml3 learns all classes at once, 10 models each, at C = 1 (lambda = 1/n) without selection, as in its paper.",
-        f"Test accuracy in per cent, mean (and standard deviation) over the seeds; {processor()}, processor seconds",
+        f"Test accuracy in per cent, mean (standard deviation; runs) over the seeds; {processor()}, processor seconds",
         "of whole commands. The paper's value, one run, stands behind the stroke.",
         "",
         "## Accuracy",
@@ -182,7 +182,7 @@ def accuracy(runs: list[Run], method: str, name: str) -> str:
     """An entry of the table."""
     found: Any = [r.accuracy for r in of(runs, method, name)]
     theirs = PAPER.get(method, {}).get(name)
-    ours = f"{np.mean(found):.2f} ({np.std(found):.2f})" if found else "-"
+    ours = f"{np.mean(found):.2f} ({np.std(found):.2f}; {len(found)})" if found else "-"
     return f"{ours} / {theirs:.2f}" if theirs else ours
 
 
