@@ -137,6 +137,22 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     assert measure(file).rows == 400
 
 
+@pytest.mark.parametrize("name", ["linear", "llsvm", "l3"])
+def test_sparse_rows_are_trained_on(tmp_path: Path, name: str) -> None:
+    rng = np.random.default_rng(3)
+    X = sparse.random_array((300, 2000), density=0.01, rng=rng, dtype=np.float32).tolil()
+    y = rng.choice([-1.0, 1.0], 300)
+    X[:, [0]] = (y > 0).astype(np.float32)[:, None]
+    file = written(tmp_path / "rows.libsvm", sparse.csr_array(X), y)
+    clusters = {} if name == "linear" else {"clusters": (2.0,)}
+    landmarks = {"landmarks_count": (300.0,)} if name == "l3" else {}
+    config = config_of(name, cost=(0.01, 0.1), folds=2, **clusters, **landmarks)
+    summary = train_stream(file, config, tmp_path / "m.h5", block_bytes=3000)
+    assert summary.rows == 300 and summary.cv_error is not None
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert np.mean(model.predict(read(file).X) == y) > 0.9
+
+
 def test_memory_is_that_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "write_model", lambda *args, **options: None)  # its buffers have a fixed size
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", 1000)

@@ -80,7 +80,7 @@ class Stream:
         for first, X, y in self._raw():
             folds = self.folds_of(first, len(y))
             order = np.argsort(folds, kind="stable")
-            yield Part(thinned(scaling.apply(X, in_place=True))[order], y[order], folds[order])
+            yield Part(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order])
 
     def folds_of(self, first: int, n: int) -> NDArray[np.int64]:
         """The folds of n rows from row `first` on."""
