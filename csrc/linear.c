@@ -43,10 +43,6 @@ void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, 
 void lsvm_linear_hessian(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature,
                          struct lsvm_hessian *out)
 {
-    const size_t side = (size_t)lsvm_hessian_side(p), tasks = (size_t)p->tasks;
-    memset(out->blocks, 0, tasks * side * side * sizeof(double));
-    memset(out->border, 0, tasks * side * sizeof(double));
-    out->corner = 0;
     ops->linear_hessian(p, curvature, out);
 }
 

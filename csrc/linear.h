@@ -49,7 +49,7 @@ struct lsvm_terms {
     double dual;              /* what the alphas add to the dual objective besides -1/2 |sum_i coef_i m_i phi_i|^2 */
 };
 
-/* What Newton's method needs of the rows at some derivatives; zeroed by lsvm_linear_hessian. */
+/* What Newton's method needs of the rows at some derivatives; all but scratch begins as zeros. */
 struct lsvm_hessian {
     double *blocks;  /* K blocks of side lsvm_hessian_side, upper triangles of what the rows add to the identity */
     double *border;  /* K times side: second derivatives by a task's weights and the shared bias */
@@ -74,7 +74,8 @@ void lsvm_linear_add(const struct lsvm_ops *ops, const struct lsvm_linear *p, co
 void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature, const double *v,
                        double *out);
 
-/* Second derivatives by the weights, for rows of one task each; rows with curvature 0 are not read. */
+/* Adds second derivatives by the weights, for rows of one task each; rows with curvature 0 are not read, those with one
+ * below 0 are taken away. */
 void lsvm_linear_hessian(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature,
                          struct lsvm_hessian *out);
 

@@ -70,6 +70,12 @@ def test_rows_are_their_explicit_features(kind: str, shared: bool, thin: bool) -
             assert_allclose(np.triu(h.blocks[k, :12, :12]), np.triu(full[block, block]), atol=1e-12)
             assert_allclose(h.border[k, :12], full[block, -1], atol=1e-12)
         assert h.corner == pytest.approx(full[-1, -1])
+        more, first = rng.standard_normal(rows.n), h.blocks[:, 0, 0].copy()
+        mended, anew = rows.hessian(more, h), rows.hessian(coef**2 + more)
+        assert np.shares_memory(mended.blocks, h.blocks) and not np.allclose(mended.blocks[:, 0, 0], first)
+        assert_allclose(np.triu(mended.blocks), np.triu(anew.blocks), atol=1e-12)
+        assert_allclose(mended.border, anew.border, atol=1e-12)
+        assert mended.corner == pytest.approx(anew.corner)
 
 
 @pytest.mark.parametrize("solver", ["sdca", "primal"])
@@ -120,6 +126,17 @@ def test_the_three_ways_to_a_newton_step_agree() -> None:
         for at, report in found:
             assert report.converged
             assert_allclose(at.w, found[0][0].w, atol=1e-4)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("kind", ["one", "hard"])
+def test_a_hessian_mended_from_step_to_step_is_one_made_anew(kind: str, squared: bool) -> None:
+    rows, _, y, cost = problem(kind, n=400)
+    at, report = newton(rows, y, cost, squared, 1e-10, system="blocks")
+    assert report.steps > 4
+    (mended, factor), anew = at.hessian(), rows.hessian(at.terms.curvature)
+    assert_allclose(factor * np.triu(mended.blocks), np.triu(anew.blocks), rtol=1e-9, atol=1e-9)
+    assert_allclose(factor * mended.border, anew.border, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3])

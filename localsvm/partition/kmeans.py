@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CLUSTERS = 32
 SAMPLE_PER_CLUSTER = 256
 ITERATIONS = 50
+ELKAN_CLUSTERS = 256
 
 
 class KMeansCells(TreePartition):
@@ -73,11 +74,15 @@ def kmeans_centres(sample: Examples, k: int, seed: int) -> NDArray[np.float32]:
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
+    algorithm = "lloyd"
     if not isinstance(sample, np.ndarray):  # scikit-learn takes short row pointers only
+        # its products of sparse rows with all centres are slow, and Elkan's bounds spare most; they need rows times k
+        algorithm = "elkan" if k <= ELKAN_CLUSTERS else "lloyd"
         arrays = (sample.data, sample.indices.astype(np.int32), sample.indptr.astype(np.int32))
         sample = sparse.csr_array(arrays, shape=sample.shape)
     with threadpool_limits(1), warnings.catch_warnings():
         # rows that differ by less than rounding give fewer clusters than asked for; _nearest drops the rest
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = KMeans(n_clusters=k, n_init=1, max_iter=ITERATIONS, random_state=seed).fit(sample)
+        means = KMeans(n_clusters=k, n_init=1, max_iter=ITERATIONS, random_state=seed, algorithm=algorithm)
+        fitted = means.fit(sample)
     return np.ascontiguousarray(fitted.cluster_centers_, dtype=np.float32)

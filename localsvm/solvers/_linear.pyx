@@ -271,19 +271,23 @@ cdef class LinearRows:
             lsvm_linear_curve(self.ops, &self.p, &curvature[0], &v[0], &out[0])
         return np.asarray(out)
 
-    def hessian(self, const double[::1] curvature) -> Hessian:
-        """Second derivatives, for rows of one task each."""
+    def hessian(self, const double[::1] curvature, onto=None) -> Hessian:
+        """Second derivatives, for rows of one task each; on top of those of `onto`, whose arrays are taken over."""
         cdef lsvm_hessian h
         cdef double[::1] border, scratch, blocks
         self.check(curvature, None)
         if self.p.task_ptr != NULL:
             raise ValueError("the Hessian in blocks is that of rows of one task each")
         tasks, side = self.p.tasks, self.side
-        blocks, border, scratch = np.empty(tasks * side * side), np.empty(tasks * side), np.empty(4 * side)
-        h.blocks, h.border, h.scratch = &blocks[0], &border[0], &scratch[0]
+        if onto is None:
+            onto = Hessian(np.zeros((tasks, side, side)), np.zeros((tasks, side)), 0.0)
+        blocks, border, scratch = onto.blocks.reshape(-1), onto.border.reshape(-1), np.empty(4 * side)
+        if blocks.shape[0] != tasks * side * side or border.shape[0] != tasks * side:
+            raise ValueError("the Hessian is that of other rows")
+        h.blocks, h.border, h.scratch, h.corner = &blocks[0], &border[0], &scratch[0], onto.corner
         with nogil:
             lsvm_linear_hessian(self.ops, &self.p, &curvature[0], &h)
-        return Hessian(np.asarray(blocks).reshape(tasks, side, side), np.asarray(border).reshape(tasks, side), h.corner)
+        return Hessian(onto.blocks, onto.border, h.corner)
 
     def sdca(self, const double[::1] y, const double[::1] cost, bint squared, double tolerance, *, start=None,
              uint64_t seed=0, int64_t max_passes=10000):

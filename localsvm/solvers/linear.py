@@ -16,12 +16,14 @@ from localsvm.solvers.primal import FIRST_WIDTH, newton
 from localsvm.solvers.stochastic import Block, descend
 
 Vector = NDArray[np.float64]
-LARGEST_BLOCK = 512  # weights of a task, up to which Newton's method makes its Hessian ...
+LARGEST_BLOCK = 1024  # weights of a task, up to which Newton's method makes its Hessian ...
 ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
-PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method,
-SQUARED_PASSES = 30  # a squared hinge sooner, which that takes few steps for,
-EASY_PASSES = 8  # and where a step costs little more than a pass, after what small costs need:
+PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method by gradients,
+DIRECT_PASSES = 50  # sooner where that makes its Hessian,
+SQUARED_PASSES = 30  # for a squared hinge, which it takes few steps for,
+FEW_PASSES = 8  # where both are so, and where a step costs little more than a pass, after what small costs need:
 EASY_ROWS = 200  # with so many rows a weight
+LONG_ROW = 64  # entries a row from which on a Hessian costs more than a few passes
 SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
 SAMPLE_ROWS = 1024  # rows a weight
 WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
@@ -54,11 +56,18 @@ def solve(
         found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
         w, report = found.weights[0], found.reports[0]
         return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
+    dense = isinstance(rows.X, np.ndarray)
     direct = one_task_each and few_weights(rows)
-    begun = start is not None and start.width < FIRST_WIDTH  # by Newton's method: then that goes on
-    if solver == "sdca" or (solver == "auto" and not (direct and (squared or begun))):
+    system = "blocks" if direct else "rows" if dense and one_task_each else "gradients"
+    sampled = direct and rows.n >= SAMPLE_ROWS * rows.size
+    if squared:  # Newton's method goes on from any weights, and needs few steps from zero
+        begun = direct and (start is not None or sampled or _entries(rows) < LONG_ROW)
+    else:  # it goes on where it ended before
+        begun = direct and start is not None and start.width < FIRST_WIDTH
+    if solver == "sdca" or (solver == "auto" and not begun):
         easy = direct and rows.n >= EASY_ROWS * rows.size
-        passes = EASY_PASSES if easy else SQUARED_PASSES if squared else PASSES
+        few = easy or (squared and system != "gradients")
+        passes = FEW_PASSES if few else SQUARED_PASSES if squared else DIRECT_PASSES if direct else PASSES
         most = {} if solver == "sdca" else {"max_passes": passes}
         alpha = None if start is None else start.alpha
         w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
@@ -66,14 +75,12 @@ def solve(
         if report.converged or solver == "sdca":
             return ascended
         start = None if easy else ascended
-    if direct and start is None and rows.n >= SAMPLE_ROWS * rows.size:
+    if sampled and start is None:
         part = _every(rows, SAMPLE)
         costs = SAMPLE * cost[::SAMPLE]
         start = solve(part, y[::SAMPLE].copy(), costs, squared, tolerance, "primal", one_task_each=True)
     first = None if start is None else start.w
     width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
-    dense = isinstance(rows.X, np.ndarray)
-    system = "blocks" if direct else "rows" if dense and one_task_each else "gradients"
     at, report = newton(rows, y, cost, squared, tolerance, system=system, start=first, width=width)
     return Solution(at.w, at.alpha, at.width, report)
 
@@ -81,6 +88,11 @@ def solve(
 def few_weights(rows: LinearRows) -> bool:
     """Whether Newton's method makes its Hessian, for rows of one task each, and goes on from weights alone."""
     return rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
+
+
+def _entries(rows: LinearRows) -> float:
+    """Entries of a row on average."""
+    return float(rows.X.size / rows.n) if isinstance(rows.X, np.ndarray) else float(rows.X.nnz / rows.n)
 
 
 def _every(rows: LinearRows, step: int) -> LinearRows:

@@ -22,6 +22,8 @@ SMALLEST_WIDTH = 1e-9
 MAX_STEPS = 1000
 CG_STEPS = 250
 LINE_STEPS = 30
+NARROWER = 0.5  # in small steps: after a large one the method wanders for hundreds of its own where costs are large
+TOGETHER = 1 << 17  # elements of a Hessian whose tasks are solved together: there are a few copies
 FLAT = 0.1  # the slope, as a share of the one at the beginning, at which a search along a line ends
 
 
@@ -32,6 +34,8 @@ class Newton:
         self.rows, self.y, self.cost = rows, y, cost
         self.w = np.zeros(rows.size) if start is None else start.copy()
         self.f = np.zeros(rows.n) if start is None else rows.values(self.w)
+        self._inside = np.zeros(rows.n, np.bool_)
+        self._hessian: Hessian | None = None
         self.smooth_over(width)
 
     def smooth_over(self, width: float) -> None:
@@ -59,6 +63,18 @@ class Newton:
     def dual(self) -> float:
         """The dual objective of the coefficients that the loss's derivatives are."""
         return self.terms.dual - 0.5 * float(self.sum @ self.sum)
+
+    def hessian(self) -> tuple[Hessian, float]:
+        """Second derivatives of the losses but for a factor, and that. From step to step they are mended: rows are
+        added that have come to where the loss is curved, and those taken away that have left.
+        """
+        inside = self.terms.curvature > 0.0
+        change = self.cost * (inside.astype(np.int8) - self._inside.astype(np.int8))
+        if self._hessian is None or 2 * np.count_nonzero(change) > np.count_nonzero(inside):
+            self._hessian, change = None, self.cost * inside
+        self._hessian = self.rows.hessian(change, self._hessian)
+        self._inside = inside
+        return self._hessian, 2.0 if self.width == 0.0 else 1.0 / self.width
 
     def advance(self, step: Vector) -> bool:
         """Go along the step to where the smoothed objective is least; False where rounding leaves nothing to gain."""
@@ -110,7 +126,7 @@ def newton(
         if gap <= tolerance * primal:
             break
         if not squared and 0.5 * at.square <= 0.25 * gap and at.width > SMALLEST_WIDTH:
-            at.smooth_over(max(0.1, min(0.5, np.sqrt(0.5 * tolerance * primal / gap))) * at.width)
+            at.smooth_over(NARROWER * at.width)
             continue
         if not at.advance(-direction(at)):
             break
@@ -119,14 +135,17 @@ def newton(
 
 def by_blocks(at: Newton) -> Vector:
     """Solve (I + H) s = gradient, H a block a task with the shared bias as border."""
-    h: Hessian = at.rows.hessian(at.terms.curvature)
+    h, factor = at.hessian()
     tasks = at.rows.tasks
     d = (len(at.w) - 1) // tasks
-    upper = np.triu(h.blocks[:, :d, :d])
-    matrix = upper + np.triu(upper, 1).transpose(0, 2, 1) + np.eye(d)
-    border = h.border[:, :d]
-    solved = np.linalg.solve(matrix, np.stack([at.gradient[:-1].reshape(tasks, d), border], axis=2))
-    return _bordered(at, border, np.asarray(solved, np.float64), h.corner)
+    border = factor * h.border[:, :d]
+    solved = np.stack([at.gradient[:-1].reshape(tasks, d), border], axis=2)
+    at_once = max(1, TOGETHER // d**2)
+    for first in range(0, tasks, at_once):
+        part = slice(first, first + at_once)
+        upper = np.triu(factor * h.blocks[part, :d, :d])
+        solved[part] = np.linalg.solve(upper + np.triu(upper, 1).transpose(0, 2, 1) + np.eye(d), solved[part])
+    return _bordered(at, border, solved, factor * h.corner)
 
 
 def by_rows(at: Newton) -> Vector:
