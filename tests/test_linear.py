@@ -120,8 +120,8 @@ def test_a_task_without_rows_has_zero_weights(solver: str) -> None:
 
 
 def test_the_three_ways_to_a_newton_step_agree() -> None:
-    for kind, d in (("one", 5), ("hard", 5), ("hard", 60)):
-        rows, _, y, cost = problem(kind, d=d)
+    for kind, d, thin in (("one", 5, False), ("hard", 5, True), ("hard", 60, False), ("hard", 60, True)):
+        rows, _, y, cost = problem(kind, d=d, thin=thin)
         found = [newton(rows, y, cost, True, 1e-10, system=system) for system in ("blocks", "rows", "gradients")]
         for at, report in found:
             assert report.converged

@@ -19,10 +19,11 @@ Vector = NDArray[np.float64]
 LARGEST_BLOCK = 1024  # weights of a task, up to which Newton's method makes its Hessian ...
 ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
 PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method by gradients,
-DIRECT_PASSES = 50  # sooner where that makes its Hessian,
+DIRECT_PASSES = 50  # sooner where that has a direct solution of its systems,
 SQUARED_PASSES = 30  # for a squared hinge, which it takes few steps for,
 FEW_PASSES = 8  # where both are so, and where a step costs little more than a pass, after what small costs need:
 EASY_ROWS = 200  # with so many rows a weight
+LARGEST_TASK = 1 << 22  # elements of a task's sparse rows, up to which they are made dense for its system
 LONG_ROW = 64  # entries a row from which on a Hessian costs more than a few passes
 SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
 SAMPLE_ROWS = 1024  # rows a weight
@@ -56,17 +57,17 @@ def solve(
         found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
         w, report = found.weights[0], found.reports[0]
         return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
-    dense = isinstance(rows.X, np.ndarray)
-    direct = one_task_each and few_weights(rows)
-    system = "blocks" if direct else "rows" if dense and one_task_each else "gradients"
-    sampled = direct and rows.n >= SAMPLE_ROWS * rows.size
+    blocks = one_task_each and few_weights(rows)
+    system = "blocks" if blocks else "rows" if one_task_each and small_tasks(rows) else "gradients"
+    direct = system != "gradients"
+    sampled = blocks and rows.n >= SAMPLE_ROWS * rows.size
     if squared:  # Newton's method goes on from any weights, and needs few steps from zero
-        begun = direct and (start is not None or sampled or _entries(rows) < LONG_ROW)
+        begun = (direct and start is not None) or (blocks and (sampled or _entries(rows) < LONG_ROW))
     else:  # it goes on where it ended before
         begun = direct and start is not None and start.width < FIRST_WIDTH
     if solver == "sdca" or (solver == "auto" and not begun):
-        easy = direct and rows.n >= EASY_ROWS * rows.size
-        few = easy or (squared and system != "gradients")
+        easy = blocks and rows.n >= EASY_ROWS * rows.size
+        few = easy or (squared and direct)
         passes = FEW_PASSES if few else SQUARED_PASSES if squared else DIRECT_PASSES if direct else PASSES
         most = {} if solver == "sdca" else {"max_passes": passes}
         alpha = None if start is None else start.alpha
@@ -88,6 +89,14 @@ def solve(
 def few_weights(rows: LinearRows) -> bool:
     """Whether Newton's method makes its Hessian, for rows of one task each, and goes on from weights alone."""
     return rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
+
+
+def small_tasks(rows: LinearRows) -> bool:
+    """Whether Newton's method solves for each task by itself: dense rows, or sparse ones that may be made so."""
+    if isinstance(rows.X, np.ndarray):
+        return True
+    largest = rows.n if rows.task is None else int(np.bincount(rows.task).max())
+    return largest * rows.side <= LARGEST_TASK
 
 
 def _entries(rows: LinearRows) -> float:
