@@ -21,11 +21,13 @@ import scipy.sparse as sp
 import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_svmlight_file
 
 from localsvm.data import _text
-from localsvm.data.dataset import Dataset, as_examples, prefers_dense
+from localsvm.data.dataset import Dataset, as_examples, dense_rows, places_of, prefers_dense
 from localsvm.data.reading import read, read_blocks
+from localsvm.data.shared import SharedExamples
 from localsvm.data.writing import write
 from localsvm.errors import DataError
 
@@ -400,6 +402,21 @@ def test_as_examples() -> None:
             as_examples([[bad]])
     with pytest.raises(DataError, match=r"shape \(2,\)"):
         as_examples([1, 2])
+
+
+def test_sparse_rows_are_gathered_without_scipy() -> None:
+    X = as_examples(sp.random_array((30, 12), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
+    for rows in (np.asarray([7, 7, 0, 29, 3]), np.arange(4, 20), np.empty(0, np.int64)):
+        counts, places = places_of(X, rows)
+        assert_array_equal(counts, np.diff(X.indptr)[rows])
+        assert_array_equal(X.data[places], X[rows].data)
+        assert_array_equal(dense_rows(X, rows), X.toarray()[rows])
+        if len(rows):
+            kept = SharedExamples(X, rows)
+            cell = kept.handle().rows(1, len(rows))
+            assert_array_equal(cell.toarray(), X.toarray()[rows[1:]])
+            assert cell.indices.dtype == np.int32
+            assert not cell.data.flags.owndata
 
 
 LIMITED = """

@@ -75,6 +75,27 @@ def row_blocks(X: Examples, elements: int) -> Iterator[slice]:
         begin = end
 
 
+def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """How many entries each of the rows stores, and the places of them all in X.data.
+
+    X[rows] of scipy would first convert all indices of X, for however few rows of it: they are of two types here.
+    """
+    first = X.indptr[rows]
+    counts = X.indptr[rows + 1] - first
+    ends = np.cumsum(counts)
+    return counts, np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + counts, counts)
+
+
+def dense_rows(X: Examples, rows: npt.NDArray[np.int64]) -> Dense:
+    """A dense copy of some rows."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    counts, places = places_of(X, rows)
+    out = np.zeros((len(rows), X.shape[1]), np.float32)
+    out[np.repeat(np.arange(len(rows)), counts), X.indices[places]] = X.data[places]
+    return out
+
+
 def densify(X: sp.csr_array, rows: slice, out: Dense) -> None:
     """Writes rows of a sparse X into `out` (rows, at least X's columns), every element of it."""
     bounds = X.indptr[rows.start : rows.stop + 1]
@@ -87,7 +108,7 @@ def thinned(X: Examples) -> Examples:
     """X as a solver of linear problems wants it: sparse where a dense X holds mostly zeros, whatever its size."""
     if isinstance(X, np.ndarray) and np.count_nonzero(X) >= DENSE_DENSITY * X.size:
         return X
-    return as_examples(sp.csr_array(X))
+    return as_examples(sp.csr_array(X) if isinstance(X, np.ndarray) else X)
 
 
 def as_examples(X: Any) -> Examples:
@@ -101,7 +122,7 @@ def as_examples(X: Any) -> Examples:
     """
     if not sp.issparse(X):
         return _finite(np.ascontiguousarray(_matrix(X)))
-    X = sp.csr_array(X)
+    X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)  # which would copy the indices of an Examples
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

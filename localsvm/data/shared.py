@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from localsvm.data.dataset import Examples
+from localsvm.data.dataset import Examples, places_of, sparse_examples
 from localsvm.errors import RunError
 from localsvm.threads import ALONE, Threads
 
@@ -96,8 +95,16 @@ class SharedExamples:
             threads.strips(copy, len(rows), max(1, (1 << 22) // max(1, X.shape[1])))
             self._parts = [dense]
         else:
-            part = sparse.csr_array(X)[rows]
-            self._parts = [SharedArray.copy(a) for a in (part.data, part.indices, part.indptr)]
+            ends = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows])])
+            data, indices = SharedArray((ends[-1],), np.float32), SharedArray((ends[-1],), np.int32)
+
+            def gather(first: int, last: int) -> None:
+                _, places = places_of(X, rows[first:last])
+                part = slice(ends[first], ends[last])
+                data.array[part], indices.array[part] = X.data[places], X.indices[places]
+
+            threads.strips(gather, len(rows), max(1, (1 << 20) * len(rows) // max(1, int(ends[-1]))))
+            self._parts = [data, indices, SharedArray.copy(ends)]
         self.features = X.shape[1]
 
     @property
@@ -126,10 +133,10 @@ class ExamplesHandle:
     features: int
 
     def rows(self, first: int, last: int) -> Examples:
-        """Rows first .. last - 1: a view where dense, a small copy where sparse."""
+        """Rows first .. last - 1, a view."""
         if len(self.parts) == 1:
             return self.parts[0].open()[first:last]
         data, indices, indptr = (part.open() for part in self.parts)
         start, stop = int(indptr[first]), int(indptr[last])
         pointer = indptr[first : last + 1] - indptr[first]
-        return sparse.csr_array((data[start:stop], indices[start:stop], pointer), shape=(last - first, self.features))
+        return sparse_examples(data[start:stop], indices[start:stop], pointer, self.features)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from localsvm.data.dataset import Dense, Examples, row_blocks
+from localsvm.data.dataset import Dense, Examples, dense_rows, densify
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import centre_of
 
-BLOCK_ELEMENTS = 1 << 22
+BLOCK_ELEMENTS = 1 << 20
 KINDS = ("random", "pca")
 PROJECTIONS = ("linear", "rbf")
 
@@ -21,8 +21,7 @@ def choose_landmarks(X: Examples, count: int, kind: str, rng: np.random.Generato
     """
     rows, features = X.shape
     if kind == "random":
-        chosen = X[np.sort(rng.choice(rows, min(count, rows), replace=False))]
-        return np.ascontiguousarray(chosen if isinstance(chosen, np.ndarray) else chosen.toarray(), np.float32)
+        return dense_rows(X, np.sort(rng.choice(rows, min(count, rows), replace=False)))
     from sklearn.decomposition import PCA
     from threadpoolctl import threadpool_limits
 
@@ -38,9 +37,15 @@ def project(X: Examples, landmarks: Dense, kind: str, gamma: float) -> Dense:
     kernel = Kernel("gaussian", gamma) if kind == "rbf" else Kernel("linear")
     panels = Panels(np.ascontiguousarray(landmarks - centre), squared=kind == "rbf")
     out = np.empty((X.shape[0], len(landmarks)), np.float32)
-    for rows in row_blocks(X, BLOCK_ELEMENTS):
-        part = X[rows]
-        dense = np.ascontiguousarray((part if isinstance(part, np.ndarray) else part.toarray()) - centre, np.float32)
+    step = max(1, BLOCK_ELEMENTS // max(X.shape[1], padded(panels.size)))
+    for first in range(0, len(out), step):
+        rows = slice(first, min(first + step, len(out)))
+        dense = np.empty((rows.stop - first, X.shape[1]), np.float32)
+        if isinstance(X, np.ndarray):
+            np.subtract(X[rows], centre, out=dense)
+        else:
+            densify(X, rows, dense)
+            dense -= centre
         block = aligned((len(dense), padded(panels.size)), np.float32)
         panels.kernel_matrix(kernel, dense, block, panels.norms_of(dense) if kind == "rbf" else None)
         out[rows] = block[:, : len(landmarks)]

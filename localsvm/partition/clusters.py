@@ -8,10 +8,11 @@ from scipy import sparse
 
 from localsvm.data.dataset import Dense, Examples, row_blocks
 from localsvm.kernels._kernels import Panels, aligned, padded
+from localsvm.partition.growing import take
 from localsvm.partition.kmeans import kmeans_centres
 
 ROWS_PER_CLUSTER = 256  # k-means sees a sample of so many rows a cluster
-BLOCK_ELEMENTS = 1 << 22
+BLOCK_ELEMENTS = 1 << 20
 CODINGS = ("inverse", "exponential", "linear")
 
 
@@ -20,7 +21,7 @@ def find_centres(X: Examples, clusters: int, rng: np.random.Generator) -> Dense:
     rows = X.shape[0]
     clusters = min(clusters, rows)
     sample = np.sort(rng.choice(rows, min(rows, ROWS_PER_CLUSTER * clusters), replace=False))
-    return kmeans_centres(X[sample], clusters, int(rng.integers(2**31)))
+    return kmeans_centres(take(X, sample), clusters, int(rng.integers(2**31)))
 
 
 class Centres:

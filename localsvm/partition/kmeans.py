@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
@@ -69,17 +68,13 @@ def _choose(matrix: Matrix, rows: Rows, centres: NDArray[np.float32]) -> Split:
 
 
 def kmeans_centres(sample: Examples, k: int, seed: int) -> NDArray[np.float32]:
-    """At most k centres (k, d) float32 of the sample's rows by scikit-learn's KMeans on one thread."""
+    """At most k centres (k, d) float32 of the sample's rows (see `take`) by scikit-learn's KMeans on one thread."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    algorithm = "lloyd"
-    if not isinstance(sample, np.ndarray):  # scikit-learn takes short row pointers only
-        # its products of sparse rows with all centres are slow, and Elkan's bounds spare most; they need rows times k
-        algorithm = "elkan" if k <= ELKAN_CLUSTERS else "lloyd"
-        arrays = (sample.data, sample.indices.astype(np.int32), sample.indptr.astype(np.int32))
-        sample = sparse.csr_array(arrays, shape=sample.shape)
+    # scikit-learn's products of sparse rows with all centres are slow; Elkan's bounds spare most, but take rows times k
+    algorithm = "lloyd" if isinstance(sample, np.ndarray) or k > ELKAN_CLUSTERS else "elkan"
     with threadpool_limits(1), warnings.catch_warnings():
         # rows that differ by less than rounding give fewer clusters than asked for; _nearest drops the rest
         warnings.simplefilter("ignore", ConvergenceWarning)

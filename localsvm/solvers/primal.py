@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from localsvm.data.dataset import dense_rows
 from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Margins, Terms
 
 Vector = NDArray[np.float64]
@@ -165,8 +165,7 @@ def by_rows(at: Newton) -> Vector:
     for k in np.flatnonzero(np.diff(edges)):
         part = inside[edges[k] : edges[k + 1]]
         root = np.sqrt(curvature[part])
-        phi = rows.X[part] if isinstance(rows.X, np.ndarray) else _dense(rows.X, part)
-        A = np.hstack([phi, np.broadcast_to(constant, (len(part), 1))]) * root[:, None]
+        A = np.hstack([dense_rows(rows.X, part), np.broadcast_to(constant, (len(part), 1))]) * root[:, None]
         if rows.shared_bias:
             border[k] = rows.bias * (root @ A)
         right = np.stack([gradient[k], border[k]], axis=1)
@@ -175,17 +174,6 @@ def by_rows(at: Newton) -> Vector:
         else:
             solved[k] = np.linalg.solve(np.eye(A.shape[1]) + A.T @ A, right)
     return _bordered(at, border, solved, corner)
-
-
-def _dense(X: sparse.csr_array, chosen: NDArray[np.intp]) -> NDArray[np.float32]:
-    """Some rows, dense. X[chosen] of scipy would convert all indices of X, for every few rows of it."""
-    first = X.indptr[chosen]
-    counts = X.indptr[chosen + 1] - first
-    row = np.repeat(np.arange(len(chosen)), counts)
-    entry = np.arange(len(row)) + np.repeat(first - np.cumsum(counts) + counts, counts)
-    out = np.zeros((len(chosen), X.shape[1]), np.float32)
-    out[row, X.indices[entry]] = X.data[entry]
-    return out
 
 
 def _bordered(at: Newton, border: Vector, solved: Vector, corner: float) -> Vector:
