@@ -19,12 +19,12 @@ Vector = NDArray[np.float64]
 LARGEST_BLOCK = 1024  # weights of a task, up to which Newton's method makes its Hessian ...
 ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
 PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method by gradients,
-DIRECT_PASSES = 50  # sooner where that has a direct solution of its systems,
+DIRECT_PASSES = 50  # sooner where that has a direct solution of its systems and a pass reads long rows,
 SQUARED_PASSES = 30  # for a squared hinge, which it takes few steps for,
 FEW_PASSES = 8  # where both are so, and where a step costs little more than a pass, after what small costs need:
 EASY_ROWS = 200  # with so many rows a weight
 LARGEST_TASK = 1 << 22  # elements of a task's sparse rows, up to which they are made dense for its system
-LONG_ROW = 64  # entries a row from which on a Hessian costs more than a few passes
+LONG_ROW = 64  # entries, from which on a squared hinge's first Hessian costs more than a few passes
 SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
 SAMPLE_ROWS = 1024  # rows a weight
 WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
@@ -60,15 +60,16 @@ def solve(
     blocks = one_task_each and few_weights(rows)
     system = "blocks" if blocks else "rows" if one_task_each and small_tasks(rows) else "gradients"
     direct = system != "gradients"
+    long_rows = _entries(rows) >= LONG_ROW
     sampled = blocks and rows.n >= SAMPLE_ROWS * rows.size
     if squared:  # Newton's method goes on from any weights, and needs few steps from zero
-        begun = (direct and start is not None) or (blocks and (sampled or _entries(rows) < LONG_ROW))
+        begun = (direct and start is not None) or (blocks and (sampled or not long_rows))
     else:  # it goes on where it ended before
         begun = direct and start is not None and start.width < FIRST_WIDTH
     if solver == "sdca" or (solver == "auto" and not begun):
         easy = blocks and rows.n >= EASY_ROWS * rows.size
-        few = easy or (squared and direct)
-        passes = FEW_PASSES if few else SQUARED_PASSES if squared else DIRECT_PASSES if direct else PASSES
+        few, fewer = easy or (squared and direct), direct and long_rows
+        passes = FEW_PASSES if few else SQUARED_PASSES if squared else DIRECT_PASSES if fewer else PASSES
         most = {} if solver == "sdca" else {"max_passes": passes}
         alpha = None if start is None else start.alpha
         w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
