@@ -16,7 +16,7 @@ from localsvm.data.dataset import as_examples, thinned
 from localsvm.data.reading import read
 from localsvm.data.scaling import Scaling
 from localsvm.solvers._linear import Descent, LinearRows, Margins
-from localsvm.solvers.linear import Solution, solve
+from localsvm.solvers.linear import Solution, few_weights, solve
 from localsvm.solvers.primal import newton
 from localsvm.solvers.stochastic import Block, descend
 
@@ -189,6 +189,16 @@ def test_an_ill_conditioned_problem_is_left_to_newton() -> None:
     found: Solution = solve(rows, y, np.full(300, 10.0), False, 1e-5)
     assert found.report.converged
     assert found.report.steps < 1000  # Newton steps, not steps of coordinates
+
+
+def test_a_hessian_is_made_where_it_takes_no_more_memory_than_the_rows() -> None:
+    task = np.repeat(np.arange(20, dtype=np.int32), 605)
+    dense = np.zeros((12_100, 300), np.float32)
+    dense[:, 0] = 1.0
+    assert few_weights(LinearRows(dense, 20, task))
+    assert not few_weights(LinearRows(as_examples(sparse.csr_array(dense)), 20, task))
+    assert few_weights(LinearRows(as_examples(sparse.csr_array(dense))))
+    assert not few_weights(LinearRows(dense[:12_000], 20, task[:12_000]))
 
 
 def test_rows_of_zeros_and_one_side_only() -> None:

@@ -17,6 +17,7 @@ from localsvm.solvers.stochastic import Block, descend
 
 Vector = NDArray[np.float64]
 LARGEST_BLOCK = 1024  # weights of a task, up to which Newton's method makes its Hessian ...
+SMALL_HESSIAN = 1 << 20  # elements, that are made however few entries sparse rows have
 ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
 PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method by gradients,
 DIRECT_PASSES = 50  # sooner where that has a direct solution of its systems and a pass reads long rows,
@@ -88,8 +89,13 @@ def solve(
 
 
 def few_weights(rows: LinearRows) -> bool:
-    """Whether Newton's method makes its Hessian, for rows of one task each, and goes on from weights alone."""
-    return rows.side <= LARGEST_BLOCK and rows.n >= ROWS_A_WEIGHT * rows.size
+    """Whether Newton's method makes its Hessian, for rows of one task each, and goes on from weights alone.
+
+    A Hessian never takes more memory than the rows: with so many dense rows it cannot, sparse ones are asked.
+    """
+    if rows.side > LARGEST_BLOCK or rows.n < ROWS_A_WEIGHT * rows.size:
+        return False
+    return isinstance(rows.X, np.ndarray) or rows.tasks * rows.side**2 <= max(SMALL_HESSIAN, rows.X.nnz)
 
 
 def small_tasks(rows: LinearRows) -> bool:
