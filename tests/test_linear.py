@@ -16,7 +16,7 @@ from localsvm.data.dataset import as_examples, thinned
 from localsvm.data.reading import read
 from localsvm.data.scaling import Scaling
 from localsvm.solvers._linear import Descent, LinearRows, Margins
-from localsvm.solvers.linear import Solution, few_weights, solve
+from localsvm.solvers.linear import Solution, few_weights, small_tasks, solve
 from localsvm.solvers.primal import newton
 from localsvm.solvers.stochastic import Block, descend
 
@@ -199,6 +199,11 @@ def test_a_hessian_is_made_where_it_takes_no_more_memory_than_the_rows() -> None
     assert not few_weights(LinearRows(as_examples(sparse.csr_array(dense)), 20, task))
     assert few_weights(LinearRows(as_examples(sparse.csr_array(dense))))
     assert not few_weights(LinearRows(dense[:12_000], 20, task[:12_000]))
+    thin = as_examples(sparse.csr_array(dense))
+    wide = as_examples(sparse.csr_array(np.ones((50, 300), np.float32)))
+    assert small_tasks(LinearRows(dense)) and small_tasks(LinearRows(wide))
+    assert not small_tasks(LinearRows(thin, 20, task))  # short rows
+    assert not small_tasks(LinearRows(as_examples(sparse.csr_array(np.ones((15_000, 300), np.float32)))))  # too many
 
 
 def test_rows_of_zeros_and_one_side_only() -> None:

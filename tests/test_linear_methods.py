@@ -25,6 +25,7 @@ from localsvm.methods.linear import LinearSVM
 from localsvm.methods.linear_base import LinearMethod
 from localsvm.methods.llsvm import LocallyLinearSVM
 from localsvm.multiclass import Scheme
+from localsvm.partition.clusters import find_centres
 from localsvm.prediction import LocalModel
 from localsvm.selection.folds import stratified
 from localsvm.training import train
@@ -294,3 +295,14 @@ def test_a_mean_loss_divides_the_cost_by_the_rows_trained_on() -> None:
     assert_array_equal(*scores)
     fitted_mean = mean.fit(cell, mean.grid(cell, 160.0, 4), None, "refit").state
     assert fitted_mean["model_cost"] == pytest.approx([3.0 / 160])
+
+
+@pytest.mark.parametrize("clusters", [1, 3])
+def test_centres_of_sparse_rows_are_those_of_dense_ones(clusters: int) -> None:
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.integers(0, 5, (3, 40)), 60, axis=0) + rng.normal(0.0, 0.01, (180, 40))
+    X = np.where(rng.random(X.shape) < 0.9, X, 0.0).astype(np.float32)
+    found = [find_centres(rows, clusters, np.random.default_rng(1)) for rows in (X, as_examples(sparse.csr_array(X)))]
+    assert found[0].shape == (clusters, 40)
+    for one in found:
+        assert abs(one[np.argsort(one[:, 0])] - found[0][np.argsort(found[0][:, 0])]).max() < 1e-4

@@ -106,9 +106,10 @@ def densify(X: sp.csr_array, rows: slice, out: Dense) -> None:
 
 def thinned(X: Examples) -> Examples:
     """X as a solver of linear problems wants it: sparse where a dense X holds mostly zeros, whatever its size."""
-    if isinstance(X, np.ndarray) and np.count_nonzero(X) >= DENSE_DENSITY * X.size:
-        return X
-    return as_examples(sp.csr_array(X) if isinstance(X, np.ndarray) else X)
+    if isinstance(X, np.ndarray):
+        return X if np.count_nonzero(X) >= DENSE_DENSITY * X.size else as_examples(sp.csr_array(X))
+    kept = X.indices.dtype == np.int32 and X.indptr.dtype == np.int64  # scipy's slices have other types
+    return X if kept else as_examples(X)
 
 
 def as_examples(X: Any) -> Examples:
@@ -122,7 +123,7 @@ def as_examples(X: Any) -> Examples:
     """
     if not sp.issparse(X):
         return _finite(np.ascontiguousarray(_matrix(X)))
-    X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)  # which would copy the indices of an Examples
+    X = sp.csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -65,7 +65,8 @@ def take(X: Examples, rows: Rows) -> Examples:
     counts, places = places_of(X, rows)
     # scikit-learn takes 32-bit row pointers only; parts are small
     pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return sparse.csr_array((X.data[places], X.indices[places], pointers), shape=(len(rows), X.shape[1]))
+    arrays = X.data[places], X.indices[places].astype(np.int32, copy=False), pointers
+    return sparse.csr_array(arrays, shape=(len(rows), X.shape[1]))
 
 
 @dataclass

@@ -74,7 +74,7 @@ def kmeans_centres(sample: Examples, k: int, seed: int) -> NDArray[np.float32]:
     from threadpoolctl import threadpool_limits
 
     # scikit-learn's products of sparse rows with all centres are slow; Elkan's bounds spare most, but take rows times k
-    algorithm = "lloyd" if isinstance(sample, np.ndarray) or k > ELKAN_CLUSTERS else "elkan"
+    algorithm = "elkan" if not isinstance(sample, np.ndarray) and 1 < k <= ELKAN_CLUSTERS else "lloyd"
     with threadpool_limits(1), warnings.catch_warnings():
         # rows that differ by less than rounding give fewer clusters than asked for; _nearest drops the rest
         warnings.simplefilter("ignore", ConvergenceWarning)

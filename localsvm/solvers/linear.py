@@ -25,7 +25,7 @@ SQUARED_PASSES = 30  # for a squared hinge, which it takes few steps for,
 FEW_PASSES = 8  # where both are so, and where a step costs little more than a pass, after what small costs need:
 EASY_ROWS = 200  # with so many rows a weight
 LARGEST_TASK = 1 << 22  # elements of a task's sparse rows, up to which they are made dense for its system
-LONG_ROW = 64  # entries, from which on a squared hinge's first Hessian costs more than a few passes
+LONG_ROW = 64  # entries, from which on passes and products with all rows are dear, and so is a first Hessian
 SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
 SAMPLE_ROWS = 1024  # rows a weight
 WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
@@ -99,9 +99,11 @@ def few_weights(rows: LinearRows) -> bool:
 
 
 def small_tasks(rows: LinearRows) -> bool:
-    """Whether Newton's method solves for each task by itself: dense rows, or sparse ones that may be made so."""
+    """Whether Newton's method solves for each task by itself: dense rows, or long sparse ones that may be made so."""
     if isinstance(rows.X, np.ndarray):
         return True
+    if _entries(rows) < LONG_ROW:  # conjugate gradients are cheap then
+        return False
     largest = rows.n if rows.task is None else int(np.bincount(rows.task).max())
     return largest * rows.side <= LARGEST_TASK
 
