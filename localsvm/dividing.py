@@ -111,13 +111,12 @@ def divide(
         scaling, partition, X, cells = _fit(data, config, threads)
     else:
         scaling, partition, X, cells = _load(data, partition_file)
-    labels_of = data.y
 
-    def order(index: int) -> NDArray[np.int64]:
+    def order_of(index: int) -> NDArray[np.int64]:
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
-        return fold_order(labels_of[cells[index].rows], config.folds, rng)
+        return fold_order(data.y[cells[index].rows], config.folds, rng)
 
-    orders = threads.map(order, len(cells))
+    orders = threads.map(order_of, len(cells))
     rows = np.concatenate([cell.rows[order] for cell, order in zip(cells, orders, strict=True)])
     weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
     count = np.concatenate([weight[order] for weight, order in zip(weights, orders, strict=True)])

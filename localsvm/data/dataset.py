@@ -75,6 +75,15 @@ def row_blocks(X: Examples, elements: int) -> Iterator[slice]:
         begin = end
 
 
+def between(X: Examples, first: int, last: int) -> Examples:
+    """Rows first .. last - 1 of X, a view. X[first:last] of scipy would convert all indices of X: see `places_of`."""
+    if isinstance(X, np.ndarray):
+        return X[first:last]
+    pointers = X.indptr[first : last + 1]
+    stored = slice(pointers[0], pointers[-1])
+    return sparse_examples(X.data[stored], X.indices[stored], pointers - pointers[0], X.shape[1])
+
+
 def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """How many entries each of the rows stores, and the places of them all in X.data.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, places_of, sparse_examples
+from localsvm.data.dataset import Examples, between, places_of, sparse_examples
 from localsvm.errors import RunError
 from localsvm.threads import ALONE, Threads
 
@@ -137,6 +137,4 @@ class ExamplesHandle:
         if len(self.parts) == 1:
             return self.parts[0].open()[first:last]
         data, indices, indptr = (part.open() for part in self.parts)
-        start, stop = int(indptr[first]), int(indptr[last])
-        pointer = indptr[first : last + 1] - indptr[first]
-        return sparse_examples(data[start:stop], indices[start:stop], pointer, self.features)
+        return between(sparse_examples(data, indices, indptr, self.features), first, last)

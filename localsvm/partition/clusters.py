@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Dense, Examples, row_blocks
+from localsvm.data.dataset import Dense, Examples, between, row_blocks
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.partition.growing import take
 from localsvm.partition.kmeans import kmeans_centres
@@ -36,7 +36,7 @@ class Centres:
         """(n, k) squared Euclidean distances; dense rows are moved by the centres' mean, for the sake of float32."""
         out = np.empty((X.shape[0], len(self.centres)), np.float32)
         for rows in row_blocks(X, BLOCK_ELEMENTS):
-            part = X[rows]
+            part = between(X, rows.start, rows.stop)
             out[rows] = self._dense(part) if isinstance(part, np.ndarray) else self._sparse(part)
         return out
 
@@ -44,7 +44,7 @@ class Centres:
         """(n,) the nearest centre of each row, the first of equally near ones."""
         out = np.empty(X.shape[0], np.int32)
         for rows in row_blocks(X, BLOCK_ELEMENTS):
-            out[rows] = self.distances(X[rows]).argmin(axis=1)
+            out[rows] = self.distances(between(X, rows.start, rows.stop)).argmin(axis=1)
         return out
 
     def coordinates(self, X: Examples, neighbours: int, coding: str) -> sparse.csr_array:
@@ -58,7 +58,7 @@ class Centres:
         index = np.empty((n, neighbours), np.int32)
         share = np.empty((n, neighbours))
         for rows in row_blocks(X, BLOCK_ELEMENTS):
-            part = X[rows]
+            part = between(X, rows.start, rows.stop)
             d = self.distances(part)
             near = np.sort(np.argpartition(d, neighbours - 1, axis=1)[:, :neighbours], axis=1)
             index[rows] = near

@@ -17,8 +17,8 @@ from localsvm.solvers.stochastic import Block, descend
 
 Vector = NDArray[np.float64]
 LARGEST_BLOCK = 1024  # weights of a task, up to which Newton's method makes its Hessian ...
-SMALL_HESSIAN = 1 << 20  # elements, that are made however few entries sparse rows have
 ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
+SMALL_HESSIAN = 1 << 20  # elements of one that is made however few entries sparse rows have
 PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method by gradients,
 DIRECT_PASSES = 50  # sooner where that has a direct solution of its systems and a pass reads long rows,
 SQUARED_PASSES = 30  # for a squared hinge, which it takes few steps for,
@@ -69,8 +69,10 @@ def solve(
         begun = direct and start is not None and start.width < FIRST_WIDTH
     if solver == "sdca" or (solver == "auto" and not begun):
         easy = blocks and rows.n >= EASY_ROWS * rows.size
-        few, fewer = easy or (squared and direct), direct and long_rows
-        passes = FEW_PASSES if few else SQUARED_PASSES if squared else DIRECT_PASSES if fewer else PASSES
+        if easy or (squared and direct):
+            passes = FEW_PASSES
+        else:
+            passes = SQUARED_PASSES if squared else DIRECT_PASSES if direct and long_rows else PASSES
         most = {} if solver == "sdca" else {"max_passes": passes}
         alpha = None if start is None else start.alpha
         w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
