@@ -53,6 +53,8 @@ pytest: build
 
 lint: build
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.c
 	$(BIN)/mypy
 
 check-c:

@@ -1,4 +1,5 @@
 """The extensions of localsvm; everything else is in pyproject.toml. LOCALSVM_DEV=1 makes C warnings errors."""
+
 import os
 from pathlib import Path
 

@@ -25,21 +25,18 @@
 /* 10^22 is the last power of ten that a double holds exactly; 19 digits always fit 64 bits */
 enum { LSVM_EXACT_POWER = 22, LSVM_DIGITS = 19 };
 
-static const double lsvm_power10[LSVM_EXACT_POWER + 1] = {
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+static const double lsvm_power10[LSVM_EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                          1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 typedef struct {
     uint64_t digits;  /* the first 19 significant digits */
     int64_t exponent; /* |value| = digits * 10^exponent */
     int negative;
-    int cut;          /* 1 when a digit other than 0 beyond the 19th was cut off */
+    int cut; /* 1 when a digit other than 0 beyond the 19th was cut off */
 } lsvm_decimal;
 
-static inline unsigned lsvm_digit(char c)
-{
-    return (unsigned)(unsigned char)c - '0';
-}
+static inline unsigned lsvm_digit(char c) { return (unsigned)(unsigned char)c - '0'; }
 
 /* More than 19 digits: keep the first significant ones. `first` is the first digit or point, `count` the digits in all. */
 static __attribute__((noinline)) void lsvm_decimal_cut(const char *first, int64_t count, lsvm_decimal *out)
@@ -121,7 +118,8 @@ static inline double lsvm_scale10(double value, int64_t exponent)
 /* Digits and power are exact doubles, so that their one product or quotient is correctly rounded (Clinger 1990). */
 static inline int lsvm_decimal_exact(const lsvm_decimal *v)
 {
-    return v->digits <= UINT64_C(1) << 53 && v->exponent >= -LSVM_EXACT_POWER && v->exponent <= LSVM_EXACT_POWER && !v->cut;
+    return v->digits <= UINT64_C(1) << 53 && v->exponent >= -LSVM_EXACT_POWER && v->exponent <= LSVM_EXACT_POWER &&
+           !v->cut;
 }
 
 /*

@@ -25,10 +25,7 @@ enum { LSVM_QUICK = 1 };
 static const unsigned char lsvm_last[32] = {[16] = 255, 255, 255, 255, 255, 255, 255, 255,
                                             255,        255, 255, 255, 255, 255, 255, 255};
 
-static inline __m128i lsvm_bytes(const void *p)
-{
-    return _mm_loadu_si128((const __m128i *)p);
-}
+static inline __m128i lsvm_bytes(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 
 /* Bit i: byte i is a digit. '0' to '9' become the ten smallest signed bytes. */
 static inline unsigned lsvm_digits_at(__m128i text)
@@ -86,7 +83,7 @@ static inline const char *lsvm_decimal_quick(const char *p, double *out)
     point = (unsigned)__builtin_ctz(others); /* the end, if there is none */
     end = (unsigned)__builtin_ctz(rest);
     last = end + (end == point); /* a sum, which no compiler makes a branch of */
-    if (last == negative + 1) /* no digit */
+    if (last == negative + 1)    /* no digit */
         return NULL;
     *out = lsvm_quick_double(p + last, last - negative - 1, last - point - 1, negative);
     return p + end;

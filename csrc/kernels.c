@@ -23,7 +23,8 @@ void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_rows *a, const 
     ops->products(a, b, out, ldo, squared);
 }
 
-void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n)
+void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out,
+                    int64_t n)
 {
     ops->transform(kernel, in, out, n);
 }

@@ -58,7 +58,8 @@ void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_rows *a, const 
 
 /* Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear); n a multiple of LSVM_PAD.
  * `in` and `out` may be the same. */
-void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
+void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out,
+                    int64_t n);
 
 /* out[i*ldo + j] = k(a_i, b_j) for all j < panels * width: the products and the transformation at once, bit for bit; norms
  * of both where the kernel is one of distances. */

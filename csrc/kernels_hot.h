@@ -189,7 +189,8 @@ static void expansions(const struct lsvm_rows *a, const struct lsvm_expansion *e
             for (int64_t m = e->group_ptr[g]; m < e->group_ptr[g + 1]; m++) {
                 const int64_t first = e->used_ptr[m], n = e->used_ptr[m + 1] - first;
                 for (int64_t r = 0; r < tile.n; r++)
-                    out[(i + r) * models + m] = dot_double(values + r * size, e->used + first, n, e->coef + first * WIDTH);
+                    out[(i + r) * models + m] =
+                        dot_double(values + r * size, e->used + first, n, e->coef + first * WIDTH);
             }
         }
     }
@@ -198,9 +199,10 @@ static void expansions(const struct lsvm_rows *a, const struct lsvm_expansion *e
 enum { NEAR_FLOATS = 5120 }; /* of panels that stay in the first-level cache while all rows pass by */
 
 /* One tile's products become kernel values and are summed while they are in the first-level cache. */
-static inline __attribute__((always_inline)) void accumulate_tile(const struct lsvm_rows *a, int64_t i, const struct lsvm_panels *b, int64_t first,
-                                   int64_t last, const struct lsvm_kernel *kernel, int squared, const double *coef,
-                                   double *out)
+static inline __attribute__((always_inline)) void accumulate_tile(const struct lsvm_rows *a, int64_t i,
+                                                                  const struct lsvm_panels *b, int64_t first,
+                                                                  int64_t last, const struct lsvm_kernel *kernel,
+                                                                  int squared, const double *coef, double *out)
 {
     const float *rows[TILE_ROWS];
     float norm_a[TILE_ROWS];
@@ -228,8 +230,10 @@ static inline __attribute__((always_inline)) void accumulate_tile(const struct l
             out[i + r] += total[r][l];
 }
 
-static inline __attribute__((always_inline)) void accumulate_kind(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
-                                   int squared, const double *coef, double *out)
+static inline __attribute__((always_inline)) void accumulate_kind(const struct lsvm_rows *a,
+                                                                  const struct lsvm_panels *b,
+                                                                  const struct lsvm_kernel *kernel, int squared,
+                                                                  const double *coef, double *out)
 {
     int64_t near = NEAR_FLOATS / (b->d * WIDTH + 1);
     near = near < 1 ? 1 : near;

@@ -81,8 +81,8 @@ ALWAYS_INLINE int keep_sparse(lsvm_text_sink *sink, int64_t column, float value)
 }
 
 /* Keeps an entry that ends at `end` (NULL: none was read) if a token ends there. Where to go on, NULL if not kept. */
-ALWAYS_INLINE const char *
-quick_keep(const char *end, lsvm_text_sink *sink, int sparse, float *x, int64_t column, double value)
+ALWAYS_INLINE const char *quick_keep(const char *end, lsvm_text_sink *sink, int sparse, float *x, int64_t column,
+                                     double value)
 {
     if (!end || (*end != ' ' && !ends_token(end)))
         return NULL;
@@ -94,8 +94,8 @@ quick_keep(const char *end, lsvm_text_sink *sink, int sparse, float *x, int64_t 
 }
 
 /* Entries of consecutive columns, the first of them *last + 1 */
-ALWAYS_INLINE const char *
-guessed_entries(const char *p, const quick *q, lsvm_text_sink *sink, int sparse, float *x, int64_t *last)
+ALWAYS_INLINE const char *guessed_entries(const char *p, const quick *q, lsvm_text_sink *sink, int sparse, float *x,
+                                          int64_t *last)
 {
     const guess *g = q->next + *last + 1;
     double value = 0;
@@ -116,8 +116,8 @@ guessed_entries(const char *p, const quick *q, lsvm_text_sink *sink, int sparse,
 }
 
 /* Entries of any columns within the width, up to a streak */
-ALWAYS_INLINE const char *
-found_entries(const char *p, quick *q, lsvm_text_sink *sink, int sparse, float *x, int64_t *last)
+ALWAYS_INLINE const char *found_entries(const char *p, quick *q, lsvm_text_sink *sink, int sparse, float *x,
+                                        int64_t *last)
 {
     const int64_t width = sink->width, from = !sink->zero_based;
     int64_t column = 0, before = *last, streak = q->streak;
@@ -142,8 +142,8 @@ found_entries(const char *p, quick *q, lsvm_text_sink *sink, int sparse, float *
 }
 
 /* As many entries as go; *last becomes the column of the last one, x is the dense row. Returns where it stopped. */
-ALWAYS_INLINE const char *
-quick_entries(const char *p, quick *q, lsvm_text_sink *sink, int sparse, float *x, int64_t *last)
+ALWAYS_INLINE const char *quick_entries(const char *p, quick *q, lsvm_text_sink *sink, int sparse, float *x,
+                                        int64_t *last)
 {
     int64_t before;
     if (p < q->begin)

@@ -194,8 +194,8 @@ ALWAYS_INLINE int read_row(const char **cursor, lsvm_text_sink *sink, int sparse
 }
 
 /* All lines of [text, end), the last byte of which is a newline; *place goes on from where it is. */
-ALWAYS_INLINE int
-read_lines(const char *text, const char *end, lsvm_text_sink *sink, int sparse, lsvm_text_place *place)
+ALWAYS_INLINE int read_lines(const char *text, const char *end, lsvm_text_sink *sink, int sparse,
+                             lsvm_text_place *place)
 {
     const char *line = text, *p = text;
     int code = LSVM_TEXT_OK;

@@ -4,10 +4,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-ALWAYS_INLINE int is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
+ALWAYS_INLINE int is_blank(char c) { return c == ' ' || c == '\t'; }
 
 ALWAYS_INLINE const char *skip_blanks(const char *p)
 {
@@ -16,14 +13,8 @@ ALWAYS_INLINE const char *skip_blanks(const char *p)
     return p;
 }
 
-ALWAYS_INLINE int at_line_end(const char *p)
-{
-    return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n');
-}
+ALWAYS_INLINE int at_line_end(const char *p) { return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n'); }
 
-ALWAYS_INLINE int ends_token(const char *p)
-{
-    return is_blank(*p) || at_line_end(p);
-}
+ALWAYS_INLINE int ends_token(const char *p) { return is_blank(*p) || at_line_end(p); }
 
 #endif

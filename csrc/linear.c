@@ -33,8 +33,8 @@ void lsvm_linear_add(const struct lsvm_ops *ops, const struct lsvm_linear *p, co
     ops->linear_add(p, coef, w);
 }
 
-void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature, const double *v,
-                       double *out)
+void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature,
+                       const double *v, double *out)
 {
     memset(out, 0, (size_t)lsvm_linear_size(p) * sizeof(double));
     ops->linear_curve(p, curvature, v, out);

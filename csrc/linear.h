@@ -71,8 +71,8 @@ void lsvm_linear_values(const struct lsvm_ops *ops, const struct lsvm_linear *p,
 void lsvm_linear_add(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *coef, double *w);
 
 /* out = sum_i curvature[i] (m_i phi_i . v) m_i phi_i; rows with curvature 0 are not read. */
-void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature, const double *v,
-                       double *out);
+void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature,
+                       const double *v, double *out);
 
 /* Adds second derivatives by the weights, for rows of one task each; rows with curvature 0 are not read, those with one
  * below 0 are taken away. */

@@ -159,7 +159,8 @@ static void flush(const struct lsvm_linear *p, struct lsvm_hessian *s, struct pe
 }
 
 /* The same for one sparse row, entry by entry: indices ascend, so that the upper triangle is filled. */
-static void sparse_hessian(const struct lsvm_linear *p, int64_t i, double curvature, struct lsvm_hessian *s, int64_t side)
+static void sparse_hessian(const struct lsvm_linear *p, int64_t i, double curvature, struct lsvm_hessian *s,
+                           int64_t side)
 {
     const int32_t task = p->task ? p->task[i] : 0;
     double *const h = s->blocks + task * side * side, *const border = s->border + task * side;

@@ -15,7 +15,8 @@
 
 enum { AHEAD = 4, AHEAD_BYTES = 1024 };
 
-#define SMALLEST_SCALE 0.05 /* below it the scale is multiplied into the weights; the average's parts cancel by as much */
+#define SMALLEST_SCALE \
+    0.05 /* below it the scale is multiplied into the weights; the average's parts cancel by as much */
 
 /* One row without its zeros, a 1 for the bias appended; and what a step computes from it. */
 typedef struct {
@@ -97,10 +98,7 @@ INLINE void multiply(const float *restrict lines, int64_t stride, int64_t width,
 }
 
 /* t^q for t in [0, 1] */
-INLINE double power(double t, double q)
-{
-    return q == 3 ? t * t * t : q == 2 ? t * t : q == 1 ? t : pow(t, q);
-}
+INLINE double power(double t, double q) { return q == 3 ? t * t * t : q == 2 ? t * t : q == 1 ? t : pow(t, q); }
 
 INLINE double root(double s, double q) { return q == 3 ? cbrt(s) : q == 2 ? sqrt(s) : q == 1 ? s : pow(s, 1 / q); }
 
@@ -231,7 +229,8 @@ static void forget(ml3_model *m, ml3_training *t)
 /* The gradient's part of a step for a row whose loss is positive; then the projection. */
 INLINE void descend(ml3_model *m, ml3_training *t, const row_work *w, int64_t code, int64_t wrong, double step)
 {
-    const double a = step / m->scale, beta_square = dot(w->beta_true, w->beta_true, m->models) + dot(w->beta, w->beta, m->models);
+    const double a = step / m->scale,
+                 beta_square = dot(w->beta_true, w->beta_true, m->models) + dot(w->beta, w->beta, m->models);
     const double along = dot(w->beta_true, w->products + code * m->models, m->models) -
                          dot(w->beta, w->products + wrong * m->models, m->models);
     add_pair(m, m->weights, w, code, wrong, a);
@@ -306,7 +305,8 @@ PASS int ml3_scores(const ml3_model *model, const ml3_rows *rows, int64_t begin,
         multiply(model->weights, model->width, model->width, &work, work.products);
         for (int64_t r = 0; r < model->classes; r++) {
             const float *c = work.products + r * model->models;
-            out[i * model->classes + r] = model->scale * norm_of(c, model->models, model->q, largest_of(c, model->models));
+            out[i * model->classes + r] =
+                model->scale * norm_of(c, model->models, model->q, largest_of(c, model->models));
         }
     }
     free(work.block);

@@ -71,13 +71,14 @@ static void refresh(const struct lsvm_smo *p, struct lsvm_smo_state *s, const do
 static double larger(double a, double b) { return a > b ? a : b; }
 
 /* Bias of a solution: the mean gradient of the free coefficients, or the middle of what the bounded ones allow. */
-static void find_bias(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f, struct lsvm_report *report)
+static void find_bias(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f,
+                      struct lsvm_report *report)
 {
     double sum = 0, high = -1e300, low = 1e300;
     int64_t free_rows = 0;
     for (int64_t i = 0; i < p->n; i++) {
         const double g = p->y[i] - f[i];
-        const int may_grow = s->b[i] < s->hi[i], may_shrink = s->b[i] > s->lo[i];
+        const int may_grow = s->b[i]<s->hi[i], may_shrink = s->b[i]> s->lo[i];
         if (may_grow && may_shrink)
             sum += g, free_rows++;
         if (may_grow)
@@ -85,7 +86,8 @@ static void find_bias(const struct lsvm_smo *p, const struct lsvm_smo_state *s, 
         if (may_shrink)
             low = g < low ? g : low;
     }
-    if (high < -1e299 || low > 1e299) { /* one class only: nothing can move; the constant that answers with that class */
+    if (high < -1e299 ||
+        low > 1e299) { /* one class only: nothing can move; the constant that answers with that class */
         report->violation = 0;
         report->bias = high < -1e299 ? low : high;
         return;
@@ -95,7 +97,8 @@ static void find_bias(const struct lsvm_smo *p, const struct lsvm_smo_state *s, 
 }
 
 /* Objective, gap, violation and bias in float64 from f = Kb. */
-static void evaluate(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f, struct lsvm_report *report)
+static void evaluate(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f,
+                     struct lsvm_report *report)
 {
     report->bias = report->violation = report->objective = report->gap = 0;
     if (p->offset)
@@ -124,7 +127,8 @@ static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_sta
 static int64_t refresh_interval(const struct lsvm_smo *p) { return p->n < 2000 ? 20000 : 10 * p->n; }
 
 /* The loop from s->b and f = Kb, with the gradient refreshed at intervals, until `tolerance` or max_iterations. */
-static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance, double *f)
+static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance,
+               double *f)
 {
     for (;;) {
         refresh(p, s, f);
@@ -183,8 +187,8 @@ static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const 
 
 /* b and f = Kb for the next cost: bounded coefficients grow by `ratio`, free ones stay; with an offset all grow, which keeps
  * their sum. f' = ratio f - (ratio - 1) K b_free = f + (ratio - 1) K b_bounded: over the fewer rows. */
-static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double ratio, double *f,
-                    double *part, double *product)
+static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double ratio,
+                    double *f, double *part, double *product)
 {
     int64_t n_free = 0, n_bounded = 0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -201,7 +205,9 @@ static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct
     if (!p->offset)
         lsvm_smo_multiply(ops, p, part, product);
     for (int64_t i = 0; i < p->n; i++)
-        f[i] = p->offset ? ratio * f[i] : by_free ? ratio * f[i] - (ratio - 1) * product[i] : f[i] + (ratio - 1) * product[i];
+        f[i] = p->offset ? ratio * f[i]
+               : by_free ? ratio * f[i] - (ratio - 1) * product[i]
+                         : f[i] + (ratio - 1) * product[i];
 }
 
 static void current_f(const struct lsvm_smo *p, const struct lsvm_smo_state *s, double *f)

@@ -20,13 +20,13 @@
 typedef int (*lsvm_poll)(void *context);
 
 struct lsvm_smo {
-    int64_t n;             /* rows, padding included */
-    int64_t ld;            /* elements from one row of K to the next */
-    const void *k;         /* n x n, symmetric positive semidefinite */
-    int is_double;         /* elements of K, and the arithmetic of the gradient: float64 if nonzero, else float32 */
-    int unit_diagonal;     /* K_ii = 1 for all i: a faster loop */
-    int offset;            /* equality constraint and bias */
-    const double *y;       /* n, targets: +1, -1, 0 in the padding */
+    int64_t n;         /* rows, padding included */
+    int64_t ld;        /* elements from one row of K to the next */
+    const void *k;     /* n x n, symmetric positive semidefinite */
+    int is_double;     /* elements of K, and the arithmetic of the gradient: float64 if nonzero, else float32 */
+    int unit_diagonal; /* K_ii = 1 for all i: a faster loop */
+    int offset;        /* equality constraint and bias */
+    const double *y;   /* n, targets: +1, -1, 0 in the padding */
     int64_t max_iterations;
     lsvm_poll poll; /* may be NULL */
     void *context;
@@ -48,8 +48,8 @@ struct lsvm_smo_state {
     void *g, *up, *dn, *diagonal; /* elements as K's */
     int64_t iterations;
     int64_t stop_at; /* iterations at which the loop returns */
-    double gap;    /* as the loop last saw it, in K's precision */
-    int converged; /* the loop's tolerance was met */
+    double gap;      /* as the loop last saw it, in K's precision */
+    int converged;   /* the loop's tolerance was met */
     void *block;
 };
 

@@ -46,7 +46,7 @@ static inline VREAL NAME(gain)(VREAL g, VREAL up, VREAL dn, VREAL d, VREAL inver
     return t * (g - (REAL)0.5 * d * t);
 }
 
-static inline VREAL NAME(own_gain)(const struct NAME(rows) *r, int64_t i, VREAL g, int unit)
+static inline VREAL NAME(own_gain)(const struct NAME(rows) * r, int64_t i, VREAL g, int unit)
 {
     const VREAL up = *(VREAL *)(r->up + i), dn = *(VREAL *)(r->dn + i), one = NAME(splat)(1);
     const VREAL d = unit ? one : *(VREAL *)(r->diagonal + i);
@@ -55,7 +55,8 @@ static inline VREAL NAME(own_gain)(const struct NAME(rows) *r, int64_t i, VREAL 
 
 /* Gain of coordinate j's best step after i has taken its step t, with i free to follow (follow = 1 / K_ii) or held at its
  * bound (follow = 0): the curvature along j is K_jj - K_ij^2 / K_ii or K_jj. */
-static inline VREAL NAME(partner_gain)(const struct NAME(rows) *r, int64_t j, const REAL *ki, REAL t, REAL follow, int unit)
+static inline VREAL NAME(partner_gain)(const struct NAME(rows) * r, int64_t j, const REAL *ki, REAL t, REAL follow,
+                                       int unit)
 {
     const VREAL k = *(const VREAL *)(ki + j), up = *(VREAL *)(r->up + j), dn = *(VREAL *)(r->dn + j);
     const VREAL d = unit ? NAME(splat)(1) : *(VREAL *)(r->diagonal + j);
@@ -65,21 +66,21 @@ static inline VREAL NAME(partner_gain)(const struct NAME(rows) *r, int64_t j, co
 }
 
 /* The row in [first, last) whose gain is `value` (the vectors of the block are computed once more). */
-#define SMO_FIND(first, last, value, expression)                                                                       \
-    do {                                                                                                               \
-        for (int64_t i = (first); i < (last); i += SMO_LANES) {                                                        \
-            const VREAL gains = (expression);                                                                          \
-            if (NAME(any)(gains >= NAME(splat)(value)))                                                                \
-                for (int64_t l = 0; l < SMO_LANES; l++)                                                                \
-                    if (gains[l] >= (value))                                                                           \
-                        return (struct NAME(best)){gains[l], i + l};                                                   \
-        }                                                                                                              \
-        return (struct NAME(best)){0, -1};                                                                             \
+#define SMO_FIND(first, last, value, expression)                     \
+    do {                                                             \
+        for (int64_t i = (first); i < (last); i += SMO_LANES) {      \
+            const VREAL gains = (expression);                        \
+            if (NAME(any)(gains >= NAME(splat)(value)))              \
+                for (int64_t l = 0; l < SMO_LANES; l++)              \
+                    if (gains[l] >= (value))                         \
+                        return (struct NAME(best)){gains[l], i + l}; \
+        }                                                            \
+        return (struct NAME(best)){0, -1};                           \
     } while (0)
 
 /* First pass: g -= di K_i + dj K_j, and the coordinate with the largest gain of its own; index -1 at the optimum. */
-static inline struct NAME(best) NAME(update_and_select)(const struct NAME(rows) *r, const REAL *ki, REAL di,
-                                                        const REAL *kj, REAL dj, int unit)
+static inline struct NAME(best)
+    NAME(update_and_select)(const struct NAME(rows) * r, const REAL *ki, REAL di, const REAL *kj, REAL dj, int unit)
 {
     REAL best = 0;
     int64_t block = 0;
@@ -105,7 +106,8 @@ static inline struct NAME(best) NAME(update_and_select)(const struct NAME(rows) 
 }
 
 /* Second pass: the partner of i; index -1 where nobody gains. */
-static inline struct NAME(best) NAME(partner)(const struct NAME(rows) *r, const REAL *ki, REAL t, REAL follow, int unit)
+static inline struct NAME(best)
+    NAME(partner)(const struct NAME(rows) * r, const REAL *ki, REAL t, REAL follow, int unit)
 {
     REAL best = 0;
     int64_t block = 0;
@@ -126,7 +128,7 @@ static inline struct NAME(best) NAME(partner)(const struct NAME(rows) *r, const 
 }
 
 /* sum_i max(up_i g_i, dn_i g_i): the duality gap without offset. */
-static REAL NAME(gap)(const struct NAME(rows) *r)
+static REAL NAME(gap)(const struct NAME(rows) * r)
 {
     VREAL sum[2] = {{0}};
     for (int64_t i = 0; i < r->n; i += 2 * SMO_LANES)
@@ -139,7 +141,7 @@ static REAL NAME(gap)(const struct NAME(rows) *r)
 }
 
 /* Put b_i where it is to be, kept in its box; returns the move made and refreshes the distances to the bounds. */
-static inline double NAME(place)(const struct NAME(rows) *r, struct lsvm_smo_state *s, int64_t i, double to)
+static inline double NAME(place)(const struct NAME(rows) * r, struct lsvm_smo_state *s, int64_t i, double to)
 {
     const double before = s->b[i];
     s->b[i] = to <= s->lo[i] ? s->lo[i] : to >= s->hi[i] ? s->hi[i] : to;
@@ -150,19 +152,19 @@ static inline double NAME(place)(const struct NAME(rows) *r, struct lsvm_smo_sta
 
 /* Move b_i by delta. A step to a bound as REAL knows it ends at the bound itself: what rounding left over would stay a
  * support vector, or a free one, for good. */
-static inline double NAME(move)(const struct NAME(rows) *r, struct lsvm_smo_state *s, int64_t i, double delta)
+static inline double NAME(move)(const struct NAME(rows) * r, struct lsvm_smo_state *s, int64_t i, double delta)
 {
     const double to = delta <= r->dn[i] ? s->lo[i] : delta >= r->up[i] ? s->hi[i] : s->b[i] + delta;
     return NAME(place)(r, s, i, to);
 }
 
-static inline double NAME(clip_step)(const struct NAME(rows) *r, int64_t i, double t)
+static inline double NAME(clip_step)(const struct NAME(rows) * r, int64_t i, double t)
 {
     return t > r->up[i] ? r->up[i] : t < r->dn[i] ? r->dn[i] : t;
 }
 
 /* The exact maximum of g_i s + g_j t - (K_ii s^2 + 2 K_ij s t + K_jj t^2) / 2 over the box of (s, t). */
-static inline void NAME(solve_pair)(const struct NAME(rows) *r, int64_t i, int64_t j, double k, double *s, double *t)
+static inline void NAME(solve_pair)(const struct NAME(rows) * r, int64_t i, int64_t j, double k, double *s, double *t)
 {
     const double di = r->diagonal[i], dj = r->diagonal[j], gi = r->g[i], gj = r->g[j], det = di * dj - k * k;
     double best = -1;
@@ -221,13 +223,13 @@ struct NAME(extremes) {
 
 #define SMO_FAR ((REAL)1e30)
 
-static inline VREAL NAME(growing)(const struct NAME(rows) *r, int64_t i)
+static inline VREAL NAME(growing)(const struct NAME(rows) * r, int64_t i)
 {
     const VREAL zero = {0};
     return NAME(select)(*(VREAL *)(r->up + i) > zero, *(VREAL *)(r->g + i), NAME(splat)(-SMO_FAR));
 }
 
-static inline int64_t NAME(find_growing)(const struct NAME(rows) *r, int64_t first, int64_t last, REAL value)
+static inline int64_t NAME(find_growing)(const struct NAME(rows) * r, int64_t first, int64_t last, REAL value)
 {
     for (int64_t i = first; i < last; i++)
         if (r->up[i] > 0 && r->g[i] >= value)
@@ -235,7 +237,8 @@ static inline int64_t NAME(find_growing)(const struct NAME(rows) *r, int64_t fir
     return -1;
 }
 
-static inline struct NAME(extremes) NAME(update_and_bound)(const struct NAME(rows) *r, const REAL *ki, const REAL *kj, REAL t)
+static inline struct NAME(extremes)
+    NAME(update_and_bound)(const struct NAME(rows) * r, const REAL *ki, const REAL *kj, REAL t)
 {
     struct NAME(extremes) e = {-SMO_FAR, SMO_FAR, -1};
     const VREAL zero = {0};
@@ -258,7 +261,7 @@ static inline struct NAME(extremes) NAME(update_and_bound)(const struct NAME(row
     return e;
 }
 
-static inline VREAL NAME(pair_gain)(const struct NAME(rows) *r, int64_t j, const REAL *ki, REAL gi, REAL di, int unit)
+static inline VREAL NAME(pair_gain)(const struct NAME(rows) * r, int64_t j, const REAL *ki, REAL gi, REAL di, int unit)
 {
     const VREAL zero = {0}, k = *(const VREAL *)(ki + j);
     const VREAL d = unit ? NAME(splat)(1) : *(VREAL *)(r->diagonal + j);
@@ -267,7 +270,8 @@ static inline VREAL NAME(pair_gain)(const struct NAME(rows) *r, int64_t j, const
     return NAME(select)(*(VREAL *)(r->dn + j) < zero, difference * difference * NAME(reciprocal)(curvature), zero);
 }
 
-static inline struct NAME(best) NAME(offset_partner)(const struct NAME(rows) *r, const REAL *ki, REAL gi, REAL di, int unit)
+static inline struct NAME(best)
+    NAME(offset_partner)(const struct NAME(rows) * r, const REAL *ki, REAL gi, REAL di, int unit)
 {
     REAL best = 0;
     int64_t block = 0;

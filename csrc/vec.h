@@ -1,6 +1,9 @@
 /* vec.h - the few vector operations of a level that GCC's C vector extensions cannot spell: select, minimum and maximum
  * (no vector ?: in C), any, and a fast reciprocal. Included by level.h only. */
-static inline vfloat select_f32(vint mask, vfloat a, vfloat b) { return (vfloat)((mask & (vint)a) | (~mask & (vint)b)); }
+static inline vfloat select_f32(vint mask, vfloat a, vfloat b)
+{
+    return (vfloat)((mask & (vint)a) | (~mask & (vint)b));
+}
 static inline vdouble select_f64(vlong mask, vdouble a, vdouble b)
 {
     return (vdouble)((mask & (vlong)a) | (~mask & (vlong)b));

@@ -146,8 +146,7 @@ class Column:
         """Append rows (k, *trailing) of this column's dtype; they are copied. ValueError for other rows."""
         if rows.dtype.newbyteorder("<") != self.dtype or rows.ndim == 0 or rows.shape[1:] != self.trailing:
             raise ValueError(
-                f"{self._path}: rows of {rows.dtype} {rows.shape[1:]}, "
-                f"where {self.dtype} {self.trailing} is stored"
+                f"{self._path}: rows of {rows.dtype} {rows.shape[1:]}, where {self.dtype} {self.trailing} is stored"
             )
         taken = 0
         while taken < len(rows):

@@ -1,6 +1,6 @@
 """The scikit-learn face: `LocalSVC`, and an estimator for each other method, made from its fields when asked for:
 
-    from localsvm.estimators import L3SVMClassifier, LocalSVC
+from localsvm.estimators import L3SVMClassifier, LocalSVC
 """
 
 from __future__ import annotations

@@ -167,9 +167,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._synced = time.monotonic()
 
 
-def open_journal(
-    path: str | os.PathLike[str], key: str, *, resume: bool = False, force: bool = False
-) -> Journal:
+def open_journal(path: str | os.PathLike[str], key: str, *, resume: bool = False, force: bool = False) -> Journal:
     """Open the journal of a run, or begin it.
 
     key: 64 hexadecimal digits that stand for the data and the options which determine the model. A journal

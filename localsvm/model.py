@@ -211,8 +211,7 @@ def _write_cells(writer: Writer, cells: Iterable[Mapping[str, Array]], n_cells: 
     for cell in cells:
         if written == 0:
             columns = {
-                name: Column(writer, f"/cells/{name}", cell[name].dtype, cell[name].shape[1:])
-                for name in sorted(cell)
+                name: Column(writer, f"/cells/{name}", cell[name].dtype, cell[name].shape[1:]) for name in sorted(cell)
             }
             ends = {name: [0] for name in columns}
         if cell.keys() != columns.keys():

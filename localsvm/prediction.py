@@ -28,8 +28,7 @@ BLOCK_BYTES = 1 << 26  # of rows that are decided together: a cell's model is th
 
 @dataclass(frozen=True)
 class Predicted:
-    """A block of predictions, rows in input order: labels (n,), decision values (n, problems), and the file's labels.
-    """
+    """Predictions of a block of rows, in input order: labels (n,), decision values (n, problems), the file's labels."""
 
     labels: NDArray[np.float64]
     decisions: NDArray[np.float64]

@@ -1,6 +1,6 @@
 """Times the division of HIGGS-like rows in memory into Voronoi cells: scaling, the tree, the copy into cell order.
 
-    python scripts/bench_partition.py [ROWS] [--jobs 2] [--cell-size 2000] [--seed 0]
+python scripts/bench_partition.py [ROWS] [--jobs 2] [--cell-size 2000] [--seed 0]
 """
 
 from __future__ import annotations

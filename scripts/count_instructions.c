@@ -26,7 +26,7 @@ static const struct lsvm_kernel LAPLACIAN = {.kind = LSVM_LAPLACIAN, .gamma = 0.
 struct cell {
     const struct lsvm_ops *ops;
     uint64_t random; /* state of the generator */
-    int64_t width; /* of a panel */
+    int64_t width;   /* of a panel */
     float *x, *packed, *norm, *distances, *k, *other, *scratch;
     double *k_double, *y, *weight, *unit, *lo, *hi, *b, *f, *coef, *decisions;
     int32_t *used, *routed;
@@ -148,8 +148,14 @@ static struct lsvm_panels panels_of(const struct cell *c)
 static struct lsvm_smo problem_of(const struct cell *c, int is_double, int offset)
 {
     const void *k = is_double ? (const void *)c->k_double : c->k;
-    return (struct lsvm_smo){.n = ROWS, .ld = ROWS, .k = k, .is_double = is_double, .unit_diagonal = 1,
-                             .offset = offset, .y = c->y, .max_iterations = 1000000};
+    return (struct lsvm_smo){.n = ROWS,
+                             .ld = ROWS,
+                             .k = k,
+                             .is_double = is_double,
+                             .unit_diagonal = 1,
+                             .offset = offset,
+                             .y = c->y,
+                             .max_iterations = 1000000};
 }
 
 static nearest_matrix matrix_of(const struct cell *c)
@@ -159,8 +165,12 @@ static nearest_matrix matrix_of(const struct cell *c)
 
 static lsvm_text_sink sink_of(const struct cell *c)
 {
-    return (lsvm_text_sink){.rows = c->counts.rows, .width = FEATURES, .capacity = c->counts.entries,
-                            .labels = c->labels, .values = c->values, .indices = c->indices,
+    return (lsvm_text_sink){.rows = c->counts.rows,
+                            .width = FEATURES,
+                            .capacity = c->counts.entries,
+                            .labels = c->labels,
+                            .values = c->values,
+                            .indices = c->indices,
                             .lengths = c->lengths};
 }
 
@@ -231,8 +241,13 @@ MEASURE(expansions)
     const struct lsvm_rows rows = rows_of(c);
     const int64_t groups[2] = {0, MODELS}, panels = ROWS / c->width;
     const int64_t used[MODELS + 1] = {0, panels, 2 * panels, 3 * panels};
-    const struct lsvm_expansion e = {.b = panels_of(c), .groups = 1, .kernels = &GAUSSIAN, .group_ptr = groups,
-                                     .used_ptr = used, .used = c->used, .coef = c->coef};
+    const struct lsvm_expansion e = {.b = panels_of(c),
+                                     .groups = 1,
+                                     .kernels = &GAUSSIAN,
+                                     .group_ptr = groups,
+                                     .used_ptr = used,
+                                     .used = c->used,
+                                     .coef = c->coef};
     lsvm_expansions(c->ops, &rows, &e, c->scratch, c->decisions);
 }
 
@@ -308,11 +323,11 @@ static const struct {
     void (*before)(struct cell *); /* may be NULL */
     void (*run)(struct cell *);
 } KERNELS[] = {
-    ENTRY(make_cell, pack),      ENTRY(NULL, norms),           ENTRY(NULL, products),        ENTRY(NULL, distances),
-    ENTRY(NULL, gaussian),       ENTRY(NULL, laplacian),       ENTRY(weigh, multiply),       ENTRY(NULL, smo_path),
-    ENTRY(prepare, smo_solve),   ENTRY(prepare, smo_offset),   ENTRY(prepare, smo_double),   ENTRY(prepare, expansions),
-    ENTRY(NULL, text_count),     ENTRY(NULL, read_dense),      ENTRY(NULL, read_sparse),     ENTRY(NULL, write_dense),
-    ENTRY(NULL, project),        ENTRY(NULL, route),           ENTRY(NULL, hash),
+    ENTRY(make_cell, pack),    ENTRY(NULL, norms),         ENTRY(NULL, products),      ENTRY(NULL, distances),
+    ENTRY(NULL, gaussian),     ENTRY(NULL, laplacian),     ENTRY(weigh, multiply),     ENTRY(NULL, smo_path),
+    ENTRY(prepare, smo_solve), ENTRY(prepare, smo_offset), ENTRY(prepare, smo_double), ENTRY(prepare, expansions),
+    ENTRY(NULL, text_count),   ENTRY(NULL, read_dense),    ENTRY(NULL, read_sparse),   ENTRY(NULL, write_dense),
+    ENTRY(NULL, project),      ENTRY(NULL, route),         ENTRY(NULL, hash),
 };
 
 enum { N_KERNELS = sizeof KERNELS / sizeof *KERNELS };

@@ -115,9 +115,7 @@ def one(name: str, method: str, seed: int, files: dict[str, Path], folder: Path)
     score, predict_cpu, _ = command("predict", [*common, *last])
     fit = report["summary"]
     cv = float("nan") if fit["cv_error"] is None else 100 * (1 - fit["cv_error"])
-    return Run(
-        name, method, seed, 100 * score["accuracy"], cv, fit["not_converged"], cpu, predict_cpu, " ".join(given)
-    )
+    return Run(name, method, seed, 100 * score["accuracy"], cv, fit["not_converged"], cpu, predict_cpu, " ".join(given))
 
 
 def options_of(name: str, method: str, seed: int, files: dict[str, Path], folder: Path) -> list[str]:

@@ -61,9 +61,7 @@ RECORDS = st.lists(
         st.text(max_size=4),
         st.dictionaries(
             st.text(max_size=3),
-            hnp.arrays(
-                st.sampled_from(["<f4", ">f8", "i8", "u1", "?"]), hnp.array_shapes(min_dims=0, min_side=0)
-            ),
+            hnp.arrays(st.sampled_from(["<f4", ">f8", "i8", "u1", "?"]), hnp.array_shapes(min_dims=0, min_side=0)),
         ),
     ),
     max_size=5,

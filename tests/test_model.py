@@ -33,8 +33,7 @@ PARTITION = (
 def make_cells(*lengths: int) -> list[dict[str, np.ndarray]]:
     rng = np.random.default_rng(1)
     return [
-        {name: (rng.random((n, *shape)) * 100).astype(dtype) for name, (dtype, shape) in CELL.items()}
-        for n in lengths
+        {name: (rng.random((n, *shape)) * 100).astype(dtype) for name, (dtype, shape) in CELL.items()} for n in lengths
     ]
 
 
@@ -85,9 +84,7 @@ def lists_of_cells(draw: st.DrawFn) -> list[dict[str, np.ndarray]]:
     ]
 
 
-STATES = st.dictionaries(
-    st.sampled_from("xyz"), hnp.arrays(st.sampled_from(DTYPES), hnp.array_shapes(min_dims=0))
-)
+STATES = st.dictionaries(st.sampled_from("xyz"), hnp.arrays(st.sampled_from(DTYPES), hnp.array_shapes(min_dims=0)))
 CONFIGS = st.dictionaries(
     st.text(max_size=5), st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)
 )

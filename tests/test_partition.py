@@ -24,9 +24,7 @@ TREES = ["voronoi", "kmeans"]
 
 
 def fit(name: str, X: Any, cell_size: int | None, y: Any = None, seed: int = 0) -> Any:
-    return create(name).fit(
-        X, np.zeros(X.shape[0]) if y is None else y, cell_size, np.random.default_rng(seed)
-    )
+    return create(name).fit(X, np.zeros(X.shape[0]) if y is None else y, cell_size, np.random.default_rng(seed))
 
 
 def normal(n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -125,9 +123,7 @@ def test_kmeans_goes_to_the_nearest_centre() -> None:
     s = fitted.state()
     children = s["first_child"][0] + np.arange(s["n_children"][0])
     nearest = np.argmin(((X[:, None].astype(float) - s["centres"][children]) ** 2).sum(axis=2), axis=1)
-    chosen = Matrix(X).choose(
-        np.arange(900), directions_of(s["centres"][children]), s["thresholds"][children]
-    )
+    chosen = Matrix(X).choose(np.arange(900), directions_of(s["centres"][children]), s["thresholds"][children])
     assert np.array_equal(nearest, chosen)
     assert s["n_children"][0] == 15
 
@@ -156,9 +152,7 @@ def test_a_cell_does_not_depend_on_the_block(name: str) -> None:
 
 @pytest.mark.parametrize("name", TREES)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_working_on_copies_of_rows_changes_nothing(
-    name: str, form: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_working_on_copies_of_rows_changes_nothing(name: str, form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X = form(np.abs(normal(3000, 5)))
     whole = fit(name, X, 50)
     monkeypatch.setattr(growing, "LOCAL_VALUES", 2000)

@@ -161,9 +161,7 @@ def nearest(token: str) -> np.float32:
 def assert_nearest(tokens: list[str], folder: Path) -> None:
     tokens = [token for token in tokens if np.isfinite(nearest(token))]
     expected = np.array([nearest(token) for token in tokens], np.float32)
-    wrong = (
-        np.flatnonzero(parsed(tokens, folder).view(np.uint32) != expected.view(np.uint32)) if tokens else []
-    )
+    wrong = np.flatnonzero(parsed(tokens, folder).view(np.uint32) != expected.view(np.uint32)) if tokens else []
     assert [tokens[i] for i in wrong] == []
 
 
@@ -262,9 +260,7 @@ def test_compressed(tmp_path: Path, kind: str, dense: bool) -> None:
     half = text.index(b"\n", 3000) + 5  # two members, cut within a line
     for packed in (pack(text), pack(text[:half]) + pack(text[half:])):
         for block_bytes, jobs in ((33, 1), (1000, 3), (1 << 20, 2)):
-            assert_same(
-                read_text(tmp_path, packed, dense=dense, block_bytes=block_bytes, jobs=jobs), expected
-            )
+            assert_same(read_text(tmp_path, packed, dense=dense, block_bytes=block_bytes, jobs=jobs), expected)
 
 
 def test_gzip_members_may_be_padded_and_nothing_else(tmp_path: Path) -> None:

@@ -92,9 +92,7 @@ def test_extreme_columns_stay_finite(mode: str) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(
-    mode=st.sampled_from(MODES), block=st.integers(1, 400), cut=st.integers(0, 60), columns=st.integers(1, 40)
-)
+@given(mode=st.sampled_from(MODES), block=st.integers(1, 400), cut=st.integers(0, 60), columns=st.integers(1, 40))
 def test_a_row_does_not_depend_on_the_rows_around_it(mode: str, block: int, cut: int, columns: int) -> None:
     X = examples(60, columns + 2)
     for kind in (X, as_examples(sp.csr_array(X))):
@@ -143,9 +141,7 @@ def test_wrong_states() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(
-        OptionError, match="unknown scaling 'log'; choose one of std, none, zscore, minmax, row"
-    ):
+    with pytest.raises(OptionError, match="unknown scaling 'log'; choose one of std, none, zscore, minmax, row"):
         Scaling.fit(examples(), "log")
     with pytest.raises(DataError, match="the examples have 3 features, the scaling 12"):
         Scaling.fit(examples(), "std").apply(np.zeros((2, 3), np.float32))

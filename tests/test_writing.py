@@ -48,9 +48,7 @@ def test_round_trip(tmp_path: Path, data: st.DataObject, zero_based: bool, spars
 
 @settings(deadline=None)
 @given(values=hnp.arrays(np.float32, st.integers(1, 50), elements=FLOATS))
-@example(
-    values=np.array([1e-38, 3.4028235e38, 1.1754944e-38, 9.999999e-6, 1e-5, 999999.94, 16777216], np.float32)
-)
+@example(values=np.array([1e-38, 3.4028235e38, 1.1754944e-38, 9.999999e-6, 1e-5, 999999.94, 16777216], np.float32))
 @example(values=(10.0 ** np.arange(-37, 39)).astype(np.float32))
 @example(values=np.nextafter((10.0 ** np.arange(-37, 39)).astype(np.float32), np.float32(0)))
 def test_values_have_the_fewest_digits(values: np.ndarray) -> None:
@@ -59,9 +57,7 @@ def test_values_have_the_fewest_digits(values: np.ndarray) -> None:
         token = line.split(":")[1]
         assert np.float32(float(token)) == value
         digits = token.lower().split("e")[0].strip("-").replace(".", "").strip("0")
-        expected = (
-            np.format_float_scientific(value, unique=True, trim="-").split("e")[0].strip("-").replace(".", "")
-        )
+        expected = np.format_float_scientific(value, unique=True, trim="-").split("e")[0].strip("-").replace(".", "")
         assert len(digits) <= max(len(expected), 1)
 
 
@@ -97,9 +93,7 @@ def test_labels() -> None:
 def test_precision(precision: int) -> None:
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((500, 1)) * 10.0 ** rng.integers(-30, 30, (500, 1))).astype(np.float32)
-    for line, value in zip(
-        text_of(X, np.zeros(500), precision=precision).splitlines(), X.ravel(), strict=True
-    ):
+    for line, value in zip(text_of(X, np.zeros(500), precision=precision).splitlines(), X.ravel(), strict=True):
         token = Decimal(line.split(":")[1])
         best = Decimal(f"{value:.{precision - 1}e}")
         assert len(token.normalize().as_tuple().digits) <= precision
@@ -137,9 +131,7 @@ def test_scikit_learn_reads_it(tmp_path: Path) -> None:
     assert np.array_equal(read(theirs, n_features=12).X, X.toarray())
 
 
-@pytest.mark.parametrize(
-    ("suffix", "kind"), [(".gz", "gzip"), (".bz2", "bzip2"), (".xz", "xz"), (".zst", "zstd")]
-)
+@pytest.mark.parametrize(("suffix", "kind"), [(".gz", "gzip"), (".bz2", "bzip2"), (".xz", "xz"), (".zst", "zstd")])
 def test_compressed_by_suffix(tmp_path: Path, suffix: str, kind: str) -> None:
     path, X = tmp_path / f"some.libsvm{suffix}", np.eye(3, dtype=np.float32)
     write(path, X, [1, 2, 3])

@@ -19,18 +19,15 @@ MESSAGES = {
     "label_not_finite": "the label {found} is not a finite number; mend it or remove the row",
     "label_too_large": "the label {found} is beyond the largest float64; rescale the labels",
     "query_not_number": "expected qid:INTEGER, found {found}; mend it or remove it, query ids are not used",
-    "index_not_number": "expected INDEX:VALUE, found {found}; "
-    "separate entries by blanks and begin comments with #",
+    "index_not_number": "expected INDEX:VALUE, found {found}; separate entries by blanks and begin comments with #",
     "index_zero": "index 0, but indices start at 1; if the file counts from 0, give --zero-based",
-    "index_negative": "the index in {found} is negative; "
-    "indices are whole numbers from 1, or from 0 with --zero-based",
+    "index_negative": "the index in {found} is negative; indices are whole numbers from 1, or from 0 with --zero-based",
     "index_too_large": "the index in {found} is beyond {last}; renumber the features",
     "index_repeated": "the index in {found} occurs twice in this line; keep one of the two entries",
     "index_descending": "the index in {found} is smaller than the one before it; "
     "sort the entries of each line by index",
     "colon_missing": "expected INDEX:VALUE, found {found} without a colon; write the value after a colon",
-    "value_missing": "expected a value right after the colon; "
-    "write one without a blank, or leave the entry out",
+    "value_missing": "expected a value right after the colon; write one without a blank, or leave the entry out",
     "value_not_number": "expected a number as value, found {found}; write values like 1, -0.5 or 2.5e-3",
     "value_not_finite": "the value {found} is not a finite number; leave the entry out or replace it",
     "value_too_large": "the value {found} is beyond the largest float32, 3.4e38; rescale this feature",

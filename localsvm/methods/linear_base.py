@@ -163,9 +163,7 @@ class Folds:
         self.edges = np.searchsorted(cell.folds, np.arange(self.n_folds + 1))
         self.solutions: list[list[Any]] = [[None] * self.n_folds for _ in range(cell.Y.shape[1])]
 
-    def advance(
-        self, point: int, tolerance: float, threads: Threads, final: bool = False
-    ) -> NDArray[np.float64]:
+    def advance(self, point: int, tolerance: float, threads: Threads, final: bool = False) -> NDArray[np.float64]:
         """Solve all for a point of the costs; (problems, n) decision values, by the models without the row's fold.
 
         final: the solutions become models, and are not only started from.

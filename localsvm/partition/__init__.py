@@ -21,9 +21,7 @@ __all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "restore", "smalle
 def create(name: str) -> Partition:
     """An unfitted partition by its name; OptionError for a name that is none."""
     if name not in REGISTRY:
-        raise OptionError(
-            f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}"
-        )
+        raise OptionError(f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
     return REGISTRY[name]()
 
 

@@ -102,9 +102,7 @@ def check_cell_size(cell_size: int | None) -> int:
     """The cell size as a positive int; OptionError otherwise."""
     if cell_size is None or cell_size < 1:
         given = "none" if cell_size is None else cell_size
-        raise OptionError(
-            f"-c/--cell-size must be at least 1 row for this partition, not {given}; try -c 2000"
-        )
+        raise OptionError(f"-c/--cell-size must be at least 1 row for this partition, not {given}; try -c 2000")
     return int(cell_size)
 
 

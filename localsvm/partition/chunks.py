@@ -58,9 +58,7 @@ class Chunks(Partition):
         return sparse.csr_array((np.full(n * k, 1 / k), cells, np.arange(n + 1) * k), shape=(n, k))
 
     def assign(self, X: Examples) -> NDArray[np.int32]:
-        raise OptionError(
-            "random chunks answer for every row together; a row belongs to one cell with -P voronoi"
-        )
+        raise OptionError("random chunks answer for every row together; a row belongs to one cell with -P voronoi")
 
     def state(self) -> State:
         return {"n_cells": np.array([self._n_cells], dtype=np.int64)}

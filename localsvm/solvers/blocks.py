@@ -239,8 +239,7 @@ class _Run:
         self.shrink_below = SHRINK_AT * now.half
 
     def _restore(self) -> None:
-        """Bring the rows left out up to date and take them in again; give up where nothing moved since the last time.
-        """
+        """Bring the rows left out up to date and take them in again; give up where nothing has moved since."""
         self._store()
         self.given_up, self.moved = self.stuck and not self.moved, False
         for out, before in self.left_out:

@@ -1,7 +1,7 @@
 """Whole `lsvm-train` and `lsvm-predict` runs, as the jobs run, predict and scale time them.
 
-    train(case, options, search="full")     # the figures of a run on the case's file and of the test of its model
-    model_file(case, options)               # the refitted model, trained if it is not there
+train(case, options, search="full")     # the figures of a run on the case's file and of the test of its model
+model_file(case, options)               # the refitted model, trained if it is not there
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a contestant does inside its own process: time its calls, run a command with all its processes, watch memory.
 
-    figures = timed(lambda: SVC().fit(X, y))     # {"wall": 0.08, "first": 0.09, "cpu": 0.08, "calls": 5}
-    report, figures = lsvm("train", ["-c", "2000", "train.libsvm", "model.h5"])
+figures = timed(lambda: SVC().fit(X, y))     # {"wall": 0.08, "first": 0.09, "cpu": 0.08, "calls": 5}
+report, figures = lsvm("train", ["-c", "2000", "train.libsvm", "model.h5"])
 """
 
 from __future__ import annotations

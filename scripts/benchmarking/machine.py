@@ -1,6 +1,6 @@
 """What the figures were measured on, and of what.
 
-    machine()    # {"cpu": "AMD EPYC", "cores": 2, "simd": "avx2", "memory_gib": 23}
+machine()    # {"cpu": "AMD EPYC", "cores": 2, "simd": "avx2", "memory_gib": 23}
 """
 
 from __future__ import annotations

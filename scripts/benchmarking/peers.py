@@ -1,7 +1,7 @@
 """The peers, each imported as it has to be. An import that fails ends the process with its message: it is reported.
 
-    liquid_svm().mcSVM(X, y, threads=1)
-    svc("scikit-learn-intelex")(C=1.0, gamma=0.1).fit(X, y)
+liquid_svm().mcSVM(X, y, threads=1)
+svc("scikit-learn-intelex")(C=1.0, gamma=0.1).fit(X, y)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables from the results of a job: medians over the rounds, and ratios to ours within each round.
 
-    table(summaries(records), [("error %", lambda s: number(s.figures.get("error"), 2))])
+table(summaries(records), [("error %", lambda s: number(s.figures.get("error"), 2))])
 """
 
 from __future__ import annotations
