@@ -20,13 +20,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
-from localsvm.dividing import TrainingConfig
 from localsvm.methods import methods
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
-from localsvm.prediction import LocalModel
-from localsvm.training import Summary, train
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import Summary, train
 
 COMMON: dict[str, Any] = {
     "partition": None,
@@ -52,7 +52,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     seed, None for one drawn anew.
 
     Fitted: classes_ (classes,) sorted labels of any type; summary_ a training.Summary; model_ (bytes) the model file,
-    which `localsvm.prediction.LocalModel` and `lsvm-predict` read when written to a file (labels there: class numbers).
+    which `localsvm.runs.prediction.LocalModel` and `lsvm-predict` read from a file (labels there: class numbers).
     """
 
     method: ClassVar[type[Method]]

@@ -18,12 +18,12 @@ from benchmarking.report import fixed, megabytes, number, summaries, table, whol
 from benchmarking.running import Case, Job, Record, main
 from benchmarking.sets import Rows, available
 
-from localsvm.cells import select
 from localsvm.methods.base import Cell, Fitted, Grid, Scores
 from localsvm.methods.svm import KernelSVM
-from localsvm.multiclass import Scheme
+from localsvm.runs.cell_work import select
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
+from localsvm.targets.classification import Scheme
 
 SETS = ["higgs_like", "covtype", "ijcnn1", "skin_nonskin"]
 SIZES, QUICK_SIZES = [2000, 5000, 10_000, 15_000], [1000, 2000]

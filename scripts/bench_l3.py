@@ -24,7 +24,7 @@ from scipy import sparse
 
 from localsvm.data.dataset import as_examples
 from localsvm.data.writing import write
-from localsvm.prediction import LocalModel
+from localsvm.runs.prediction import LocalModel
 
 CHOOSE_ROWS = 6000
 K = 90  # the paper's

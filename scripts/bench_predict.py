@@ -22,7 +22,7 @@ from benchmarking.running import OURS, Case, Job, Record, main
 from benchmarking.sets import GENERATED, Rows, arrays, available
 from measuring import thousands
 
-from localsvm.prediction import LocalModel
+from localsvm.runs.prediction import LocalModel
 
 SETS = [GENERATED, "covtype"]
 SIZES, QUICK_SIZES = [100_000, 1_000_000], [10_000]

@@ -21,12 +21,12 @@ from benchmarking.report import fixed, megabytes, summaries, table, whole
 from benchmarking.running import Case, Job, Record, main
 from benchmarking.sets import Rows, available, dataset
 
-from localsvm.dividing import TrainingConfig
 from localsvm.methods.base import Cell, Fitted
 from localsvm.methods.svm import KernelSVM
-from localsvm.multiclass import Scheme
-from localsvm.prediction import LocalModel
-from localsvm.training import Summary, train
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import Summary, train
+from localsvm.targets.classification import Scheme
 
 SETS = ["higgs_like", "covtype", "ijcnn1", "skin_nonskin", "cod-rna"]
 SIZES, QUICK_SIZES = [2000, 5000, 10_000, 15_000, 20_000, 100_000], [2000]

@@ -20,9 +20,9 @@ import numpy as np
 
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.reading import read
-from localsvm.dividing import TrainingConfig
-from localsvm.prediction import LocalModel
-from localsvm.training import train
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
 
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
 

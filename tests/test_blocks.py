@@ -15,11 +15,11 @@ from localsvm.kernels.blocks import BlockGram
 from localsvm.methods import svm
 from localsvm.methods.base import Cell
 from localsvm.methods.svm import KernelSVM
-from localsvm.multiclass import Scheme
 from localsvm.selection.folds import stratified
 from localsvm.solvers import blocks
 from localsvm.solvers._smo import Report
 from localsvm.solvers.blocks import BlockProblem
+from localsvm.targets.classification import Scheme
 from localsvm.threads import Threads
 from tests.test_smo import GAUSSIAN, KERNELS, assert_equals_libsvm, blobs, gap_of, reference_kernel
 from tests.test_smo import solve as solve_whole

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from localsvm.errors import RunError
-from localsvm.model import load_model, write_model
+from localsvm.store.model import load_model, write_model
 
 
 def make_cells(*lengths: int) -> list[dict[str, np.ndarray]]:
@@ -131,7 +131,7 @@ def test_a_full_disk_is_named_and_loses_nothing(model_file: Path, limit: int) ->
 INTERRUPTED = """
 import signal, sys
 from pathlib import Path
-from localsvm import container_writing
+from localsvm.store import container_writing
 from test_container_writing import make_cells, write
 
 class Sink(container_writing._Sink):

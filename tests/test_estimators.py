@@ -16,7 +16,7 @@ from localsvm import estimators
 from localsvm.errors import LocalSVMError
 from localsvm.estimators import L3SVMClassifier, LocalSVC
 from localsvm.methods import methods
-from localsvm.prediction import LocalModel
+from localsvm.runs.prediction import LocalModel
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from localsvm.fingerprint import fingerprint
+from localsvm.store.fingerprint import fingerprint
 
 X = np.random.default_rng(0).random((300, 5), np.float32)
 Y = np.repeat([-1.0, 1.0, 2.0], 100)

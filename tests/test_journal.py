@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from localsvm.errors import ModelError, RunError
-from localsvm.journal import Journal, journal_path, open_journal
+from localsvm.store.journal import Journal, journal_path, open_journal
 
 KEY = "0123456789abcdef" * 4
 OTHER = "f" * 64

@@ -14,13 +14,13 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from localsvm.data.dataset import Dataset
-from localsvm.dividing import TrainingConfig
 from localsvm.errors import OptionError
 from localsvm.methods.base import Cell
 from localsvm.methods.l3_kernel import KernelL3SVM
-from localsvm.multiclass import Scheme
-from localsvm.prediction import LocalModel
-from localsvm.training import train
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
+from localsvm.targets.classification import Scheme
 
 C, GAMMA = 2.0, 0.2
 METHOD = KernelL3SVM(clusters=(3.0,), landmarks_count=(4.0,), cost=(C,), gamma=(GAMMA,), tolerance=1e-6)

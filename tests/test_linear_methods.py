@@ -14,7 +14,6 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from localsvm.data.dataset import Dataset, as_examples
-from localsvm.dividing import TrainingConfig
 from localsvm.errors import OptionError
 from localsvm.methods import methods
 from localsvm.methods.base import Cell, Method
@@ -24,11 +23,12 @@ from localsvm.methods.l3 import L3SVM
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.linear_base import LinearMethod
 from localsvm.methods.llsvm import LocallyLinearSVM
-from localsvm.multiclass import Scheme
-from localsvm.partition.clusters import find_centres
-from localsvm.prediction import LocalModel
+from localsvm.representations.kmeans import find_centres
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
 from localsvm.selection.folds import stratified
-from localsvm.training import train
+from localsvm.targets.classification import Scheme
 
 ALL: list[LinearMethod] = [
     LinearSVM(),

@@ -17,16 +17,16 @@ from threadpoolctl import threadpool_limits
 
 from localsvm.cli.group import lsvm
 from localsvm.data.dataset import Dataset, as_examples
-from localsvm.dividing import TrainingConfig
 from localsvm.errors import OptionError
 from localsvm.estimators import ML3SVMClassifier
 from localsvm.methods import ml3
 from localsvm.methods.base import Cell
 from localsvm.methods.ml3 import ML3SVM, against_the_best_other
-from localsvm.multiclass import Scheme
-from localsvm.prediction import LocalModel
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
 from localsvm.selection.folds import stratified
-from localsvm.training import train
+from localsvm.targets.classification import Scheme
 
 SMALL = ML3SVM(models=(3.0,), tolerance=0.01)
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 from localsvm import __version__
 from localsvm.errors import ModelError
-from localsvm.model import load_model, load_partition, write_model, write_partition
+from localsvm.store.model import load_model, load_partition, write_model, write_partition
 
 DTYPES = [np.dtype(code) for code in ("<f4", "<f8", "<i4", "<i8", "u1", "i1", "<u2")]
 CELL = {"support": ("<f4", (3,)), "coef": ("<f8", ()), "coef_index": ("<i4", ()), "converged": ("u1", ())}

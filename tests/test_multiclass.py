@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localsvm.multiclass import Scheme
+from localsvm.targets.classification import Scheme
 
 LABELS = np.asarray([-3.0, 0.5, 7.0])
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from localsvm.errors import RunError
-from localsvm.outputs import check_writable, replacing, signals_held, write_error
+from localsvm.store.outputs import check_writable, replacing, signals_held, write_error
 
 
 def test_check_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsvm import plotting
-from localsvm.validation import Point, mean_error
+from localsvm.cli import plotting
+from localsvm.runs.validation import Point, mean_error
 
 COSTS = tuple(float(c) for c in np.geomspace(0.1, 100, 7))
 LINES = {

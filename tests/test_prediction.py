@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from localsvm import prediction
 from localsvm.data.dataset import Dataset, as_examples
+from localsvm.runs import prediction
 
 
 @pytest.mark.parametrize("thin", [False, True])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from localsvm.errors import OptionError
 from localsvm.methods.base import Grid
+from localsvm.methods.grids import check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, ordered_folds, stratified
-from localsvm.selection.grids import check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.search import Search
 
 

@@ -13,19 +13,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from localsvm import streaming
 from localsvm.cli.train import train as train_command
 from localsvm.data.reading import measure, read
 from localsvm.data.scaling import MODES, Scaling
 from localsvm.data.stream import Stream
 from localsvm.data.writing import write
-from localsvm.dividing import TrainingConfig
 from localsvm.errors import DataError, OptionError
 from localsvm.methods import methods
-from localsvm.prediction import LocalModel
+from localsvm.runs import streaming
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.streaming import train_stream
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import solve
-from localsvm.streaming import train_stream
 
 
 def rows_of(n: int = 900, classes: int = 2, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -15,9 +15,9 @@ from localsvm.kernels import Kernel
 from localsvm.kernels.gram import Gram
 from localsvm.methods.base import Cell, Grid, Scores
 from localsvm.methods.svm import KernelSVM, Path, Start, Task
-from localsvm.multiclass import Scheme
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
+from localsvm.targets.classification import Scheme
 
 LABELS = np.asarray([1.0, 2.0, 5.0])
 

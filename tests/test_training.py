@@ -14,25 +14,25 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from localsvm import running
-from localsvm.cells import CellResult
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
-from localsvm.dividing import TrainingConfig, divide, partition_only
 from localsvm.errors import DataError, ModelError, RunError
 from localsvm.kernels import blocks
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import svm
 from localsvm.methods.base import Cell, Fitted, Grid, Scores
 from localsvm.methods.svm import FULL, KernelSVM
-from localsvm.observing import Silent
 from localsvm.parallel.local import LocalPool
-from localsvm.prediction import LocalModel
-from localsvm.running import run_cells
+from localsvm.runs import scheduling
+from localsvm.runs.cell_work import CellResult
+from localsvm.runs.division import TrainingConfig, divide, partition_only
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import run_cells
+from localsvm.runs.training import run_key, train
+from localsvm.runs.validation import cross_validate, mean_error
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
-from localsvm.training import run_key, train
-from localsvm.validation import cross_validate, mean_error
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 
@@ -92,9 +92,9 @@ def test_a_small_run_starts_no_workers(tmp_path: Path, monkeypatch: pytest.Monke
             jobs.append(count)
             super().__init__(count)
 
-    monkeypatch.setattr(running, "LocalPool", Counted)
+    monkeypatch.setattr(scheduling, "LocalPool", Counted)
     for most in (600, 600**2):  # one a row, and more than any division of 600 rows
-        monkeypatch.setattr(running, "SMALL_RUN", most)
+        monkeypatch.setattr(scheduling, "SMALL_RUN", most)
         train(data(), CONFIGS[0], tmp_path / f"{most}.h5", jobs=2)
     assert jobs == [2, 1]
     assert len({str(manifest(path)) for path in tmp_path.iterdir()}) == 1
@@ -162,7 +162,7 @@ def test_prediction_in_another_process_equals_the_fitted_models(tmp_path: Path) 
     X = data(300, seed=2).X
     np.save(tmp_path / "X.npy", X)
     code = (
-        "import sys, numpy as np; from localsvm.prediction import LocalModel\n"
+        "import sys, numpy as np; from localsvm.runs.prediction import LocalModel\n"
         "with LocalModel(sys.argv[1], jobs=2) as m: np.save(sys.argv[3], m.decision_function(np.load(sys.argv[2])))"
     )
     files = [str(tmp_path / name) for name in ("m.h5", "X.npy", "out.npy")]
@@ -278,7 +278,7 @@ def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
 
 @pytest.mark.parametrize("names", [(), ("gamma",), ("clusters", "gamma")])
 def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
-    from localsvm.training import pack, unpack
+    from localsvm.runs.training import pack, unpack
 
     table = np.ones((2, len(names))), np.ones(3), np.zeros((2, 3)), np.ones(2, int)
     result = CellResult(3, {"a": np.arange(3)}, {"rows": 2.5}, names, *table)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from localsvm.cli import options as opt
-from localsvm.cli.kinds import Names
 from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
+from localsvm.cli.value_types import Names
 
 
 @click.command(

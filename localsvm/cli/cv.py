@@ -44,10 +44,10 @@ def cv(
     and point of the grid, with the share of held-out rows that were wrong, and whether the point is the best of its
     cell. The best point goes to stderr.
     """
-    from localsvm import plotting
+    from localsvm.cli import plotting
     from localsvm.data.reading import read
-    from localsvm.observing import Clock
-    from localsvm.validation import cross_validate, mean_error
+    from localsvm.runs.progress import Clock
+    from localsvm.runs.validation import cross_validate, mean_error
 
     check_outputs(force, [train_file, partition_file], [plot])
     plotting.check(plot)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from localsvm.cli.reporting import labels_text, lines_text, spread, spread_text
 
 if TYPE_CHECKING:
-    from localsvm.model import Model
+    from localsvm.store.model import Model
 
 
 def describe(model: Model) -> dict[str, Any]:

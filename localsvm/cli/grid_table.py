@@ -10,8 +10,8 @@ from localsvm.cli import method_options
 from localsvm.cli.reporting import lines_text, seconds_text, spread, spread_text
 
 if TYPE_CHECKING:
-    from localsvm.dividing import TrainingConfig
-    from localsvm.validation import Point, Validation
+    from localsvm.runs.division import TrainingConfig
+    from localsvm.runs.validation import Point, Validation
 
 
 def print_points(result: Validation) -> None:

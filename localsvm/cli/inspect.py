@@ -19,7 +19,7 @@ def inspect(model_file: str, as_json: bool) -> None:
     Its options, classes, cells and support vectors, and the gamma and C that its cells chose. The whole file is read
     and compared with its checksums first.
     """
-    from localsvm.model import load_model
+    from localsvm.store.model import load_model
 
     with load_model(model_file) as model:
         found = describe(model)

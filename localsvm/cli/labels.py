@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 from localsvm.cli.reporting import label_text, problem_text
 
 if TYPE_CHECKING:
-    from localsvm.multiclass import Scheme
-    from localsvm.prediction import Predicted, Score
+    from localsvm.runs.prediction import Predicted, Score
+    from localsvm.targets.classification import Scheme
 
 
 class Lines:

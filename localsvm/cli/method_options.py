@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from localsvm.cli import formerly
-from localsvm.cli.kinds import Names, Option, Values
+from localsvm.cli import other_tools
+from localsvm.cli.value_types import Names, Option, Values
 
 if TYPE_CHECKING:
     from localsvm.methods.base import Method
@@ -49,7 +49,7 @@ class MethodOption:
 
     def _type(self) -> click.ParamType[Any]:
         if self.choices:
-            return Names(self.choices, formerly.NAMES.get(self.name))
+            return Names(self.choices, other_tools.NAMES.get(self.name))
         return KINDS[self.annotation]
 
     @property

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from localsvm.cli import formerly, method_options
-from localsvm.cli.kinds import CellSize, Memory, Methods, Names, Option
+from localsvm.cli import method_options, other_tools
+from localsvm.cli.value_types import CellSize, Memory, Methods, Names, Option
 
 if TYPE_CHECKING:
-    from localsvm.dividing import TrainingConfig
+    from localsvm.runs.division import TrainingConfig
 
 Callback = TypeVar("Callback", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -61,7 +61,7 @@ method = option(
 partition = option(
     "-P",
     "--partition",
-    type=Names(PARTITIONS, formerly.PARTITIONS),
+    type=Names(PARTITIONS, other_tools.PARTITIONS),
     show_default="for svm, none up to -c rows, voronoi beyond",
     help="How to divide the space into cells: not at all, into random chunks, into the Voronoi cells of centres "
     "found by farthest-first traversal, or around k-means centres.",
@@ -151,7 +151,7 @@ def training_config(options: dict[str, Any], file: str | None = None) -> Trainin
     """The configuration of a run from the options that were given; `file` is the partition file."""
     from dataclasses import fields
 
-    from localsvm.dividing import TrainingConfig
+    from localsvm.runs.division import TrainingConfig
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     shared = {name: given.pop(name) for name in [f.name for f in fields(TrainingConfig)] if name in given}
@@ -160,7 +160,7 @@ def training_config(options: dict[str, Any], file: str | None = None) -> Trainin
 
 
 def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
-    from localsvm.model import load_partition
+    from localsvm.store.model import load_partition
 
     for name, flag in FIXED_BY_FILE.items():
         if name in given:

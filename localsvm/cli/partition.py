@@ -41,9 +41,9 @@ def partition(
     printed as a table of names and values. Balance is 1 for equal cells, and the factor by which unequal ones slow
     training down.
     """
-    from localsvm import plotting
+    from localsvm.cli import plotting
     from localsvm.data.reading import read
-    from localsvm.dividing import partition_only
+    from localsvm.runs.division import partition_only
     from localsvm.threads import Threads
 
     check_outputs(force, [train_file], [output, plot])

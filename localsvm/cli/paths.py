@@ -33,7 +33,7 @@ def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | Non
 
     Raises RunError as `outputs.check_writable` does, and where an output is an input or two outputs are one file.
     """
-    from localsvm.outputs import check_writable
+    from localsvm.store.outputs import check_writable
 
     read = {os.path.realpath(path): path for path in inputs if path is not None and path != "-"}
     for path in outputs:
@@ -48,7 +48,7 @@ def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | Non
 @contextmanager
 def text_output(path: str | None, force: bool) -> Iterator[TextIO]:
     """A text file that appears complete or not at all; stdout for None and `-`; devices and pipes as they are."""
-    from localsvm.outputs import replacing
+    from localsvm.store.outputs import replacing
 
     if path is None or path == "-":
         yield sys.stdout

@@ -41,7 +41,7 @@ def predict(
     speaks for POSITIVE.
     """
     from localsvm.data.reading import read_blocks
-    from localsvm.prediction import LocalModel, Score
+    from localsvm.runs.prediction import LocalModel, Score
 
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")

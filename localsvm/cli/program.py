@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import click
 
-from localsvm.cli.formerly import UNKNOWN
+from localsvm.cli.other_tools import UNKNOWN
 from localsvm.errors import LocalSVMError
 
 INTERRUPTED = 130

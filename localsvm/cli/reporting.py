@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from localsvm.methods.base import Method
-    from localsvm.training import Summary
+    from localsvm.runs.training import Summary
 
 SCHEMA_VERSION = 1  # of all JSON reports: new fields may come, those that are there keep their meaning
 SHOWN_LABELS = 8

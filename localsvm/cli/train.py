@@ -51,9 +51,9 @@ def train(
     from dataclasses import asdict
 
     from localsvm.data.reading import read
-    from localsvm.observing import Clock
-    from localsvm.streaming import train_stream
-    from localsvm.training import train as run
+    from localsvm.runs.progress import Clock
+    from localsvm.runs.streaming import train_stream
+    from localsvm.runs.training import train as run
 
     output = model_file or default_model(train_file)
     check_outputs(force, [train_file, partition_file], [output])

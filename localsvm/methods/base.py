@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
-from localsvm.multiclass import Scheme
 from localsvm.selection.search import Search
+from localsvm.targets.classification import Scheme
 
 State = dict[str, NDArray[Any]]
 

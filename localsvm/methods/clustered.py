@@ -11,7 +11,7 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import Method, State, option
 from localsvm.methods.linear_base import BIAS, LinearMethod
 from localsvm.methods.linear_options import Line
-from localsvm.partition.clusters import Centres, find_centres
+from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.solvers._linear import LinearRows
 
 CENTRES, LANDMARKS = 0, 1  # random streams of a cell

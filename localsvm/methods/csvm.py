@@ -21,7 +21,7 @@ from localsvm.methods.base import State, option
 from localsvm.methods.clustered import ClusteredMethod
 from localsvm.methods.linear_base import BIAS
 from localsvm.methods.linear_options import Line
-from localsvm.partition.clusters import Centres
+from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
 
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram
 from localsvm.methods.base import Cell, Grid, State, option
+from localsvm.methods.expansion import ExpansionPredictor, KernelModel, pack_models
+from localsvm.methods.grids import check_values, default_widths
 from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_options import COSTS
 from localsvm.methods.svm import KernelSVM, Matrices
-from localsvm.selection.grids import check_values, default_widths
 from localsvm.threads import Threads
 
 

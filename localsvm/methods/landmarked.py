@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples
 from localsvm.errors import OptionError
-from localsvm.kernels.landmarks import choose_landmarks, project
 from localsvm.methods.base import State, option
 from localsvm.methods.clustered import LANDMARKS, Clustered, stream
 from localsvm.methods.linear_options import Line
-from localsvm.partition.clusters import Centres
+from localsvm.representations.kmeans import Centres
+from localsvm.representations.landmarks import choose_landmarks, project
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from localsvm.data.dataset import Examples, thinned
 from localsvm.errors import OptionError
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, State, option
 from localsvm.methods.linear_options import LinearOptions
-from localsvm.multiclass import combine
 from localsvm.selection.search import Search
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import Solution, few_weights, solve
 from localsvm.solvers.primal import FIRST_WIDTH
+from localsvm.targets.classification import combine
 from localsvm.threads import Threads
 
 BIAS = 1.0  # the constant appended to every row: the bias is regularised, as in LIBLINEAR with -B 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from localsvm.errors import OptionError
 from localsvm.methods.base import Cell, Grid, Method, option
-from localsvm.selection.grids import check_values
+from localsvm.methods.grids import check_values
 
 Line = tuple[float, ...]
 SMALLEST_TOLERANCE = 1e-12

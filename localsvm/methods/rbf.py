@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from localsvm.methods.base import Cell, Grid, option
+from localsvm.methods.grids import check_values
 from localsvm.methods.svm import KernelSVM
-from localsvm.selection.grids import check_values
 
 GRID = tuple(10.0**k for k in range(-3, 3))  # of both gamma and C
 

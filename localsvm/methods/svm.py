@@ -22,10 +22,10 @@ from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import BlockGram, KernelRows
-from localsvm.kernels.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.kernels.gram import Gram, arena
 from localsvm.methods.base import Cell, Fitted, Grid, Method, Predictor, Scores, State, option
-from localsvm.selection.grids import SIZE, check_values, default_lambdas, default_widths
+from localsvm.methods.expansion import ExpansionPredictor, KernelModel, pack_models
+from localsvm.methods.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.selection.search import Search
 from localsvm.solvers._smo import Problem, Report
 from localsvm.solvers.blocks import BlockProblem, working_bytes

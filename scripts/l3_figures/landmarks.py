@@ -17,10 +17,10 @@ from l3_figures import BLUE, RED, Run, table
 from localsvm.data.dataset import Examples, as_examples
 from localsvm.data.reading import read
 from localsvm.data.scaling import Scaling
-from localsvm.kernels.landmarks import choose_landmarks
 from localsvm.methods.base import State
 from localsvm.methods.l3 import L3SVM
-from localsvm.partition.clusters import find_centres
+from localsvm.representations.kmeans import find_centres
+from localsvm.representations.landmarks import choose_landmarks
 from localsvm.solvers.linear import solve
 
 FIGURE, NAME, QUICK_NAME = 4, "mnist", "a part of mnist"
@@ -45,8 +45,8 @@ C is chosen from {costs} for each kind and L, trained on {choice} of the trainin
 with the first seed. That is the paper's grid moved down: for products with many random rows its least cost, 0.001, is
 already too much. The most landmarks are {last}: the paper has 784, but pixels that are 0 in all rows are not in the
 files. The parts of the method are called one by one, so that clusters are found once a seed. Times are of choosing the
-landmarks alone (`localsvm.kernels.landmarks.choose_landmarks`), in processor seconds of one core; PCA makes the sparse
-rows dense first.
+landmarks alone (`localsvm.representations.landmarks.choose_landmarks`), in processor seconds of one core; PCA makes the
+sparse rows dense first.
 
 ![Accuracy and time of choosing landmarks]({picture})
 """

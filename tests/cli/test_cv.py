@@ -32,7 +32,7 @@ def test_the_table_has_a_line_a_point(train_file: Path) -> None:
 
 
 def test_training_chooses_the_best_point(train_file: Path, tmp_path: Path) -> None:
-    from localsvm.model import load_model
+    from localsvm.store.model import load_model
 
     best = next(row for row in table(invoke("cv", *GRID, train_file).stdout) if row["best"] == "1")
     invoke("train", *GRID, "-q", train_file, tmp_path / "m.h5")

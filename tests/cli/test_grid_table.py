@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from localsvm.cli.grid_table import best_text, print_points, validation_report
-from localsvm.dividing import TrainingConfig
-from localsvm.validation import Point, Validation
+from localsvm.runs.division import TrainingConfig
+from localsvm.runs.validation import Point, Validation
 
 
 def validation(names: tuple[str, ...], line: tuple[float, ...], cells: int = 1) -> Validation:

@@ -15,10 +15,10 @@ from running import invoke
 from localsvm.cli import method_options, options
 from localsvm.cli.group import COMMANDS, lsvm
 from localsvm.data.scaling import MODES
-from localsvm.dividing import TrainingConfig
 from localsvm.methods import methods
-from localsvm.multiclass import SCHEMES
 from localsvm.partition import REGISTRY
+from localsvm.runs.division import TrainingConfig
+from localsvm.targets.classification import SCHEMES
 
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = ("numpy", "scipy", "h5py", "sklearn", "joblib", "tqdm", "matplotlib")
@@ -108,7 +108,7 @@ def test_the_readme_and_the_pages_link_to_what_is_there() -> None:
 
 
 def test_every_hint_is_for_an_option_that_is_not_there() -> None:
-    from localsvm.cli.formerly import UNKNOWN
+    from localsvm.cli.other_tools import UNKNOWN
 
     known = {flag for name in COMMANDS for param in command_object(name).params for flag in param.opts}
     assert not known & set(UNKNOWN)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from running import FAST, error, invoke
 
-from localsvm.model import load_model
+from localsvm.store.model import load_model
 
 
 def test_the_table(model_file: Path) -> None:

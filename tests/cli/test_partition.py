@@ -10,7 +10,7 @@ import pytest
 from malformed import MALFORMED
 from running import error, invoke
 
-from localsvm.model import load_partition
+from localsvm.store.model import load_partition
 
 
 @pytest.mark.parametrize("name", ["voronoi", "chunks", "kmeans"])

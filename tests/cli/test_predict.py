@@ -15,7 +15,7 @@ from malformed import MALFORMED
 from running import FAST, command, error, invoke, run, usage_error
 
 from localsvm.data.reading import read
-from localsvm.prediction import LocalModel
+from localsvm.runs.prediction import LocalModel
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from running import FAST, clean_environment, command, error, invoke, run, usage_
 from sklearn.svm import SVC
 
 from localsvm.data.reading import read
-from localsvm.model import load_model
-from localsvm.prediction import LocalModel
+from localsvm.runs.prediction import LocalModel
+from localsvm.store.model import load_model
 
 
 def content(path: Path) -> bytes:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError, RunError
-from localsvm.outputs import write_error
+from localsvm.store.outputs import write_error
 
 SYNC_SECONDS = 5.0
 

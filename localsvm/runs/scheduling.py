@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from localsvm.cells import CellResult, CellTask, Job
 from localsvm.data import shared
-from localsvm.dividing import Divided, TrainingConfig
 from localsvm.errors import RunError
 from localsvm.kernels import gram
 from localsvm.methods.base import Scores
-from localsvm.multiclass import Scheme
-from localsvm.observing import Observer
 from localsvm.parallel.local import LocalPool
+from localsvm.runs.cell_work import CellResult, CellTask, Job
+from localsvm.runs.division import Divided, TrainingConfig
+from localsvm.runs.progress import Observer
 from localsvm.selection.search import Search
+from localsvm.targets.classification import Scheme
 
 WORKER_BYTES = 120 << 20  # a Python process with numpy and scipy
 # Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,

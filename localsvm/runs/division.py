@@ -13,14 +13,14 @@ from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.scaling import MODES, Scaling
 from localsvm.data.shared import SharedArray, SharedExamples
 from localsvm.errors import DataError, OptionError
-from localsvm.fingerprint import fingerprint
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
-from localsvm.model import load_partition, write_partition
-from localsvm.multiclass import SCHEMES
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.selection.folds import fold_order
 from localsvm.selection.search import SEARCHES
+from localsvm.store.fingerprint import fingerprint
+from localsvm.store.model import load_partition, write_partition
+from localsvm.targets.classification import SCHEMES
 from localsvm.threads import ALONE, Threads
 
 DEFAULT_CELL_SIZE = 2000

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from localsvm.data.shared import ExamplesHandle, Handle
 from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State
-from localsvm.multiclass import Scheme
 from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
+from localsvm.targets.classification import Scheme
 
 
 @dataclass(frozen=True)

@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.stream import Part, Stream, Survey
-from localsvm.dividing import TrainingConfig, check_features, check_labels
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, Grid, State
 from localsvm.methods.linear_base import LinearMethod
-from localsvm.model import write_model
-from localsvm.multiclass import Scheme
-from localsvm.observing import Clock, Observer, Silent
-from localsvm.partition.clusters import ROWS_PER_CLUSTER
 from localsvm.partition.none import NoPartition
+from localsvm.representations.kmeans import ROWS_PER_CLUSTER
+from localsvm.runs.division import TrainingConfig, check_features, check_labels
+from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.training import Summary, summarise
 from localsvm.selection.search import Search
 from localsvm.solvers.linear import Solution
 from localsvm.solvers.stochastic import Block, Descended, descend
-from localsvm.training import Summary, summarise
+from localsvm.store.model import write_model
+from localsvm.targets.classification import Scheme
 
 BLOCK_BYTES = 32 << 20  # of text: rows are shuffled within a block, and no further
 SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made

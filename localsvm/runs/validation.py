@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.cells import CellResult
 from localsvm.data.dataset import Dataset
-from localsvm.dividing import TrainingConfig, divide
-from localsvm.observing import Clock, Observer, Silent
-from localsvm.running import run_cells
+from localsvm.runs.cell_work import CellResult
+from localsvm.runs.division import TrainingConfig, divide
+from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.scheduling import run_cells
+from localsvm.runs.training import cross_validated_error
 from localsvm.threads import Threads
-from localsvm.training import cross_validated_error
 
 
 @dataclass(frozen=True)

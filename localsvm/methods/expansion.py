@@ -14,8 +14,8 @@ from localsvm.data.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.gram import active_columns, centre_of, dense_rows
-from localsvm.multiclass import combine
 from localsvm.solvers._smo import Report
+from localsvm.targets.classification import combine
 
 BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from localsvm.cli import formerly
+from localsvm.cli import other_tools
 from localsvm.errors import OptionError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Methods(Names):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if str(value).isdecimal():
-            self.fail(f"{formerly.METHOD}.", param, ctx)
+            self.fail(f"{other_tools.METHOD}.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -60,7 +60,7 @@ class CellSize(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value)
         if not text.isdecimal() or int(text) < SMALLEST_CELL:
-            self.fail(f"{text!r}: {formerly.COST}.", param, ctx)
+            self.fail(f"{text!r}: {other_tools.COST}.", param, ctx)
         return int(text)
 
 
@@ -86,7 +86,7 @@ class Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
         if isinstance(value, tuple):
             return value
-        from localsvm.selection.grids import check_values, parse_values
+        from localsvm.methods.grids import check_values, parse_values
 
         try:
             return check_values(parse_values(value))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import OptionError
-from localsvm.outputs import replacing
+from localsvm.store.outputs import replacing
 
 FORMATS = ("png", "pdf", "svg")
 SHOWN_LINES = 10  # of a grid with several parameters beside the cost: as many as the colours of a figure

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm import __version__
-from localsvm.cells import CellResult
 from localsvm.data.dataset import Dataset
-from localsvm.dividing import Divided, TrainingConfig, divide
-from localsvm.fingerprint import fingerprint
-from localsvm.journal import Journal, journal_path, open_journal
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.model import write_model
-from localsvm.observing import Clock, Observer, Silent
 from localsvm.partition import spread
-from localsvm.running import run_cells
+from localsvm.runs.cell_work import CellResult
+from localsvm.runs.division import Divided, TrainingConfig, divide
+from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.scheduling import run_cells
+from localsvm.store.fingerprint import fingerprint
+from localsvm.store.journal import Journal, journal_path, open_journal
+from localsvm.store.model import write_model
 from localsvm.threads import Threads
 
 TABLE = ("lines", "costs", "loss", "best")  # of a cell's grid, in the journal

@@ -17,9 +17,9 @@ from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.scaling import Scaling
 from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
-from localsvm.model import Model, load_model
-from localsvm.multiclass import Scheme
 from localsvm.partition import restore
+from localsvm.store.model import Model, load_model
+from localsvm.targets.classification import Scheme
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16

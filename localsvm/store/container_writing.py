@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from localsvm import __version__
-from localsvm.container import (
+from localsvm.store.container import (
     BLOCK_CHUNKS,
     FORMAT_VERSION,
     UNLISTED,
@@ -25,7 +25,7 @@ from localsvm.container import (
     chunk_rows,
     dataset_entry,
 )
-from localsvm.outputs import replacing, signals_held, write_error
+from localsvm.store.outputs import replacing, signals_held, write_error
 
 
 class _Sink(io.FileIO):

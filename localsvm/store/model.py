@@ -17,7 +17,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.container import (
+from localsvm.errors import ModelError
+from localsvm.store.container import (
     MODEL,
     PARTITION,
     AnyPath,
@@ -29,8 +30,7 @@ from localsvm.container import (
     piece,
     text,
 )
-from localsvm.container_writing import Column, Writer, create
-from localsvm.errors import ModelError
+from localsvm.store.container_writing import Column, Writer, create
 
 HEADER = ("format", "format_version", "generator", "created")
 State = tuple[str, Mapping[str, Array]]

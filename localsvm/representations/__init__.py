@@ -1,0 +1,1 @@
+"""What methods make of rows before they solve: clusters, local coordinates, landmarks."""
