@@ -71,7 +71,7 @@ def test_cross_validation_equals_a_loop_over_libsvm() -> None:
     method = KernelSVM(gamma=(0.1, 1.0), cost=(0.1, 1.0, 10.0), offset=True, tolerance=1e-5)
     grid = method.grid(cell, 180.0, 4)
     scores = method.score_grid(cell, grid, range(2))
-    y = cell.Y[:, 0]
+    y, hinge = cell.Y[:, 0], np.zeros(scores.loss.shape)
     for g, (gamma,) in enumerate(grid.lines):
         for c, cost in enumerate(grid.costs):
             wrong = 0
@@ -79,9 +79,12 @@ def test_cross_validation_equals_a_loop_over_libsvm() -> None:
                 train, held = cell.folds != fold, cell.folds == fold
                 svc = SVC(C=cost, gamma=gamma, tol=1e-5).fit(cell.X[train], y[train])
                 wrong += int((svc.predict(cell.X[held]) != y[held]).sum())
+                hinge[g, c] += np.clip(1.0 - y[held] * svc.decision_function(cell.X[held]), 0.0, 2.0).sum()
             assert scores.loss[g, c] == pytest.approx(wrong / len(y), abs=1.01 / len(y))
-    best = min((scores.loss[g, c], 0.0, c, g) for g in range(2) for c in range(3))
-    assert scores.best == best
+    loss, tie, *point = min((scores.loss[g, c], hinge[g, c], c, g) for g in range(2) for c in range(3))
+    assert scores.best[0] == loss
+    assert scores.best[1] == pytest.approx(tie, rel=1e-3)
+    assert list(scores.best[2:]) == point
 
 
 @pytest.mark.parametrize("option", [{"tolerance": 0.0}, {"tolerance": np.nan}, {"degree": 0}, {"coef0": np.inf}])

@@ -22,6 +22,7 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import Cell, Fitted, Grid, Scores, State, option
 from localsvm.methods.linear_options import LinearOptions
 from localsvm.selection.search import Search
+from localsvm.selection.tally import Tally
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import Solution, few_weights, solve
 from localsvm.solvers.primal import FIRST_WIDTH
@@ -81,20 +82,15 @@ class LinearMethod(LinearOptions):
     def _score_line(
         self, folds: Folds, grid: Grid, line: int, search: Search, scores: Scores, threads: Threads
     ) -> None:
-        cell = folds.cell
-        classes = np.searchsorted(cell.scheme.labels, cell.y)
-        for c in range(grid.n_costs):
-            f = folds.advance(c, SELECTION_FACTOR * self.tolerance, threads)
-            votes = np.zeros((len(cell.y), len(cell.scheme.labels)))
-            for p in range(cell.Y.shape[1]):
-                cell.scheme.vote(votes, p, f[p])
-            slack = np.clip(1.0 - f.T * cell.Y, 0.0, 2.0) * (cell.Y != 0)
-            loss = scores.loss[line]
-            loss[c] = (votes.argmax(axis=1) != classes) @ cell.weight / cell.weight.sum()
-            point = float(loss[c]), float(cell.weight @ slack.sum(axis=1)), c, line
-            if point < scores.best:
-                scores.best, scores.starts = point, [list(of_folds) for of_folds in folds.solutions]
-            if search.ends(loss[: c + 1]):
+        cell, loss = folds.cell, scores.loss[line]
+        for first, last in search.stretches(grid.n_costs):
+            for c in range(first, last):
+                tally = Tally(cell.scheme, 1)
+                tally.add(folds.advance(c, SELECTION_FACTOR * self.tolerance, threads)[None], cell.y, cell.weight)
+                ((loss[c], tie),) = tally.losses()
+                if (point := (float(loss[c]), tie, c, line)) < scores.best:
+                    scores.best, scores.starts = point, [list(of_folds) for of_folds in folds.solutions]
+            if search.ends(loss[:last]):
                 break
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:

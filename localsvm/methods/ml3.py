@@ -25,6 +25,7 @@ from localsvm.methods.base import Cell, Fitted, Grid, Scores, State, option
 from localsvm.methods.clustered import stream
 from localsvm.methods.linear_options import Line, LinearOptions
 from localsvm.selection.search import Search
+from localsvm.selection.tally import Tally
 from localsvm.solvers.ml3 import Problem, Report, exact, scores, stochastic
 from localsvm.solvers.ml3_round import FULL_METRIC
 from localsvm.threads import Threads
@@ -79,24 +80,25 @@ class ML3SVM(LinearOptions):
         found = Scores(np.full((len(grid.lines), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
         for line in lines:
             loss = found.loss[line]
-            for point in range(grid.n_costs):
-                folds = self._folds(cell, grid, line, point)
-                loss[point], slack = self._held_out(cell, folds)
-                if (best := (float(loss[point]), slack, point, line)) < found.best:
-                    found.best, found.starts = best, folds
-                if search.ends(loss[: point + 1]):
+            for first, last in search.stretches(grid.n_costs):
+                for point in range(first, last):
+                    folds = self._folds(cell, grid, line, point)
+                    tally = Tally(cell.scheme, 1)
+                    tally.add(self._held_out(cell, folds)[None], cell.y, cell.weight)
+                    ((loss[point], tie),) = tally.losses()
+                    if (best := (float(loss[point]), tie, point, line)) < found.best:
+                        found.best, found.starts = best, folds
+                if search.ends(loss[:last]):
                     break
         return found
 
-    def _held_out(self, cell: Cell, folds: Sequence[Solution]) -> tuple[float, float]:
-        """The share of rows that the models without their fold get wrong, and the sum of slacks; both weighted."""
-        codes, weight = _codes(cell), cell.weight
-        apart = np.empty((len(codes), len(cell.scheme.labels)))
+    def _held_out(self, cell: Cell, folds: Sequence[Solution]) -> Values:
+        """(problems, n) decision values by the models without the row's fold."""
+        values = np.empty((len(cell.y), cell.Y.shape[1]))
         for fold, solution in enumerate(folds):
             out = np.flatnonzero(cell.folds == fold)
-            apart[out] = against_the_best_other(scores(solution.W, cell.X[out], self.norm))
-        slack = np.clip(1.0 - apart[np.arange(len(codes)), codes], 0.0, 2.0)
-        return float((apart.argmax(axis=1) != codes) @ weight / weight.sum()), float(weight @ slack)
+            values[out] = differences(scores(solution.W, cell.X[out], self.norm), np.asarray(cell.scheme.pairs))
+        return values.T
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
         """The fold models of cross-validation (`select` = "vote"), or one model of the whole cell ("refit")."""
@@ -189,14 +191,15 @@ class ML3Predictor:
         differences, as other methods average, would let the labels depend on which are taken.
         """
         X = as_examples(X)
-        return self._differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0))
+        return differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
 
-    def _differences(self, s: Values) -> Values:
-        """(n, problems) from the scores (n, classes)."""
-        other, own = self._pairs.T
-        if other[0] < 0:
-            return against_the_best_other(s)
-        return np.asarray(s[:, own] - s[:, other])
+
+def differences(s: Values, pairs: NDArray[np.intp]) -> Values:
+    """(n, problems) decision values of the binary problems `pairs` from the scores (n, classes)."""
+    other, own = pairs.T
+    if other[0] < 0:
+        return against_the_best_other(s)
+    return np.asarray(s[:, own] - s[:, other])
 
 
 def against_the_best_other(s: Values) -> Values:

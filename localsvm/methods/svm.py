@@ -27,6 +27,7 @@ from localsvm.methods.base import Cell, Fitted, Grid, Method, Predictor, Scores,
 from localsvm.methods.expansion import ExpansionPredictor, KernelModel, pack_models
 from localsvm.methods.grids import SIZE, check_values, default_lambdas, default_widths
 from localsvm.selection.search import Search
+from localsvm.selection.tally import Tally
 from localsvm.solvers._smo import Problem, Report
 from localsvm.solvers.blocks import BlockProblem, working_bytes
 from localsvm.threads import Threads
@@ -123,28 +124,25 @@ class KernelSVM(Method):
 
     def _score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search, matrices: Matrices) -> Scores:
         double = self._double(grid.costs_for(cell.count.sum()).max() * cell.weight.max())
-        classes = np.searchsorted(cell.scheme.labels, cell.y)
         scores = Scores(np.full((len(grid.lines), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
         for g in lines:
             K = matrices(grid.line(g), double)
             paths = [Path.new(cell, p, grid.n_costs) for p in range(cell.Y.shape[1])]
-            tie = np.zeros(grid.n_costs)
             for first, last in search.stretches(grid.n_costs):
-                votes = np.zeros((last - first, len(cell.y), len(cell.scheme.labels)))
+                values = np.empty((last - first, len(paths), len(cell.y)))
                 for p, path in enumerate(paths):
                     task = Task(self, K, cell, p)
                     task.cross_validate(path, grid, first, last)
-                    tie[first:last] += task.hinge(path, first, last) if len(paths) > 1 else 0.0
-                    for c, values in enumerate(task.held_out(K, path, first, last)):
-                        cell.scheme.vote(votes[c], p, values)
-                wrong = votes.argmax(axis=2) != classes
-                scores.loss[g, first:last] = wrong @ cell.weight / cell.weight.sum()
+                    values[:, p] = task.held_out(K, path, first, last)
+                tally = Tally(cell.scheme, last - first)
+                tally.add(values, cell.y, cell.weight)
+                for c, (loss, tie) in enumerate(tally.losses(), start=first):
+                    scores.loss[g, c] = loss
+                    if (point := (loss, tie, c, g)) < scores.best:
+                        scores.best = point
+                        scores.starts = [Start(path.b[:, c].copy(), path.iterations[:, c].copy()) for path in paths]
                 if search.ends(scores.loss[g, :last]):
                     break
-            point = min((float(scores.loss[g, c]), float(tie[c]), c, g) for c in range(last))
-            if point < scores.best:
-                scores.best = point
-                scores.starts = [Start(path.b[:, point[2]].copy(), path.iterations[:, point[2]]) for path in paths]
         return scores
 
     def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
@@ -302,11 +300,6 @@ class Task:
         whole = (self.weight * self.y)[: self.n]
         units = [self.solver.multiply(self._pad(whole * (self.folds == k))) for k in range(n_folds)]
         return {k: np.sum(units, axis=0) - unit for k, unit in enumerate(units)}
-
-    def hinge(self, path: Path, first: int, last: int) -> NDArray[np.float64]:
-        """(costs,) held-out hinge loss, clipped at 2, weighted: what ranks points that err alike."""
-        slack = np.clip(1.0 - path.f[first:last] * self.y[: self.n], 0.0, 2.0)
-        return np.asarray(slack @ self.weight[: self.n])
 
     def held_out(self, K: NDArray[Any] | KernelRows, path: Path, first: int, last: int) -> NDArray[np.float64]:
         """(costs, rows of the cell) decision values by the model of the fold that holds the row out.

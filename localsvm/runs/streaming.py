@@ -25,6 +25,7 @@ from localsvm.runs.division import TrainingConfig, check_features, check_labels
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.training import Summary, summarise
 from localsvm.selection.search import Search
+from localsvm.selection.tally import Tally
 from localsvm.solvers.linear import Solution
 from localsvm.solvers.stochastic import Block, Descended, descend
 from localsvm.store.model import write_model
@@ -104,7 +105,7 @@ class _Run:
         grid = self.method.grid_for(self.stream.features)
         c, g, report = 0, 0, {}
         if grid.n_points > 1:
-            loss, _, c, g = min(self._line(grid, g) for g in range(len(grid.lines)))
+            loss, c, g = self._choose(grid)
             weight = float(self.factors @ self.survey.class_rows)
             report = {"weight": weight, "wrong": loss * weight}
         state = self._state(grid, g)
@@ -120,14 +121,24 @@ class _Run:
         random = np.random.SeedSequence(self.config.seed, spawn_key=(0, 1))
         return self.method.represent(self.survey.sample, grid.line(line), random)
 
-    def _line(self, grid: Grid, line: int) -> tuple[float, float, int, int]:
+    def _choose(self, grid: Grid) -> tuple[float, int, int]:
+        """Loss, cost index and line index of the best point."""
+        search, loss = Search(self.config.grid), np.full((len(grid.lines), grid.n_costs), np.nan)
+        best = (np.inf, np.inf, 0, 0)
+        while lines := search.next_lines(loss, grid.ordered):
+            best = min(best, *(self._line(grid, g, search, loss[g]) for g in lines))
+        return best[0], *best[2:]
+
+    def _line(self, grid: Grid, line: int, search: Search, loss: NDArray[np.float64]) -> tuple[float, float, int, int]:
         """(loss, hinge, cost index, line index) of the best point of a line: what points are compared by."""
-        state, search = self._state(grid, line), Search(self.config.grid)
+        state = self._state(grid, line)
         points: list[tuple[float, float, int, int]] = []
-        for c in range(grid.n_costs):
-            found = self._solve(grid, c, state, list(range(self.config.folds)))
-            points.append((*self._held_out(found, state), c, line))
-            if search.ends(np.asarray([point[0] for point in points])):
+        for first, last in search.stretches(grid.n_costs):
+            for c in range(first, last):
+                found = self._solve(grid, c, state, list(range(self.config.folds)))
+                points.append((*self._held_out(found, state), c, line))
+                loss[c] = points[-1][0]
+            if search.ends(loss[:last]):
                 break
         return min(points)
 
@@ -146,20 +157,14 @@ class _Run:
 
     def _held_out(self, found: Descended, state: State) -> tuple[float, float]:
         """Share of the rows that the models which did not see them get wrong, and the sum of their hinge losses."""
-        wrong, hinge, weight = 0.0, 0.0, float(self.factors @ self.survey.class_rows)
+        tally, folds = Tally(self.scheme, 1), self.config.folds
         for part in self.stream.parts(self.survey.scaling):
-            rows, Y = self.method.rows(part.X, state), self.scheme.targets(part.y)
-            votes = np.zeros((rows.n, len(self.scheme.labels)))
-            edges = np.searchsorted(part.folds, range(self.config.folds + 1))
-            for p in range(Y.shape[1]):
-                models = found.weights[p * self.config.folds : (p + 1) * self.config.folds]
-                f = np.concatenate([rows.values(w, *edge) for w, edge in zip(models, pairwise(edges), strict=True)])
-                self.scheme.vote(votes, p, f)
-                slack = np.clip(1.0 - Y[:, p] * f, 0.0, 2.0) * (Y[:, p] != 0)
-                hinge += float(slack @ self._weight(part))
-            missed = self.scheme.labels[votes.argmax(axis=1)] != part.y
-            wrong += float(missed @ self._weight(part))
-        return wrong / weight, hinge
+            rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
+            held = [(k, *edge) for k, edge in enumerate(edges)]
+            models = range(0, len(found.weights), folds)
+            f = [np.concatenate([rows.values(found.weights[m + k], a, z) for k, a, z in held]) for m in models]
+            tally.add(np.asarray(f)[None], part.y, self._weight(part))
+        return tally.losses()[0]
 
     def _weight(self, part: Part) -> NDArray[np.float64]:
         return self.factors[np.searchsorted(self.scheme.labels, part.y)]
