@@ -24,9 +24,10 @@ from localsvm.methods import methods
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
-from localsvm.runs.division import TrainingConfig
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
-from localsvm.runs.training import Summary, train
+from localsvm.runs.summary import Summary
+from localsvm.runs.training import train
 
 COMMON: dict[str, Any] = {
     "partition": None,
@@ -51,8 +52,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     a dict of factors on C by label, or "balanced"; n_jobs None for one process, -1 for all cores; random_state the
     seed, None for one drawn anew.
 
-    Fitted: classes_ (classes,) sorted labels of any type; summary_ a training.Summary; model_ (bytes) the model file,
-    which `localsvm.runs.prediction.LocalModel` and `lsvm-predict` read from a file (labels there: class numbers).
+    Fitted: classes_ (classes,) sorted labels of any type; summary_ a runs.summary.Summary; model_ (bytes) the model
+    file, which `localsvm.runs.prediction.LocalModel` and `lsvm-predict` read from a file (labels there: class numbers).
     """
 
     method: ClassVar[type[Method]]
@@ -89,7 +90,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """(n,) for two classes, positive for classes_[1]; else (n, problems), see multiclass.Scheme."""
+        """(n,) for two classes, positive for classes_[1]; else (n, problems), see targets.classification."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
         values = self._with_model(lambda model: model.decision_function(_own(X)))

@@ -8,18 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selecting import fit, score
 
 from localsvm.errors import RunError
 from localsvm.kernels import Kernel
 from localsvm.kernels.blocks import BlockGram
-from localsvm.methods import svm
-from localsvm.methods.base import Cell
+from localsvm.kernels.scratch import Scratch
+from localsvm.methods import kernel_method
+from localsvm.methods.base import CellSize
+from localsvm.methods.cell import Cell
 from localsvm.methods.svm import KernelSVM
 from localsvm.selection.folds import stratified
 from localsvm.solvers import blocks
 from localsvm.solvers._smo import Report
 from localsvm.solvers.blocks import BlockProblem
-from localsvm.targets.classification import Scheme
+from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 from tests.test_smo import GAUSSIAN, KERNELS, assert_equals_libsvm, blobs, gap_of, reference_kernel
 from tests.test_smo import solve as solve_whole
@@ -36,7 +39,7 @@ def solve(
 ) -> tuple[np.ndarray, np.ndarray, Report]:
     double = tolerance < 1e-4 if double is None else double
     with Threads(threads) as pool:
-        problem = BlockProblem(BlockGram(X, pool).matrix(kernel, double), y, offset, block=block)
+        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(kernel, double), y, offset, block=block)
         return problem.solve(*bounds(y, C), tolerance, start)
 
 
@@ -81,7 +84,7 @@ def test_products_stay_exact_over_many_blocks() -> None:
     """Kb is updated hundreds of times, rows leave and come back: what is left is float64 rounding."""
     X, y = blobs(1500, 5, 4, overlap=2.0)
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool).matrix(GAUSSIAN), y, True, block=BLOCK)
+        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN), y, True, block=BLOCK)
         b, f, _ = problem.solve(*bounds(y, 10.0), 1e-3)
         np.testing.assert_allclose(f, problem.multiply(b), atol=1e-10)
 
@@ -117,7 +120,7 @@ def test_one_class_is_answered_by_its_constant(label: float) -> None:
 def test_iterations_are_bounded_and_told() -> None:
     X, y = blobs(600, 4, 7)
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool).matrix(GAUSSIAN), y, True, max_iterations=50, block=BLOCK)
+        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN), y, True, max_iterations=50, block=BLOCK)
         assert not problem.solve(*bounds(y, 10.0), 1e-3)[2].converged
 
 
@@ -127,7 +130,7 @@ def test_path_is_a_solve_at_each_cost(offset: bool) -> None:
     weight = (np.arange(400) % 5 > 0) * 1.0
     costs = np.asarray([0.1, 1.0, 10.0])
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool).matrix(GAUSSIAN, True), y, offset, block=BLOCK)
+        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN, True), y, offset, block=BLOCK)
         b, f, reports = problem.path(weight, problem.multiply(weight * y), costs, 1e-6)
         for c, cost in enumerate(costs):
             np.testing.assert_allclose(f[c], problem.multiply(b[c]), atol=1e-9)
@@ -142,7 +145,7 @@ def test_path_is_a_solve_at_each_cost(offset: bool) -> None:
 def test_a_kernel_that_overflows_is_refused() -> None:
     X, _ = blobs(50, 3, 1)
     with Threads(1) as pool, pytest.raises(RunError, match="overflows"):
-        BlockGram(X * np.float32(1e8), pool).matrix(Kernel("polynomial", 1.0, 1.0, 5))
+        BlockGram(X * np.float32(1e8), pool, Scratch()).matrix(Kernel("polynomial", 1.0, 1.0, 5))
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
@@ -154,18 +157,18 @@ def test_a_cell_is_cross_validated_as_with_whole_matrices(
     y = rng.integers(0, 3, 240).astype(float)
     X = (rng.standard_normal((240, 3)) + y[:, None]).astype(np.float32)
     folds = np.sort(stratified(y, 4, rng))
-    kind = Scheme(np.arange(3.0), scheme)
-    cell = Cell(X, y, kind, kind.targets(y), np.ones(240), np.ones(240), folds)
+    kind = Classification(np.arange(3.0), scheme)
+    cell = Cell(X, y, kind, np.ones(240), np.ones(240), folds)
     method = KernelSVM(gamma=(0.05, 0.5), cost=(0.1, 1.0, 10.0), offset=offset, tolerance=1e-6)
     grid = method.grid(cell, 240.0, 4)
     results = []
     for limit in (20_000, 100):
-        monkeypatch.setattr(svm, "WHOLE_ROWS", limit)
+        monkeypatch.setattr(kernel_method, "WHOLE_ROWS", limit)
         monkeypatch.setattr(blocks, "SMALLEST_BLOCK", BLOCK)
-        part = replace(cell, threads=1 if limit > 100 else 2)
-        scores = method.score_grid(part, grid, range(2))
-        state = method.fit(part, grid, scores, "refit").state
-        results.append((scores, method.predictor(state, len(kind.problems), 3).decision_function(X)))
+        part = replace(cell, threads=Threads(1 if limit > 100 else 2))
+        scores = score(method, part, grid, range(2))
+        state = fit(method, part, grid, scores, "refit").state
+        results.append((scores, method.predictor(state, kind, 3).decision_function(X)))
     (whole, whole_f), (parts, parts_f) = results
     np.testing.assert_allclose(parts.loss, whole.loss, atol=1.01 / 240)
     if parts.best[2:] == whole.best[2:]:
@@ -174,11 +177,11 @@ def test_a_cell_is_cross_validated_as_with_whole_matrices(
 
 def test_large_cells_need_no_square_of_memory() -> None:
     method = KernelSVM(gamma=(0.05,), cost=(1.0,), offset=True)
-    assert method.memory(100_000, 28, 1.0, 1, 0) < 1 << 29
-    assert method.memory(svm.SINGLE_ROWS, 28, 1.0, 1, 0) > 8 * svm.SINGLE_ROWS**2
-    assert KernelSVM().memory(svm.WHOLE_ROWS, 28, 1.0, 1, 0) > 8 * svm.WHOLE_ROWS**2
-    assert KernelSVM().memory(100_000, 28, 1.0, 5, 0) < 1 << 30
-    pairs = KernelSVM().memory(4000, 28, 1.0, 10, 4000) - KernelSVM().memory(4000, 28, 1.0, 10, 0)
+    assert method.memory(CellSize(100_000, 28, 1.0, 1, 0)) < 1 << 29
+    assert method.memory(CellSize(kernel_method.SINGLE_ROWS, 28, 1.0, 1, 0)) > 8 * kernel_method.SINGLE_ROWS**2
+    assert KernelSVM().memory(CellSize(kernel_method.WHOLE_ROWS, 28, 1.0, 1, 0)) > 8 * kernel_method.WHOLE_ROWS**2
+    assert KernelSVM().memory(CellSize(100_000, 28, 1.0, 5, 0)) < 1 << 30
+    pairs = KernelSVM().memory(CellSize(4000, 28, 1.0, 10, 4000)) - KernelSVM().memory(CellSize(4000, 28, 1.0, 10, 0))
     assert pairs >= 2 * 4 * 4000**2
 
 
@@ -192,5 +195,5 @@ def test_heavy_rows_do_not_end_a_solve_early() -> None:
     score = X[:, 0] + rng.normal(size=n) * noise
     y = np.where(score > np.quantile(score, 1 - share), 1.0, -1.0)
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool).matrix(Kernel("gaussian", 0.3)), y, False)
+        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(Kernel("gaussian", 0.3)), y, False)
         assert problem.solve(*bounds(y, cost * np.where(y > 0, heavy, 1.0)), 1e-3)[2].converged

@@ -17,6 +17,7 @@ from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import LEVELS, Expansion, Panels, aligned, padded, simd_level, transform
 from localsvm.kernels.gram import Gram
+from localsvm.kernels.scratch import Scratch
 
 LEVEL_NUMBERS = range(simd_level() + 1)
 
@@ -67,7 +68,8 @@ def test_kernels_against_scikit_learn() -> None:
     }
     for kernel, matrix in expected.items():
         for double, allowed in [(False, 3e-5), (True, 1e-11)]:
-            np.testing.assert_allclose(Gram(X).matrix(kernel, double)[:45, :45], matrix, rtol=allowed, atol=3e-6)
+            found = Gram(X, Scratch()).matrix(kernel, double)[:45, :45]
+            np.testing.assert_allclose(found, matrix, rtol=allowed, atol=3e-6)
 
 
 @pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])
@@ -75,8 +77,8 @@ def test_kernels_against_scikit_learn() -> None:
 def test_matrix_of_one_kernel_is_that_of_several(monkeypatch: pytest.MonkeyPatch, level: str, kind: str) -> None:
     monkeypatch.setenv("LOCALSVM_SIMD", level)
     X, kernel = rows(131, 7, 8), Kernel(kind, 0.3, 0.5, 3)  # two strips and a rest
-    several = Gram(X).matrix(kernel)[:131, :131].copy()
-    np.testing.assert_array_equal(Gram(X, several=False).matrix(kernel)[:131, :131], several)
+    several = Gram(X, Scratch()).matrix(kernel)[:131, :131].copy()
+    np.testing.assert_array_equal(Gram(X, Scratch(), several=False).matrix(kernel)[:131, :131], several)
 
 
 def test_exponential_is_accurate_over_its_range() -> None:
@@ -99,7 +101,7 @@ def test_expansions_of_several_models(level: int, kind: str) -> None:
     values = Expansion(B, kernels, *compress(coef), level)(X)
     stacked = np.concatenate([X, B])
     for m, kernel in enumerate(kernels):
-        expected = Gram(stacked).matrix(kernel, True)[:29, 29 : 29 + 83] @ coef[m]
+        expected = Gram(stacked, Scratch()).matrix(kernel, True)[:29, 29 : 29 + 83] @ coef[m]
         np.testing.assert_allclose(values[:, m], expected, atol=2e-3 if kind == "polynomial" else 1e-4)
 
 
@@ -123,7 +125,7 @@ def test_models_with_few_coefficients_use_few_panels() -> None:
     kernels = [Kernel("gaussian", 0.5), Kernel("gaussian", 0.2), Kernel("gaussian", 0.5)]
     coef = np.zeros((3, 300))
     coef[0, 3], coef[1, [299, 31, 32]], coef[2, 100:140] = 2.0, [1.0, -4.0, 5.0], -1.0
-    K = {k: Gram(np.concatenate([X, B])).matrix(k, True)[:9, 9:309].copy() for k in kernels}
+    K = {k: Gram(np.concatenate([X, B]), Scratch()).matrix(k, True)[:9, 9:309].copy() for k in kernels}
     expected = np.stack([K[k] @ c for k, c in zip(kernels, coef, strict=True)], axis=1)
     np.testing.assert_allclose(Expansion(B, kernels, *compress(coef))(X), expected, atol=1e-5)
 

@@ -10,17 +10,18 @@ import h5py
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from selecting import fit, score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from localsvm.data.dataset import Dataset
 from localsvm.errors import OptionError
-from localsvm.methods.base import Cell
+from localsvm.methods.cell import Cell
 from localsvm.methods.l3_kernel import KernelL3SVM
-from localsvm.runs.division import TrainingConfig
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
-from localsvm.targets.classification import Scheme
+from localsvm.targets.classification import Classification
 
 C, GAMMA = 2.0, 0.2
 METHOD = KernelL3SVM(clusters=(3.0,), landmarks_count=(4.0,), cost=(C,), gamma=(GAMMA,), tolerance=1e-6)
@@ -34,9 +35,9 @@ def examples(n: int = 160, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cell_of(X: np.ndarray, y: np.ndarray) -> Cell:
-    scheme = Scheme(np.unique(y), "ova")
+    scheme = Classification(np.unique(y), "ova")
     n = len(y)
-    return Cell(X, y, scheme, scheme.targets(y), np.ones(n), np.ones(n), np.sort(np.arange(n) % 4))
+    return Cell(X, y, scheme, np.ones(n), np.ones(n), np.sort(np.arange(n) % 4))
 
 
 def manifest(path: Path) -> bytes:
@@ -46,9 +47,9 @@ def manifest(path: Path) -> bytes:
 
 def fitted(method: KernelL3SVM, cell: Cell) -> tuple[Any, dict[str, Any]]:
     grid = method.grid(cell, float(len(cell.y)), 4)
-    scores = method.score_grid(cell, grid, range(len(grid.lines))) if grid.n_points > 1 else None
-    state = method.fit(cell, grid, scores, "refit").state
-    return method.predictor(state, cell.Y.shape[1], cell.X.shape[1]), state
+    scores = score(method, cell, grid) if grid.n_points > 1 else None
+    state = fit(method, cell, grid, scores, "refit").state
+    return method.predictor(state, cell.target, cell.X.shape[1]), state
 
 
 def projections(method: KernelL3SVM, X: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -111,9 +112,9 @@ def test_parameters_are_chosen_from_lists() -> None:
     method = KernelL3SVM(clusters=(1.0, 3.0), landmarks_count=(2.0, 5.0), cost=(0.1, 10.0))
     cell = cell_of(X, y)
     grid = method.grid(cell, len(y), 4)
-    assert len(grid.lines) == 2 * 2 * 10 and grid.names == ("clusters", "landmarks", "projection_gamma", "gamma")
-    scores = method.score_grid(cell, grid, range(len(grid.lines)))
-    chosen = grid.line(scores.best[3])
+    assert len(grid.settings) == 2 * 2 * 10 and grid.names == ("clusters", "landmarks", "projection_gamma", "gamma")
+    scores = score(method, cell, grid)
+    chosen = grid.setting(scores.best[3])
     predictor, state = fitted(method, cell)
     assert (len(state["centres"]), len(state["landmarks"])) == (chosen["clusters"], chosen["landmarks"])
     assert scores.best[0] < 0.25

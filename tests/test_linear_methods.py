@@ -11,24 +11,26 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
+from selecting import fit, score
 from sklearn.svm import LinearSVC
 
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods import methods
-from localsvm.methods.base import Cell, Method
+from localsvm.methods.base import Method
+from localsvm.methods.cell import Cell
 from localsvm.methods.csvm import ClusteredSVM
 from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.methods.l3 import L3SVM
 from localsvm.methods.linear import LinearSVM
-from localsvm.methods.linear_base import LinearMethod
+from localsvm.methods.linear_method import LinearMethod
 from localsvm.methods.llsvm import LocallyLinearSVM
 from localsvm.representations.kmeans import find_centres
-from localsvm.runs.division import TrainingConfig
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.selection.folds import stratified
-from localsvm.targets.classification import Scheme
+from localsvm.targets.classification import Classification
 
 ALL: list[LinearMethod] = [
     LinearSVM(),
@@ -51,17 +53,17 @@ def examples(n: int = 150, d: int = 3, classes: int = 2, seed: int = 0) -> tuple
 
 def cell_of(X: Any, y: np.ndarray, folds: int = 4, scheme: str = "ova") -> Cell:
     order = np.argsort(stratified(y, folds, np.random.default_rng(0)), kind="stable")
-    kind = Scheme(np.unique(y), scheme)
+    kind = Classification(np.unique(y), scheme)
     n, held = len(y), np.sort(stratified(y, folds, np.random.default_rng(0)))
-    return Cell(X[order], y[order], kind, kind.targets(y[order]), np.ones(n), np.ones(n), held)
+    return Cell(X[order], y[order], kind, np.ones(n), np.ones(n), held)
 
 
 def fitted(method: LinearMethod, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
     grid = method.grid(cell, float(len(cell.y)), 4)
-    lines = range(len(grid.lines))
-    scores = method.score_grid(cell, grid, lines) if grid.n_points > 1 or select == "vote" else None
-    state = method.fit(cell, grid, scores, select).state
-    return method.predictor(state, cell.Y.shape[1], cell.X.shape[1]), state
+    lines = range(len(grid.settings))
+    scores = score(method, cell, grid, lines) if grid.n_points > 1 or select == "vote" else None
+    state = fit(method, cell, grid, scores, select).state
+    return method.predictor(state, cell.target, cell.X.shape[1]), state
 
 
 def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
@@ -147,7 +149,7 @@ def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(method: LinearMe
     predictor, state = fitted(replace(method, cost=(0.1, 1.0)), cell_of(X, y), select)
     values = predictor.decision_function(X)
     assert values.shape == (len(X), 3)
-    again = method.predictor(state, 3, 3)
+    again = method.predictor(state, Classification(np.unique(y)), 3)
     rows = np.concatenate([again.decision_function(X[i : i + 7]) for i in range(0, len(X), 7)])
     assert_array_equal(values, rows)
 
@@ -160,7 +162,7 @@ def test_the_held_out_error_is_that_of_fold_models(scheme: str) -> None:
     cell = cell_of(X, y, scheme=scheme)
     method = LinearSVM(cost=(0.1, 3.0), tolerance=1e-8)
     grid = method.grid(cell, 200.0, 4)
-    scores = method.score_grid(cell, grid, [0])
+    scores = score(method, cell, grid, [0])
     for c, cost in enumerate(grid.costs):
         values = np.zeros(cell.Y.shape)
         for fold in range(4):
@@ -169,10 +171,10 @@ def test_the_held_out_error_is_that_of_fold_models(scheme: str) -> None:
                 seen = ~out & (target != 0)
                 svc = LinearSVC(C=cost, loss="hinge", tol=1e-7, random_state=0, max_iter=10**6)
                 values[out, p] = svc.fit(cell.X[seen], target[seen]).decision_function(cell.X[out])
-        wrong = (cell.scheme.decide(values) != cell.y).mean()
+        wrong = (cell.target.decide(values) != cell.y).mean()
         votes = np.zeros((200, 3))
         for p in range(3):
-            cell.scheme.vote(votes, p, values[:, p])
+            cell.target.vote(votes, p, values[:, p])
         first, second = np.sort(votes, axis=1)[:, :0:-1].T
         close = np.mean(first - second < 0.01)  # either way of deciding them is right
         assert scores.loss[0, c] == pytest.approx(wrong, abs=close + 1e-9)
@@ -244,9 +246,9 @@ def test_several_axes_are_chosen_together(tmp_path: Any) -> None:
     cell = cell_of(X, y)
     grid = method.grid(cell, 400.0, 4)
     assert grid.names == ("clusters", "landmarks")
-    scores = method.score_grid(cell, grid, range(4))
+    scores = score(method, cell, grid, range(4))
     assert np.isfinite(scores.loss).all()
-    assert grid.lines[scores.best[3]][0] == 8.0  # the product of two features needs clusters
+    assert grid.settings[scores.best[3]][0] == 8.0  # the product of two features needs clusters
 
 
 def test_more_clusters_and_landmarks_than_rows() -> None:
@@ -291,9 +293,9 @@ def test_a_mean_loss_divides_the_cost_by_the_rows_trained_on() -> None:
     X, y = examples(160)
     cell = cell_of(X, y)
     mean, total = LinearSVM(cost=(3.0, 30.0), mean_loss=True), LinearSVM(cost=(3.0 / 120, 30.0 / 120))
-    scores = [m.score_grid(cell, m.grid(cell, 160.0, 4), [0]).loss for m in (mean, total)]
+    scores = [score(m, cell, m.grid(cell, 160.0, 4), [0]).loss for m in (mean, total)]
     assert_array_equal(*scores)
-    fitted_mean = mean.fit(cell, mean.grid(cell, 160.0, 4), None, "refit").state
+    fitted_mean = fit(mean, cell, mean.grid(cell, 160.0, 4), None, "refit").state
     assert fitted_mean["model_cost"] == pytest.approx([3.0 / 160])
 
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from selecting import fit, score
 from threadpoolctl import threadpool_limits
 
 from localsvm.cli.group import lsvm
@@ -20,13 +21,14 @@ from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.estimators import ML3SVMClassifier
 from localsvm.methods import ml3
-from localsvm.methods.base import Cell
-from localsvm.methods.ml3 import ML3SVM, against_the_best_other
-from localsvm.runs.division import TrainingConfig
+from localsvm.methods.base import CellSize
+from localsvm.methods.cell import Cell
+from localsvm.methods.ml3 import ML3SVM, margin_over_others
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.selection.folds import stratified
-from localsvm.targets.classification import Scheme
+from localsvm.targets.classification import Classification
 
 SMALL = ML3SVM(models=(3.0,), tolerance=0.01)
 
@@ -48,15 +50,15 @@ def examples(n: int = 150, classes: int = 3, seed: int = 0) -> tuple[np.ndarray,
 def cell_of(X: Any, y: np.ndarray, folds: int = 3, scheme: str = "ova") -> Cell:
     held = stratified(y, folds, np.random.default_rng(0))
     order = np.argsort(held, kind="stable")
-    kind, ones = Scheme(np.unique(y), scheme), np.ones(len(y))
-    return Cell(X[order], y[order], kind, kind.targets(y[order]), ones, ones, held[order])
+    kind, ones = Classification(np.unique(y), scheme), np.ones(len(y))
+    return Cell(X[order], y[order], kind, ones, ones, held[order])
 
 
 def fitted(method: ML3SVM, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
     grid = method.grid(cell, float(len(cell.y)), 3)
-    scores = method.score_grid(cell, grid, range(len(grid.lines))) if grid.n_points > 1 or select == "vote" else None
-    state = method.fit(cell, grid, scores, select).state
-    return method.predictor(state, cell.Y.shape[1], cell.X.shape[1]), state
+    scores = score(method, cell, grid) if grid.n_points > 1 or select == "vote" else None
+    state = fit(method, cell, grid, scores, select).state
+    return method.predictor(state, cell.target, cell.X.shape[1]), state
 
 
 def scores_by_hand(W: np.ndarray, X: np.ndarray, q: float) -> np.ndarray:
@@ -100,7 +102,7 @@ def test_the_class_with_the_largest_score_wins(norm: float, classes: int) -> Non
     if classes == 2:
         assert_allclose(values[:, 0], s[:, 1] - s[:, 0], atol=1e-5)
     clear = np.diff(np.sort(s, axis=1)[:, -2:]).ravel() > 1e-4
-    assert_array_equal(cell.scheme.decide(values)[clear], s.argmax(axis=1)[clear])
+    assert_array_equal(cell.target.decide(values)[clear], s.argmax(axis=1)[clear])
     assert ((values > 0).sum(axis=1) <= 1).all()
     assert clear.mean() > 0.8  # others are scored 0 for every class
 
@@ -109,7 +111,7 @@ def test_pairs_of_classes_give_the_same_labels() -> None:
     X, y = examples()
     rest, pairs = cell_of(X, y), cell_of(X, y, scheme="ava")
     one, two = (fitted(replace(SMALL, solver="sgd"), cell)[0].decision_function(X) for cell in (rest, pairs))
-    assert_array_equal(rest.scheme.decide(one), pairs.scheme.decide(two))
+    assert_array_equal(rest.target.decide(one), pairs.target.decide(two))
     assert_allclose(two[:, 0] + two[:, 2], two[:, 1])  # differences of scores
 
 
@@ -117,14 +119,16 @@ def test_a_row_that_no_model_wants_has_the_decision_value_0() -> None:
     cell = cell_of(*examples(classes=2))
     _, state = fitted(replace(SMALL, solver="sgd"), cell)
     state["weights"] = -np.abs(state["weights"])
-    values = SMALL.predictor(state, 1, 3).decision_function(np.ones((2, 3), np.float32))
+    values = SMALL.predictor(state, Classification(np.asarray([0.0, 1.0])), 3).decision_function(
+        np.ones((2, 3), np.float32)
+    )
     assert_array_equal(values, 0.0)
-    assert_array_equal(cell.scheme.decide(values), 0.0)
+    assert_array_equal(cell.target.decide(values), 0.0)
 
 
-def test_scores_against_the_best_other() -> None:
+def test_scores_margin_over_others() -> None:
     s = np.array([[3.0, 1.0, 2.0], [2.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
-    assert_array_equal(against_the_best_other(s), [[1, -2, -1], [0, 0, -2], [0, 0, 0]])
+    assert_array_equal(margin_over_others(s), [[1, -2, -1], [0, 0, -2], [0, 0, 0]])
 
 
 @pytest.mark.parametrize("solver", ["primal", "sgd"])
@@ -132,8 +136,8 @@ def test_the_held_out_error_is_that_of_the_fold_models(solver: str) -> None:
     cell = cell_of(*examples(60))
     method = replace(SMALL, cost=(0.1, 1.0), solver=solver)
     grid = method.grid(cell, 60.0, 3)
-    scores = method.score_grid(cell, grid, [0])
-    state = method.fit(cell, grid, scores, "vote").state
+    scores = score(method, cell, grid, [0])
+    state = fit(method, cell, grid, scores, "vote").state
     assert_array_equal(state["model_fold"], [0, 1, 2])
     wrong = np.zeros(60, np.bool_)
     for fold, W in enumerate(state["weights"].reshape(3, 3, 3, 4)):
@@ -156,7 +160,7 @@ def test_a_saved_state_decides_row_by_row(select: str) -> None:
     X, y = examples()
     predictor, state = fitted(replace(SMALL, models=(2.0, 3.0), solver="sgd"), cell_of(X, y), select)
     values = predictor.decision_function(X)
-    again = SMALL.predictor(state, 3, 3)
+    again = SMALL.predictor(state, Classification(np.unique(y)), 3)
     rows = [again.decision_function(as_examples(sparse.csr_array(X[i : i + 7]))) for i in range(0, len(X), 7)]
     assert_array_equal(values, np.concatenate(rows))
 
@@ -188,8 +192,8 @@ def test_cells_of_one_class_and_of_one_row() -> None:
     cell = cell_of(X, y)
     alone = replace(cell, X=cell.X[:5], y=np.full(5, 2.0), count=np.ones(5), cost=np.ones(5), folds=cell.folds[:5])
     predictor, _ = fitted(SMALL, alone)
-    assert_array_equal(cell.scheme.decide(predictor.decision_function(cell.X[:5])), 2.0)
-    single = replace(alone, X=X[:1], y=y[:1], Y=cell.Y[:1], count=np.ones(1), cost=np.ones(1), folds=np.zeros(1, int))
+    assert_array_equal(cell.target.decide(predictor.decision_function(cell.X[:5])), 2.0)
+    single = replace(alone, X=X[:1], y=y[:1], count=np.ones(1), cost=np.ones(1), folds=np.zeros(1, int))
     predictor, state = fitted(replace(SMALL, cost=(0.1, 1.0)), single, "vote")
     assert not state["weights"].any()
     assert np.isfinite(predictor.decision_function(X)).all()
@@ -226,9 +230,9 @@ def test_memory_grows_with_the_rows_and_less_for_the_original_solver() -> None:
     exact, original = ML3SVM(), ML3SVM(solver="sgd")
     for rows in (1000, 60000):
         data = 4 * rows * 784
-        assert original.memory(rows, 784, 1.0, 50, 0) < exact.memory(rows, 784, 1.0, 50, 0)
-        assert original.memory(rows, 784, 1.0, 50, 0) > data
-    assert exact.memory(60000, 784, 1.0, 50, 0) > 3 * 4 * 60000 * 784
+        assert original.memory(CellSize(rows, 784, 1.0, 50, 0)) < exact.memory(CellSize(rows, 784, 1.0, 50, 0))
+        assert original.memory(CellSize(rows, 784, 1.0, 50, 0)) > data
+    assert exact.memory(CellSize(60000, 784, 1.0, 50, 0)) > 3 * 4 * 60000 * 784
 
 
 @pytest.mark.parametrize(

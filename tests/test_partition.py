@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from localsvm.errors import DataError, OptionError
-from localsvm.partition import REGISTRY, create, growing, smallest_size, spread
+from localsvm.partition import REGISTRY, create, growing, size_spread, smallest_size
 from localsvm.partition._nearest import Matrix, group
 from localsvm.partition.centre_tree import directions_of
 from localsvm.threads import Threads
@@ -202,7 +202,7 @@ def test_a_sketch_leaves_cells_balanced(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(growing, "PART_ROWS", 5000)
     fitted = fit("voronoi", X, 300)
     check_cells(fitted, X, np.zeros(len(X)), 300)
-    found = spread(sizes(fitted))
+    found = size_spread(sizes(fitted))
     assert found["balance"] < 1.15 and found["cells"] < 1.2 * len(X) / 300 and found["smallest"] > 100
 
 
@@ -220,14 +220,14 @@ def test_voronoi_cells_are_balanced(n: int, cell_size: int) -> None:
     X = normal(n, 8)
     fitted = fit("voronoi", X, cell_size)
     check_cells(fitted, X, np.zeros(n), cell_size)
-    found = spread(sizes(fitted))
+    found = size_spread(sizes(fitted))
     assert -(-n // cell_size) <= found["cells"] <= max(1.2 * n / cell_size, -(-n // cell_size))
     assert found["balance"] < 1.15
 
 
 def test_voronoi_balances_values_on_a_coarse_grid() -> None:
     X = np.random.default_rng(0).integers(0, 12, (6000, 3)).astype(np.float32)
-    found = spread(sizes(fit("voronoi", X, 500)))
+    found = size_spread(sizes(fit("voronoi", X, 500)))
     assert found["balance"] < 1.15 and found["largest"] <= 500
     assert found["smallest"] >= smallest_size(500)
 
@@ -298,7 +298,7 @@ def test_leaf_centres_lie_in_their_cells() -> None:
 
 
 def test_spread() -> None:
-    assert spread([1, 2, 3]) == {
+    assert size_spread([1, 2, 3]) == {
         "cells": 3, "smallest": 1, "median": 2.0, "mean": 2.0, "largest": 3, "balance": 14 * 3 / 36
     }  # fmt: skip
 
@@ -390,7 +390,7 @@ def test_real_data(name: str) -> None:
     with lzma.open(Path(folder) / f"{name}.train.libsvm.xz") as file:
         X, y = load_svmlight_file(file, dtype=np.float32)
     fitted = fit("voronoi", sparse.csr_array(X), 2000, y)
-    found = spread(sizes(fitted))
+    found = size_spread(sizes(fitted))
     assert found["largest"] <= 2000 and found["balance"] < 1.15
     assigned = fitted.assign(sparse.csr_array(X))
     assert all(np.all(assigned[cell.rows] == i) for i, cell in enumerate(fitted.training_cells()))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import Grid
-from localsvm.methods.grids import check_values, default_lambdas, default_widths, parse_values
+from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, ordered_folds, stratified
 from localsvm.selection.search import Search
 
@@ -117,7 +116,7 @@ def test_at_most_64_values_on_an_axis() -> None:
 def searched(loss: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     """What an adaptive search scores of a table of losses, nan elsewhere, and its rounds."""
     search, known, rounds = Search("adaptive"), np.full(loss.shape, np.nan), []
-    while lines := search.next_lines(known):
+    while lines := search.next_settings(known):
         rounds.append(lines)
         for g in lines:
             end = next((c for c in range(4, loss.shape[1]) if search.ends(loss[g, :c])), loss.shape[1])
@@ -147,17 +146,17 @@ def test_a_flat_beginning_does_not_end_a_line() -> None:
 def test_a_full_search_scores_everything_at_once() -> None:
     search = Search("full")
     assert search.stretches(10) == [(0, 10)]
-    assert search.next_lines(np.full((3, 1), np.nan)) == (0, 1, 2)
-    assert search.next_lines(np.zeros((3, 1))) == ()
+    assert search.next_settings(np.full((3, 1), np.nan)) == (0, 1, 2)
+    assert search.next_settings(np.zeros((3, 1))) == ()
     assert not search.ends(np.asarray([0.1, 0.2, 0.3, 0.4]))
 
 
-def test_lines_without_neighbours_are_scored_at_once() -> None:
+def test_settings_without_neighbours_are_scored_at_once() -> None:
     search, loss = Search("adaptive"), np.full((10, 1), np.nan)
-    assert search.next_lines(loss, ordered=False) == tuple(range(10))
+    assert search.next_settings(loss, ordered=False) == tuple(range(10))
     loss[3:] = 0.1
-    assert search.next_lines(loss, ordered=False) == (0, 1, 2)
-    assert search.next_lines(np.zeros((10, 1)), ordered=False) == ()
+    assert search.next_settings(loss, ordered=False) == (0, 1, 2)
+    assert search.next_settings(np.zeros((10, 1)), ordered=False) == ()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import aligned, padded
 from localsvm.kernels.gram import Gram
+from localsvm.kernels.scratch import Scratch
 from localsvm.solvers._smo import Problem, Report
 
 GAUSSIAN = Kernel("gaussian", 0.3)
@@ -46,7 +47,7 @@ def solve(X, y, kernel, C, offset, tolerance, start=None, double=None, max_itera
     """Coefficients of the n rows, Kb, the report; C is one cost or one a row."""
     n, size = len(y), padded(len(y))
     double = tolerance < 1e-4 if double is None else double
-    K = Gram(X).matrix(kernel, double)
+    K = Gram(X, Scratch()).matrix(kernel, double)
     wide = np.zeros(size)
     box = np.zeros(size)
     wide[:n], box[:n] = y, C
@@ -194,7 +195,7 @@ def test_warm_start_from_the_solution_needs_no_iterations() -> None:
 def test_path_scores_held_out_rows_as_separate_solves_do(offset: bool) -> None:
     X, y = blobs(160, 3, 7)
     n, size = len(y), padded(len(y))
-    K = Gram(X).matrix(GAUSSIAN, True)
+    K = Gram(X, Scratch()).matrix(GAUSSIAN, True)
     wide = np.zeros(size)
     wide[:n] = y
     weight = np.zeros(size)

@@ -21,7 +21,7 @@ from localsvm.data.writing import write
 from localsvm.errors import DataError, OptionError
 from localsvm.methods import methods
 from localsvm.runs import streaming
-from localsvm.runs.division import TrainingConfig
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.streaming import train_stream
 from localsvm.solvers._linear import LinearRows

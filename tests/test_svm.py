@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from selecting import fit, score
 from sklearn.svm import SVC
 
 from localsvm.errors import OptionError
-from localsvm.kernels import Kernel
-from localsvm.kernels.gram import Gram
-from localsvm.methods.base import Cell, Grid, Scores
-from localsvm.methods.svm import KernelSVM, Path, Start, Task
+from localsvm.kernels.blocks import KernelRows
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import Grid
+from localsvm.methods.kernel_system import KernelSystem
+from localsvm.methods.svm import KernelSVM
+from localsvm.selection.cross_validation import CellPath, CellSelection, Kept, Point, Scores
 from localsvm.selection.folds import stratified
-from localsvm.selection.search import Search
-from localsvm.targets.classification import Scheme
+from localsvm.targets.classification import Classification
 
 LABELS = np.asarray([1.0, 2.0, 5.0])
 
@@ -33,15 +35,15 @@ def make_cell(
     folds_of = stratified(y, folds, rng)
     order = np.argsort(folds_of, kind="stable")
     X, y = X[order], y[order]
-    kind = Scheme(LABELS[:classes], scheme)
-    return Cell(X, y, kind, kind.targets(y), np.ones(n), np.ones(n), folds_of[order]), y
+    kind = Classification(LABELS[:classes], scheme)
+    return Cell(X, y, kind, np.ones(n), np.ones(n), folds_of[order]), y
 
 
 def held_out_values(method: KernelSVM, cell: Cell, grid: Grid, problem: int = 0) -> np.ndarray:
-    K = Gram(cell.X).matrix(Kernel("gaussian", grid.lines[0][0]))
-    task, path = Task(method, K, cell, problem), Path.new(cell, problem, grid.n_costs)
-    task.cross_validate(path, grid, 0, grid.n_costs)
-    return task.held_out(K, path, 0, grid.n_costs)
+    selection = CellSelection(method, cell, grid)
+    path = CellPath(selection, 0, 1)
+    path.advance(0, grid.n_costs)
+    return np.stack([path.keep(c).values[problem] for c in range(grid.n_costs)])
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
@@ -49,8 +51,8 @@ def test_many_classes_share_the_point_with_the_least_error_of_their_decision(sch
     cell, y = make_cell(240, classes=3, scheme=scheme, seed=3)
     method = KernelSVM(gamma=(0.05, 0.5), cost=(0.1, 1.0, 10.0), offset=True, tolerance=1e-6)
     grid = method.grid(cell, 240.0, 4)
-    scores = method.score_grid(cell, grid, range(2))
-    for g, (gamma,) in enumerate(grid.lines):
+    scores = score(method, cell, grid, range(2))
+    for g, (gamma,) in enumerate(grid.settings):
         for c, cost in enumerate(grid.costs):
             values = np.zeros(cell.Y.shape)
             for fold in range(4):
@@ -58,11 +60,11 @@ def test_many_classes_share_the_point_with_the_least_error_of_their_decision(sch
                     train = (cell.folds != fold) & (target != 0)
                     svc = SVC(C=cost, gamma=gamma, tol=1e-6).fit(cell.X[train], target[train])
                     values[cell.folds == fold, p] = svc.decision_function(cell.X[cell.folds == fold])
-            assert scores.loss[g, c] == pytest.approx((cell.scheme.decide(values) != y).mean(), abs=1.01 / 240)
+            assert scores.loss[g, c] == pytest.approx((cell.target.decide(values) != y).mean(), abs=1.01 / 240)
     c, g = scores.best[2:]
     assert scores.loss[g, c] == scores.loss.min()
-    state = method.fit(cell, grid, scores, "vote").state
-    assert set(state["model_gamma"]) == {grid.lines[g][0]}
+    state = fit(method, cell, grid, scores, "vote").state
+    assert set(state["model_gamma"]) == {grid.settings[g][0]}
     assert set(state["model_cost"]) == {grid.costs[c]}
 
 
@@ -70,9 +72,9 @@ def test_cross_validation_equals_a_loop_over_libsvm() -> None:
     cell, _ = make_cell()
     method = KernelSVM(gamma=(0.1, 1.0), cost=(0.1, 1.0, 10.0), offset=True, tolerance=1e-5)
     grid = method.grid(cell, 180.0, 4)
-    scores = method.score_grid(cell, grid, range(2))
+    scores = score(method, cell, grid, range(2))
     y, hinge = cell.Y[:, 0], np.zeros(scores.loss.shape)
-    for g, (gamma,) in enumerate(grid.lines):
+    for g, (gamma,) in enumerate(grid.settings):
         for c, cost in enumerate(grid.costs):
             wrong = 0
             for fold in range(4):
@@ -95,26 +97,27 @@ def test_impossible_options_are_refused_by_name(option: dict[str, float]) -> Non
 
 def test_ties_go_to_the_smaller_cost_then_the_smaller_gamma() -> None:
     def scores(best: tuple[float, float, int, int]) -> Scores:
-        return Scores(np.zeros((1, 1)), best, [Start(np.full((1, 1), float(best[3])), np.zeros(1, int))])
+        return Scores(np.zeros((1, 1)), Point(*best), Kept([best[3]], None))
 
     first, second = scores((0.1, 0.0, 3, 1)), scores((0.1, 0.0, 2, 4))
     assert first.merge(second).best == (0.1, 0.0, 2, 4)
-    assert first.merge(second).starts[0].coefficients == 4.0
+    assert first.merge(second).kept.starts == [4]
     assert scores((0.1, 0.5, 2, 0)).merge(scores((0.1, 0.5, 2, 1))).best == (0.1, 0.5, 2, 0)
     assert scores((0.1, 0.5, 2, 0)).merge(scores((0.1, 0.4, 2, 1))).best == (0.1, 0.4, 2, 1)
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
-def test_blocks_of_lines_merge_into_the_whole(scheme: str) -> None:
+def test_blocks_of_settings_merge_into_the_whole(scheme: str) -> None:
     cell, _ = make_cell(classes=3, scheme=scheme)
     method = KernelSVM()
     grid = method.grid(cell, 180.0, 4)
-    whole = method.score_grid(cell, grid, range(10))
-    merged = method.score_grid(cell, grid, range(3)).merge(method.score_grid(cell, grid, range(3, 10)))
+    whole = score(method, cell, grid, range(10))
+    merged = score(method, cell, grid, range(3)).merge(score(method, cell, grid, range(3, 10)))
     np.testing.assert_array_equal(whole.loss, merged.loss)
     assert whole.best == merged.best
-    for p in range(cell.Y.shape[1]):
-        np.testing.assert_array_equal(whole.starts[p].coefficients, merged.starts[p].coefficients)
+    np.testing.assert_array_equal(whole.kept.values, merged.kept.values)
+    for a, b in zip(whole.kept.starts, merged.kept.starts, strict=True):
+        np.testing.assert_array_equal(a.b, b.b)
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
@@ -122,7 +125,7 @@ def test_an_adaptive_search_scores_as_the_full_one_does(scheme: str) -> None:
     cell, _ = make_cell(classes=3, scheme=scheme)
     method = KernelSVM(tolerance=1e-6)
     grid = method.grid(cell, 180.0, 4)
-    full, adaptive = (method.score_grid(cell, grid, range(10), Search(name)) for name in ("full", "adaptive"))
+    full, adaptive = (score(method, cell, grid, range(10), name) for name in ("full", "adaptive"))
     scored = ~np.isnan(adaptive.loss)
     assert scored[:, :4].all() and not scored.all()
     np.testing.assert_allclose(adaptive.loss[scored], full.loss[scored], atol=1.01 / 180)
@@ -136,13 +139,13 @@ def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> Non
     method = KernelSVM(kernel=kernel, gamma=(0.3,), cost=(2.0,), offset=offset, tolerance=1e-6, coef0=1.0, degree=2)
     grid = method.grid(cell, 180.0, 4)
     assert grid.n_points == 1
-    fitted = method.fit(cell, grid, None, "vote")
-    decisions = method.predictor(fitted.state, 1, 3).decision_function(cell.X)
+    fitted = fit(method, cell, grid, None, "vote")
+    decisions = method.predictor(fitted.state, cell.target, 3).decision_function(cell.X)
     if offset and kernel != "laplacian":
         name = {"gaussian": "rbf", "polynomial": "poly", "linear": "linear"}[kernel]
         svc = SVC(C=2.0, kernel=name, gamma=0.3, coef0=1.0, degree=2, tol=1e-6).fit(cell.X, cell.Y[:, 0])
         np.testing.assert_allclose(decisions[:, 0], svc.decision_function(cell.X), atol=2e-3)
-    assert fitted.report["not_converged"] == 0
+    assert fitted.report.not_converged == 0
     assert (np.sign(decisions[:, 0]) == cell.Y[:, 0]).mean() > 0.6
 
 
@@ -153,32 +156,32 @@ def test_few_support_vectors_are_found_without_the_whole_matrix(
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2400, 3)).astype(np.float32)
     y = np.where(X[:, 0] + noise * rng.standard_normal(2400) > 0, 1.0, -1.0)
-    scheme = Scheme(np.asarray([-1.0, 1.0]))
-    cell = Cell(X, y, scheme, scheme.targets(y), np.ones(2400), np.ones(2400), np.sort(np.arange(2400) % 5))
+    scheme = Classification(np.asarray([-1.0, 1.0]))
+    cell = Cell(X, y, scheme, np.ones(2400), np.ones(2400), np.sort(np.arange(2400) % 5))
     method = KernelSVM(gamma=(0.3,), cost=(100.0,), offset=True)
     asked = []
-    matrices = KernelSVM.matrices
+    create = KernelSystem.__init__
 
-    def noted(self: KernelSVM, cell: Cell, threads: Any, several: bool, blocks: bool = False) -> Any:
-        asked.append((len(cell.y), blocks))
-        return matrices(self, cell, threads, several, blocks)
+    def noted(self: KernelSystem, cell: Cell, K: Any, *rest: Any) -> None:
+        asked.append((len(cell.y), isinstance(K, KernelRows)))
+        create(self, cell, K, *rest)
 
-    monkeypatch.setattr(KernelSVM, "matrices", noted)
-    fitted = method.fit(cell, method.grid(cell, 2400.0, 5), None, "refit")
+    monkeypatch.setattr(KernelSystem, "__init__", noted)
+    fitted = fit(method, cell, method.grid(cell, 2400.0, 5), None, "refit")
     assert asked == [(300, False), (2400, by_blocks)]
     svc = SVC(C=100.0, gamma=0.3, tol=1e-3).fit(X, y)
-    values = method.predictor(fitted.state, 1, 3).decision_function(X)[:, 0]
+    values = method.predictor(fitted.state, cell.target, 3).decision_function(X)[:, 0]
     np.testing.assert_allclose(values, svc.decision_function(X), atol=5e-2)
-    assert fitted.report["not_converged"] == 0
+    assert fitted.report.not_converged == 0
 
 
 def test_fold_models_vote_by_the_mean_of_clipped_values() -> None:
     cell, _ = make_cell()
     method = KernelSVM(gamma=(0.5,), cost=(1.0, 5.0), tolerance=1e-4)
     grid = method.grid(cell, 180.0, 4)
-    scores = method.score_grid(cell, grid, range(1))
-    fitted = method.fit(cell, grid, scores, "vote")
-    voted = method.predictor(fitted.state, 1, 3).decision_function(cell.X)[:, 0]
+    scores = score(method, cell, grid, range(1))
+    fitted = fit(method, cell, grid, scores, "vote")
+    voted = method.predictor(fitted.state, cell.target, 3).decision_function(cell.X)[:, 0]
     assert list(fitted.state["model_fold"]) == [0, 1, 2, 3]
     assert (fitted.state["model_iterations"] > 0).all()
     assert len(set(fitted.state["model_cost"])) == 1
@@ -197,12 +200,12 @@ def test_refitting_keeps_lambda() -> None:
     cell, _ = make_cell()
     method = KernelSVM()
     grid = method.grid(cell, 180.0, 4)
-    scores = method.score_grid(cell, grid, range(10))
-    state = method.fit(cell, grid, scores, "refit").state
+    scores = score(method, cell, grid, range(10))
+    state = fit(method, cell, grid, scores, "refit").state
     chosen = grid.lambdas[scores.best[2]]
     assert list(state["model_fold"]) == [-1]
     assert state["model_cost"][0] == pytest.approx(1 / (2 * chosen * 180))
-    state = method.fit(cell, grid, scores, "vote").state
+    state = fit(method, cell, grid, scores, "vote").state
     np.testing.assert_allclose(state["model_cost"], 1 / (2 * chosen * 135))
 
 
@@ -212,10 +215,10 @@ def test_weighted_rows_are_repeated_rows() -> None:
     repeat = np.arange(60) % 3 + 1
     rows = np.repeat(np.arange(60), repeat)
     ones = np.ones(len(rows))
-    many = Cell(cell.X[rows], cell.y[rows], cell.scheme, cell.Y[rows], ones, ones, cell.folds[rows])
+    many = Cell(cell.X[rows], cell.y[rows], cell.target, ones, ones, cell.folds[rows])
     few = replace(cell, count=repeat.astype(float))
-    grid = Grid(((0.5,),), lambdas=(0.01, 0.001))
-    a, b = (method.score_grid(c, grid, range(1)) for c in (many, few))
+    grid = Grid(((0.5,),), ("gamma",), lambdas=(0.01, 0.001), of_problem=True)
+    a, b = (score(method, c, grid, range(1)) for c in (many, few))
     np.testing.assert_allclose(a.loss, b.loss, atol=1.5 / len(rows))
     values = [held_out_values(method, c, grid) for c in (many, few)]
     np.testing.assert_allclose(values[0], values[1][:, rows], atol=1e-3)
@@ -225,16 +228,16 @@ def test_weighted_rows_are_repeated_rows() -> None:
 def test_one_sided_problems_are_constants_and_absent_ones_are_silent(kind: str) -> None:
     # a cell of two classes in a run of four: one against the rest is one-sided, pairs have one class or none
     cell, y = make_cell(classes=2)
-    scheme = Scheme(np.asarray([0.0, 1.0, 2.0, 5.0]), kind)
-    cell = replace(cell, scheme=scheme, Y=scheme.targets(y))
+    scheme = Classification(np.asarray([0.0, 1.0, 2.0, 5.0]), kind)
+    cell = replace(cell, target=scheme)
     sides = [np.unique(column[column != 0]) for column in cell.Y.T]
     assert {len(side) for side in sides} == ({1, 2} if kind == "ova" else {0, 1, 2})
     method = KernelSVM()
     grid = method.grid(cell, 180.0, 4)
-    scores = method.score_grid(cell, grid, range(2))
+    scores = score(method, cell, grid, range(2))
     for select in ("vote", "refit"):
-        state = method.fit(cell, grid, scores, select).state
-        decisions = method.predictor(state, len(sides), 3).decision_function(cell.X)
+        state = fit(method, cell, grid, scores, select).state
+        decisions = method.predictor(state, scheme, 3).decision_function(cell.X)
         for side, values in zip(sides, decisions.T, strict=True):
             if len(side) < 2:
                 assert (values == (side[0] if len(side) else 0.0)).all()
@@ -254,8 +257,8 @@ def test_sparse_rows_give_what_dense_rows_give(kernel: str) -> None:
     results = []
     for rows, queries in [(wide, test), (sparse.csr_array(wide), sparse.csr_array(test))]:
         part = replace(cell, X=rows)
-        fitted = method.fit(part, grid, method.score_grid(part, grid, range(1)), "vote")
-        results.append(method.predictor(fitted.state, 1, 9).decision_function(queries))
+        fitted = fit(method, part, grid, score(method, part, grid, range(1)), "vote")
+        results.append(method.predictor(fitted.state, cell.target, 9).decision_function(queries))
     np.testing.assert_allclose(results[0], results[1], atol=1e-4)
 
 
@@ -264,7 +267,9 @@ def test_one_row_and_more_folds_than_rows() -> None:
         cell, _ = make_cell(n, folds=5)
         method = KernelSVM()
         grid = method.grid(cell, 3.0, 5)
-        scores = method.score_grid(cell, grid, range(len(grid.lines)))
+        scores = score(method, cell, grid)
         for select in ("vote", "refit"):
-            decisions = method.predictor(method.fit(cell, grid, scores, select).state, 1, 3).decision_function(cell.X)
+            decisions = method.predictor(
+                fit(method, cell, grid, scores, select).state, cell.target, 3
+            ).decision_function(cell.X)
             assert np.isfinite(decisions).all()

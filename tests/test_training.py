@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -19,20 +20,24 @@ from localsvm.data.synthetic import banana
 from localsvm.errors import DataError, ModelError, RunError
 from localsvm.kernels import blocks
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.methods import svm
-from localsvm.methods.base import Cell, Fitted, Grid, Scores
-from localsvm.methods.svm import FULL, KernelSVM
+from localsvm.methods import kernel_method
+from localsvm.methods.base import FitReport, Prepared, Purpose, View
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import Grid
+from localsvm.methods.kernel_method import PreparedKernel
+from localsvm.methods.kernel_system import KernelSystem
+from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling
-from localsvm.runs.cell_work import CellResult
-from localsvm.runs.division import TrainingConfig, divide, partition_only
+from localsvm.runs.cell_work import CellReport, CellResult
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide, partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import run_cells
+from localsvm.runs.scheduling import RunCells
 from localsvm.runs.training import run_key, train
 from localsvm.runs.validation import cross_validate, mean_error
 from localsvm.selection.folds import stratified
-from localsvm.selection.search import Search
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 
@@ -76,7 +81,7 @@ def test_one_and_two_jobs_give_the_same_bits(config: TrainingConfig, classes: in
 def test_threads_inside_one_large_problem_give_the_same_bits(
     offset: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(svm, "SINGLE_ROWS", 500)
+    monkeypatch.setattr(kernel_method, "SINGLE_ROWS", 500)
     monkeypatch.setattr(blocks, "STRIP", 64)
     config = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=offset), None, 1000, scale="none")
     for jobs in (1, 3):
@@ -88,14 +93,13 @@ def test_a_small_run_starts_no_workers(tmp_path: Path, monkeypatch: pytest.Monke
     jobs: list[int] = []
 
     class Counted(LocalPool):
-        def __init__(self, count: int) -> None:
+        def __init__(self, count: int, keep: Callable[[], Any]) -> None:
             jobs.append(count)
-            super().__init__(count)
+            super().__init__(count, keep)
 
-    monkeypatch.setattr(scheduling, "LocalPool", Counted)
     for most in (600, 600**2):  # one a row, and more than any division of 600 rows
         monkeypatch.setattr(scheduling, "SMALL_RUN", most)
-        train(data(), CONFIGS[0], tmp_path / f"{most}.h5", jobs=2)
+        train(data(), CONFIGS[0], tmp_path / f"{most}.h5", jobs=2, pool=Counted)
     assert jobs == [2, 1]
     assert len({str(manifest(path)) for path in tmp_path.iterdir()}) == 1
 
@@ -120,7 +124,7 @@ class StopAfter(Silent):
     def cells(self, total: int, done: int) -> None:
         self.resumed = done
 
-    def cell_done(self, report: dict[str, float]) -> None:
+    def cell_done(self, wrong: float, weight: float) -> None:
         self.left -= 1
         if self.left == 0:
             raise Stop
@@ -281,10 +285,10 @@ def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
     from localsvm.runs.training import pack, unpack
 
     table = np.ones((2, len(names))), np.ones(3), np.zeros((2, 3)), np.ones(2, int)
-    result = CellResult(3, {"a": np.arange(3)}, {"rows": 2.5}, names, *table)
+    result = CellResult(3, {"a": np.arange(3)}, CellReport(2.5, 0.1, FitReport(5, largest_gap=0.1)), names, *table)
     again = unpack(pack(result))
     assert again.index == 3 and again.report == result.report and again.names == names
-    assert again.lines.shape == (2, len(names))
+    assert again.settings.shape == (2, len(names))
     np.testing.assert_array_equal(again.state["a"], result.state["a"])
     np.testing.assert_array_equal(again.loss, result.loss)
     np.testing.assert_array_equal(again.best, result.best)
@@ -304,13 +308,17 @@ class CostAlone(KernelSVM):
         return "refit"
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        return replace(super().grid(cell, average_rows, folds), names=(), lines=((),))
+        return replace(super().grid(cell, average_rows, folds), names=(), settings=((),))
 
-    def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
-        return super().score_grid(cell, replace(grid, names=("gamma",), lines=((1.0,),)), lines, search)
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        return GammaOne(self, cell, several=False)
 
-    def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
-        return super().fit(cell, replace(grid, names=("gamma",), lines=((1.0,),)), scores, select)
+
+class GammaOne(PreparedKernel):
+    """Whatever the setting."""
+
+    def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem:
+        return super().at({"gamma": 1.0}, purpose)
 
 
 class Several(KernelSVM):
@@ -318,7 +326,7 @@ class Several(KernelSVM):
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         grid = super().grid(cell, average_rows, folds)
-        return replace(grid, names=("gamma", "b"), lines=tuple((g, b) for (g,) in grid.lines for b in (1.0, 2.0)))
+        return replace(grid, names=("gamma", "b"), settings=tuple((g, b) for (g,) in grid.settings for b in (1.0, 2.0)))
 
 
 def test_a_method_for_all_rows_is_not_divided() -> None:
@@ -344,16 +352,17 @@ def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
     result = cross_validate(data(), config, jobs=2)
     assert result.names == ((), ("gamma", "b"))[isinstance(method, Several)]
-    lines, costs, error = mean_error(result.points)
-    assert lines.shape == (len({p.line for p in result.points}), len(result.names))
-    assert costs.shape == (10,) and error.shape == (len(lines), 10)
+    settings, costs, error = mean_error(result.points)
+    assert settings.shape == (len({p.setting for p in result.points}), len(result.names))
+    assert costs.shape == (10,) and error.shape == (len(settings), 10)
     if isinstance(method, Several):
-        np.testing.assert_array_equal(lines, [(g, b) for g in method.gamma for b in (1.0, 2.0)])
+        np.testing.assert_array_equal(settings, [(g, b) for g in method.gamma for b in (1.0, 2.0)])
         np.testing.assert_array_equal(error[::2], error[1::2])
-        assert all(p.line[1] == 1.0 for p in result.points if p.best)  # of equal lines the first
+        assert all(p.setting[1] == 1.0 for p in result.points if p.best)  # of equal settings the first
 
 
-def test_every_line_of_several_parameters_is_scored() -> None:
+def test_every_setting_of_several_parameters_is_scored() -> None:
     config = TrainingConfig(Several(), None, 1000)
-    results = list(run_cells(divide(data(), config), config.for_classes(2), 1, None, Silent()))
+    cells = RunCells(divide(data(), config), config.for_classes(2), 1, None, Silent(), LocalPool)
+    results = list(cells.results())
     assert not np.isnan(results[0].loss).all(axis=1).any() and np.isnan(results[0].loss).any()

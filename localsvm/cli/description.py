@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import labels_text, lines_text, spread, spread_text
+from localsvm.cli.reporting import labels_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
     from localsvm.store.model import Model
@@ -69,7 +69,7 @@ def description_text(found: dict[str, Any]) -> str:
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", f"{found['partition']}, {_cells(found['cells'], found['partition'], config['cell_size'])}"),
     ]
-    return lines_text(lines + (_model_lines(models) if models else []))
+    return table_text(lines + (_model_lines(models) if models else []))
 
 
 def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from localsvm.cli import method_options
-from localsvm.cli.reporting import lines_text, seconds_text, spread, spread_text
+from localsvm.cli.reporting import seconds_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
-    from localsvm.runs.division import TrainingConfig
+    from localsvm.runs.config import TrainingConfig
     from localsvm.runs.validation import Point, Validation
 
 
@@ -19,7 +19,7 @@ def print_points(result: Validation) -> None:
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(("cell", "rows", *result.names, "cost", "error", "best"))
     for p in result.points:
-        row = (p.cell, p.rows, *map(repr, p.line), repr(p.cost), f"{p.error:.6g}", int(p.best))
+        row = (p.cell, p.rows, *map(repr, p.setting), repr(p.cost), f"{p.error:.6g}", int(p.best))
         table.writerow(row)
 
 
@@ -29,18 +29,18 @@ def best_text(result: Validation, method: str) -> str:
     lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
     if len(chosen) == 1:
         flags = [method_options.flag(method, name) for name in (*result.names, "cost")]
-        values = (*chosen[0].line, chosen[0].cost)
+        values = (*chosen[0].setting, chosen[0].cost)
         point = " ".join(f"{flag} {value:.6g}" for flag, value in zip(flags, values, strict=True))
         lines = [("best", point), *lines]
     else:
-        columns = [(name, spread(p.line[i] for p in chosen)) for i, name in enumerate(result.names)]
+        columns = [(name, spread(p.setting[i] for p in chosen)) for i, name in enumerate(result.names)]
         columns += [("C", spread(p.cost for p in chosen))]
         lines = [
             ("chosen", f"by each of {result.cells:,} cells"),
             *((name, spread_text(values)) for name, values in columns),
             *lines,
         ]
-    return lines_text([*lines, ("time", seconds_text(result.seconds))])
+    return table_text([*lines, ("time", seconds_text(result.seconds))])
 
 
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
@@ -50,11 +50,11 @@ def validation_report(result: Validation, config: TrainingConfig) -> dict[str, A
 
 
 def _point(point: Point, names: tuple[str, ...]) -> dict[str, Any]:
-    line = dict(zip(names, point.line, strict=True))
+    setting = dict(zip(names, point.setting, strict=True))
     return {
         "cell": point.cell,
         "rows": point.rows,
-        **line,
+        **setting,
         "cost": point.cost,
         "error": point.error,
         "best": point.best,

@@ -8,7 +8,7 @@ from localsvm.cli.reporting import label_text, problem_text
 
 if TYPE_CHECKING:
     from localsvm.runs.prediction import Predicted, Score
-    from localsvm.targets.classification import Scheme
+    from localsvm.targets.classification import Classification
 
 
 class Lines:
@@ -17,11 +17,11 @@ class Lines:
     Decision values are written with as many digits as tell the float64 apart.
     """
 
-    def __init__(self, out: TextIO, scheme: Scheme, decision_values: bool) -> None:
-        self._out, self._labels, self._values = out, scheme.labels, decision_values
-        self._names = [label_text(label) for label in scheme.labels.tolist()]
+    def __init__(self, out: TextIO, target: Classification, decision_values: bool) -> None:
+        self._out, self._labels, self._values = out, target.labels, decision_values
+        self._names = [label_text(label) for label in target.labels.tolist()]
         if decision_values:
-            out.write(" ".join(["labels", *(problem_text(problem) for problem in scheme.problems)]) + "\n")
+            out.write(" ".join(["labels", *(problem_text(problem) for problem in target.problems)]) + "\n")
 
     def write(self, block: Predicted) -> None:
         """Write the predictions of a block of rows."""

@@ -17,7 +17,7 @@ from localsvm.cli import method_options, other_tools
 from localsvm.cli.value_types import CellSize, Memory, Methods, Names, Option
 
 if TYPE_CHECKING:
-    from localsvm.runs.division import TrainingConfig
+    from localsvm.runs.config import TrainingConfig
 
 Callback = TypeVar("Callback", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -151,7 +151,7 @@ def training_config(options: dict[str, Any], file: str | None = None) -> Trainin
     """The configuration of a run from the options that were given; `file` is the partition file."""
     from dataclasses import fields
 
-    from localsvm.runs.division import TrainingConfig
+    from localsvm.runs.config import TrainingConfig
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     shared = {name: given.pop(name) for name in [f.name for f in fields(TrainingConfig)] if name in given}

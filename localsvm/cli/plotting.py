@@ -15,7 +15,7 @@ from localsvm.errors import OptionError
 from localsvm.store.outputs import replacing
 
 FORMATS = ("png", "pdf", "svg")
-SHOWN_LINES = 10  # of a grid with several parameters beside the cost: as many as the colours of a figure
+SHOWN_SETTINGS = 10  # of a grid with several parameters beside the cost: as many as the colours of a figure
 Floats = NDArray[np.float64]
 
 
@@ -44,22 +44,22 @@ def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool 
 
 
 def grid_error(
-    names: Sequence[str], lines: Floats, costs: Floats, error: Floats, path: str, force: bool = False
+    names: Sequence[str], settings: Floats, costs: Floats, error: Floats, path: str, force: bool = False
 ) -> None:
-    """The cross-validated error (lines, costs) in per cent over the grid, the best point marked.
+    """The cross-validated error (settings, costs) in per cent over the grid, the best point marked.
 
-    lines (lines, names): values of the parameters other than the cost. One parameter: contours over it and C, both
-    logarithmic, or a curve where one of the two has a single value. None: a curve over C. Several: curves over C, one
-    for each of the best lines.
+    settings (settings, names): values of the parameters other than the cost. One parameter: contours over it and C,
+    both logarithmic, or a curve where one of the two has a single value. None: a curve over C. Several: curves over C,
+    one for each of the best settings.
     """
     with _figure(path, force) as figure:
         axes = figure.subplots()
         if len(names) > 1:
-            _curves(figure, axes, names, lines, costs, 100 * error)
+            _curves(figure, axes, names, settings, costs, 100 * error)
         elif min(error.shape) > 1:
-            _contours(figure, axes, names[0], lines[:, 0], costs, 100 * error)
-        elif len(lines) > 1:
-            _curve(axes, names[0], lines[:, 0], 100 * error)
+            _contours(figure, axes, names[0], settings[:, 0], costs, 100 * error)
+        elif len(settings) > 1:
+            _curve(axes, names[0], settings[:, 0], 100 * error)
         else:
             _curve(axes, "cost C", costs, 100 * error)
 
@@ -89,13 +89,15 @@ def _curve(axes: Any, name: str, values: Floats, error: Floats) -> None:
     axes.legend()
 
 
-def _curves(figure: Any, axes: Any, names: Sequence[str], lines: Floats, costs: Floats, error: Floats) -> None:
-    order = np.argsort(error.min(axis=1), kind="stable")[:SHOWN_LINES]
+def _curves(figure: Any, axes: Any, names: Sequence[str], settings: Floats, costs: Floats, error: Floats) -> None:
+    order = np.argsort(error.min(axis=1), kind="stable")[:SHOWN_SETTINGS]
     for i in order:
-        axes.semilogx(costs, error[i], "o-", markersize=4, label=", ".join(f"{value:.4g}" for value in lines[i]))
+        axes.semilogx(costs, error[i], "o-", markersize=4, label=", ".join(f"{value:.4g}" for value in settings[i]))
     figure.legend(title=", ".join(names), loc="outside right center")
     g, c = int(order[0]), int(error[order[0]].argmin())
-    point = ", ".join(f"{name} {value:.4g}" for name, value in zip([*names, "C"], [*lines[g], costs[c]], strict=True))
+    point = ", ".join(
+        f"{name} {value:.4g}" for name, value in zip([*names, "C"], [*settings[g], costs[c]], strict=True)
+    )
     axes.plot(costs[c], error[g, c], "*", markersize=15, color="red", markeredgecolor="white", clip_on=False)
     figure.suptitle(f"best: {error[g, c]:.2f} % at {point}", fontsize="medium")
     axes.set(xlabel="cost C", ylabel="cross-validated error, %")

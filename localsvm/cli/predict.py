@@ -48,7 +48,7 @@ def predict(
     check_outputs(force, [test_file, model_file], [output])
     count = opt.job_count(jobs)
     with LocalModel(model_file, count) as model, text_output(output, force) as out:
-        lines, score = Lines(out, model.scheme, decision_values), Score(model.file.labels)
+        lines, score = Lines(out, model.target, decision_values), Score(model.file.labels)
         blocks = read_blocks(test_file, n_features=model.features, dense=model.dense, zero_based=zero_based, jobs=count)
         for block in model.predict_blocks(blocks):
             lines.write(block)

@@ -9,7 +9,7 @@ import click
 
 
 class Progress:
-    """An `observing.Observer`, and a context manager around the run. resumable: whether the run has a journal."""
+    """A `runs.progress.Observer`, and a context manager around the run. resumable: whether the run has a journal."""
 
     def __init__(self, quiet: bool, resumable: bool = False) -> None:
         self._quiet, self._resumable = quiet, resumable
@@ -44,11 +44,11 @@ class Progress:
 
             self._bar = tqdm(total=total, initial=done, unit="cell", file=sys.stderr, dynamic_ncols=True, leave=False)
 
-    def cell_done(self, report: dict[str, float]) -> None:
+    def cell_done(self, wrong: float, weight: float) -> None:
         """Move the bar."""
         self._done += 1
-        self._wrong += report.get("wrong", 0.0)
-        self._weight += report.get("weight", 0.0)
+        self._wrong += wrong
+        self._weight += weight
         if self._bar is not None:
             if self._weight:
                 self._bar.set_postfix_str(f"error {self._wrong / self._weight:.2%}", refresh=False)

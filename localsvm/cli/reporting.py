@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from localsvm.methods.base import Method
-    from localsvm.runs.training import Summary
+    from localsvm.runs.summary import Summary
 
 SCHEMA_VERSION = 1  # of all JSON reports: new fields may come, those that are there keep their meaning
 SHOWN_LABELS = 8
@@ -45,7 +45,7 @@ def print_json(command: str, values: dict[str, Any]) -> None:
     click.echo(json.dumps(report, indent=2, allow_nan=False))
 
 
-def lines_text(items: Iterable[tuple[str, str]]) -> str:
+def table_text(items: Iterable[tuple[str, str]]) -> str:
     """Names and what they stand for, aligned."""
     rows = list(items)
     width = max(len(name) for name, _ in rows) + 3
@@ -70,7 +70,7 @@ def spread_text(values: dict[str, float] | None) -> str:
 
 
 def sizes_text(values: dict[str, float]) -> str:
-    """Cells and their sizes (see partition.spread)."""
+    """Cells and their sizes (see partition.size_spread)."""
     if values["cells"] == 1:
         return f"1 cell of {values['largest']:,} rows"
     if values["smallest"] == values["largest"]:
@@ -99,7 +99,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
     data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
     converged = _convergence(summary, method)
-    return lines_text(
+    return table_text(
         [
             ("data", data),
             ("partition", f"{summary.partition}, {sizes_text(summary.cell_rows)}"),
@@ -122,6 +122,6 @@ def _convergence(summary: Summary, method: Method) -> str:
 
 def sizes_table(sizes: NDArray[np.int64]) -> dict[str, float]:
     """The spread of the cell sizes: all rows, and how many rows the cells have."""
-    from localsvm.partition import spread
+    from localsvm.partition import size_spread
 
-    return {"rows": int(sizes.sum()), **spread(sizes)}
+    return {"rows": int(sizes.sum()), **size_spread(sizes)}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
-from localsvm.kernels.gram import active_columns, arena, centre_of, dense_rows, double_base, overflow, transform_double
+from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_base, overflow, transform_double
+from localsvm.kernels.scratch import Scratch
 from localsvm.threads import Threads
 
 STRIP = 2048  # rows that a thread multiplies between looking for more work (and that Ctrl-C waits for)
@@ -27,9 +28,11 @@ class KernelRows:
     parts of the columns add up to the product with all of them but for float64 rounding.
     """
 
-    def __init__(self, rows: NDArray[np.float32], kernel: Kernel, double: bool, threads: Threads) -> None:
+    def __init__(
+        self, rows: NDArray[np.float32], kernel: Kernel, double: bool, threads: Threads, scratch: Scratch
+    ) -> None:
         self.kernel, self.double = kernel, double
-        self._rows, self._threads = rows, threads
+        self._rows, self._threads, self._scratch = rows, threads, scratch
         self._panels: Panels | None = None
         self._norms: NDArray[np.float32] | None = None
 
@@ -38,12 +41,12 @@ class KernelRows:
 
     def part(self, index: Indices) -> KernelRows:
         """The same of some of the rows."""
-        return KernelRows(self._rows[index], self.kernel, self.double, self._threads)
+        return KernelRows(self._rows[index], self.kernel, self.double, self._threads, self._scratch)
 
     def matrix(self) -> NDArray[Any]:
         """(size, size) kernel among these rows, size padded, as solvers take it; the next call overwrites it."""
         n, size = len(self), padded(len(self))
-        out = arena("block", (size, size), np.float64 if self.double else np.float32)
+        out = self._scratch.array("block", (size, size), np.float64 if self.double else np.float32)
         out[n:], out[:, n:] = 0, 0
         if self.double:
             out[:n, :n] = self._wide(self._rows, self)
@@ -106,16 +109,16 @@ class KernelRows:
 
 
 class BlockGram:
-    """Kernels of n rows, none of them kept; to be had as from kernels.gram.Gram."""
+    """Kernels of n rows, none of them kept; the interface of kernels.gram.Gram."""
 
-    def __init__(self, X: Examples, threads: Threads) -> None:
-        self._raw = dense_rows(X, active_columns(X))
-        self._threads = threads
+    def __init__(self, X: Examples, threads: Threads, scratch: Scratch) -> None:
+        self._raw = columns_of(X, active_columns(X))
+        self._threads, self._scratch = threads, scratch
 
     def matrix(self, kernel: Kernel, double: bool = False) -> KernelRows:
         """The kernel of all rows; RunError where it overflows."""
         rows = self._raw - centre_of(self._raw) if kernel.uses_distances else self._raw
-        out = KernelRows(rows, kernel, double, self._threads)
+        out = KernelRows(rows, kernel, double, self._threads, self._scratch)
         if not out.diagonal_is_finite():
             raise overflow(kernel)
         return out

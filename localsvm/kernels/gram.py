@@ -11,25 +11,11 @@ from scipy import sparse
 from localsvm.data.dataset import Examples
 from localsvm.errors import RunError
 from localsvm.kernels import Kernel
-from localsvm.kernels._kernels import Panels, aligned, padded, transform
-
-_arena: dict[str, NDArray[np.uint8]] = {}
-
-
-def arena(name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """An aligned array in this process's buffer of that name, which the next call for it reuses.
-
-    Touching fresh memory costs more than computing a kernel into it, so a worker keeps its buffers from cell to cell.
-    """
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    if name not in _arena or _arena[name].nbytes < size:
-        _arena.pop(name, None)
-        _arena[name] = aligned((size,), np.uint8)
-    view: NDArray[Any] = _arena[name][:size].view(dtype).reshape(shape)
-    return view
+from localsvm.kernels._kernels import Panels, padded, transform
+from localsvm.kernels.scratch import Scratch
 
 
-def dense_rows(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.float32]:
+def columns_of(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.float32]:
     """Rows as a dense C-order array; of a sparse X only the given columns."""
     if isinstance(X, np.ndarray):
         return np.ascontiguousarray(X, dtype=np.float32)
@@ -51,24 +37,24 @@ class Gram:
     """Kernel matrices of n rows, padded to a multiple of the core's padding; distances are computed once for all
     kernels.
 
-    Matrices live in the process's arena: the next matrix, of this Gram or another, overwrites the last one.
+    Matrices live in the caller's scratch memory: the next matrix, of this Gram or another, overwrites the last one.
 
-    Parameters: X (n, d); several: whether there will be more than one kernel. For one alone no distances are kept,
-    which is half of the memory and half of the time.
+    Parameters: X (n, d); scratch; several: whether there will be more than one kernel. For one alone no distances are
+    kept, which is half of the memory and half of the time.
     """
 
-    def __init__(self, X: Examples, several: bool = True) -> None:
-        rows = dense_rows(X, active_columns(X))
+    def __init__(self, X: Examples, scratch: Scratch, several: bool = True) -> None:
+        rows = columns_of(X, active_columns(X))
         self.n = len(rows)
         self.size = padded(self.n)
         self._rows = rows - centre_of(rows)
         self._raw = rows
-        self._several = several
+        self._several, self._scratch = several, scratch
         self._base: dict[tuple[bool, bool], NDArray[Any]] = {}
 
     def matrix(self, kernel: Kernel, double: bool = False) -> NDArray[Any]:
         """(size, size) kernel matrix, float32, or float64 where `double`; the padding holds finite values."""
-        out = arena("kernel", (self.size, self.size), np.float64 if double else np.float32)
+        out = self._scratch.array("kernel", (self.size, self.size), np.float64 if double else np.float32)
         if double:
             transform_double(kernel, self._distances_or_products(kernel.uses_distances, True), out)
         elif self._several:
@@ -79,11 +65,6 @@ class Gram:
             raise overflow(kernel)
         return out
 
-    def radius(self) -> float:
-        """Largest distance of a row from the mean."""
-        squares = np.einsum("ij,ij->i", self._rows, self._rows, dtype=np.float64)
-        return float(np.sqrt(squares.max(initial=0.0)))
-
     def _distances_or_products(self, distances: bool, double: bool) -> NDArray[Any]:
         if (distances, double) not in self._base:
             self._base.clear()
@@ -91,7 +72,7 @@ class Gram:
         return self._base[distances, double]
 
     def _single(self, distances: bool) -> NDArray[np.float32]:
-        out = arena("base", (self.size, self.size), np.float32)
+        out = self._scratch.array("base", (self.size, self.size), np.float32)
         self._fill(out, distances, None)
         return out
 
@@ -116,6 +97,14 @@ class Gram:
         return out
 
 
+def radius(X: Examples) -> float:
+    """Largest distance of a row from the mean."""
+    rows = columns_of(X, active_columns(X))
+    rows = rows - centre_of(rows)
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return float(np.sqrt(squares.max(initial=0.0)))
+
+
 def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
     """(rows of A, rows of B) squared distances or products, float64."""
     a, b = A.astype(np.float64), B.astype(np.float64)
@@ -126,11 +115,6 @@ def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool)
         out += np.einsum("ij,ij->i", b, b)
         np.maximum(out, 0.0, out=out)
     return out
-
-
-def forget() -> None:
-    """Give the process's buffers back."""
-    _arena.clear()
 
 
 def overflow(kernel: Kernel) -> RunError:

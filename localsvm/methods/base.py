@@ -1,119 +1,139 @@
-"""The contract of a learning method, and what a cell hands to it and gets back."""
+"""The contract of a learning method: what it is given, what it gives back, and who calls it when.
+
+Selection (localsvm/selection/cross_validation.py) owns folds, grid, search and the choice of a point. For one cell it
+asks a method for its `grid`, lets it `prepare` what all settings of the grid share, takes from that a `System` at each
+setting, and has that solve its jobs and tell the held-out values. In the end the method packs the chosen solutions into
+the arrays that the model file keeps, and makes a `Predictor` of them again.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
-from localsvm.selection.search import Search
-from localsvm.targets.classification import Scheme
+from localsvm.methods.cell import ALL, WHOLE, Cell, Job
+from localsvm.methods.grids import Grid
+from localsvm.targets.base import Target
 
-State = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The training rows of one cell.
-
-    X (n, d) float32 rows; y (n,) float64 labels; scheme: which binary problems they are; Y (n, problems) float64 in
-    {-1, 0, +1}: the targets of those problems, 0 where a row takes no part; count (n,) float64: how many identical rows
-    stand behind this one; cost (n,) float64: factor on C (class weights); folds (n,) int: the fold that holds the row
-    out, ascending; random: for what a method draws; threads: how many the work on this cell may use, no matter for what
-    it gives.
-    """
-
-    X: Examples
-    y: NDArray[np.float64]
-    scheme: Scheme
-    Y: NDArray[np.float64]
-    count: NDArray[np.float64]
-    cost: NDArray[np.float64]
-    folds: NDArray[np.int64]
-    random: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
-    threads: int = 1
-
-    @property
-    def weight(self) -> NDArray[np.float64]:
-        """Per-row factor on C and on the selection's loss."""
-        return self.count * self.cost
+State = dict[str, NDArray[Any]]  # the arrays of a cell that the model file keeps, by name
+Solution = Any  # each method's own; it must survive pickle
+Start = Any  # what a method keeps of a solution to begin another one from; likewise
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Points of a cell's hyper-parameter grid: lines, along each of which the cost grows.
+class View:
+    """What `prepare` may look at: rows outside `fold`, and labels of `problem`.
 
-    lines: the values of the parameters other than the cost, in the order of their `names`; smoothest first, as gammas
-    ascending. Without other parameters names is () and lines is ((),). lambdas descending or costs ascending: with
-    lambdas, a problem trained on n rows gets C = 1 / (2 lambda n), so that refitting on more rows keeps lambda.
+    fold: WHOLE for all rows; problem: ALL for the labels of all problems. With sees = "rows" the fold is WHOLE, and no
+    label may be looked at. settings: for how many settings of the grid there will be a system.
     """
 
-    lines: tuple[tuple[float, ...], ...]
-    names: tuple[str, ...] = ("gamma",)
-    lambdas: tuple[float, ...] = ()
-    costs: tuple[float, ...] = ()
-
-    @property
-    def ordered(self) -> bool:
-        """Whether lines that follow each other are neighbours: they are the values of a single parameter."""
-        return len(self.names) == 1
-
-    @property
-    def n_costs(self) -> int:
-        """Points along the cost axis."""
-        return len(self.lambdas) or len(self.costs)
-
-    @property
-    def n_points(self) -> int:
-        """Points in all; a single one needs no cross-validation."""
-        return len(self.lines) * self.n_costs
-
-    def line(self, index: int) -> dict[str, float]:
-        """The parameters of a line, by name."""
-        return dict(zip(self.names, self.lines[index], strict=True))
-
-    def costs_for(self, n: float) -> NDArray[np.float64]:
-        """C of each point along the cost axis, ascending, for a problem trained on n rows."""
-        if self.lambdas:
-            return np.asarray([1.0 / (2.0 * value * n) for value in self.lambdas])
-        return np.asarray(self.costs, dtype=np.float64)
+    fold: int = WHOLE
+    problem: int = ALL
+    settings: int = 1
 
 
-@dataclass
-class Scores:
-    """What cross-validation found for some lines of one cell's grid.
-
-    loss (lines, costs): share of held-out rows that the combined decision of all binary problems gets wrong, weighted,
-    nan where a point was not scored; best: (loss, tie, cost index, line index) of the best point, the order in which
-    points are compared: equal losses go to the smaller tie (what a method puts there), then to the smaller cost, then
-    to the earlier line; starts: what the method keeps of the best point for `fit`, an entry a binary problem.
+@dataclass(frozen=True)
+class Purpose:
+    """What a system is for. cost: the largest C, for all rows of the cell; final: its solutions become the model;
+    single: there was no choice, one solution on the whole cell is all that is asked for.
     """
 
-    loss: NDArray[np.float64]
-    best: tuple[float, float, int, int]
-    starts: list[Any]
-
-    def merge(self, other: Scores) -> Scores:
-        """Scores of both, which have no line in common; the order of merging does not matter."""
-        pick = self if self.best <= other.best else other
-        return Scores(np.where(np.isnan(self.loss), other.loss, self.loss), pick.best, pick.starts)
+    cost: float
+    final: bool = False
+    single: bool = False
 
 
-@dataclass
+class System(ABC):
+    """The problems of a cell at one setting of the grid."""
+
+    @abstractmethod
+    def solve(self, jobs: Sequence[Job], starts: Sequence[Solution | None], roughness: float) -> list[list[Solution]]:
+        """For each job its solutions, one a cost.
+
+        starts: for each job the solution at the last cost before, None where the costs are the first; roughness: how
+        many times the method's own tolerance is enough, since solutions that are only compared by their held-out
+        errors may be rougher than a model.
+        """
+
+    @abstractmethod
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Solution]], out: NDArray[np.float64]) -> None:
+        """Fill out (costs, problems, n) with the decision values of the rows that each job's fold holds out."""
+
+    @abstractmethod
+    def final(self, jobs: Sequence[Job], starts: Sequence[Start | None]) -> list[Solution]:
+        """The solutions to keep, for jobs of one cost each, from what `start` or `whole_start` gave."""
+
+    def start(self, solution: Solution) -> Start:
+        """What to keep of a solution for `final`: no more than it needs, since it may travel between processes."""
+        return solution
+
+    def whole_start(self, starts: Sequence[Start]) -> Start | None:
+        """Where the problem of all rows begins, given what was kept of the same problem without each fold."""
+        return None
+
+
+class Prepared(ABC):
+    """What all settings of a cell's grid share: distances, centres, neighbours."""
+
+    @abstractmethod
+    def at(self, setting: dict[str, float], purpose: Purpose) -> System:
+        """The system at the values of the grid's parameters other than the cost."""
+
+
+class Fit(NamedTuple):
+    """A solution to keep, what it solves, and the system it was found by."""
+
+    system: Any  # the method's own kind of System
+    job: Job
+    solution: Solution
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What the summary tells of a fitted cell. largest_gap: in the method's `gap_unit`; support_vectors: rows."""
+
+    models: int = 0
+    iterations: int = 0
+    not_converged: int = 0
+    largest_gap: float = 0.0
+    support_vectors: int = 0
+
+
+@dataclass(frozen=True)
 class Fitted:
     """A fitted cell: the arrays that the model file keeps, and what the summary reports."""
 
     state: State
-    report: dict[str, float] = field(default_factory=dict)
+    report: FitReport = field(default_factory=FitReport)
+
+
+@dataclass(frozen=True)
+class CellSize:
+    """What the memory of a worker depends on.
+
+    weight: the largest factor on the cost of a row; solutions: of how many problems, fold by fold, a row is a part;
+    part: the rows of the largest problem that leaves rows out, 0 where none does.
+    """
+
+    rows: int
+    features: int
+    weight: float
+    solutions: int
+    part: int
 
 
 class Predictor(Protocol):
-    """Decision function of one cell, rebuilt from its saved state; bit-identical to the fitted one."""
+    """Decision function of one cell, rebuilt from its saved state; bit-identical to the fitted one.
+
+    Several threads may call it at once. What a row gets depends on that row alone.
+    """
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
         """(n, problems) float64."""
@@ -124,16 +144,27 @@ def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) 
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})
 
 
-class Method(Protocol):
+class Method(ABC):
     """A learning method: a frozen dataclass whose fields are the options that determine its models.
 
-    A field made by `option` has a command-line option. divides: without -P, data larger than the cell size are cut into
-    Voronoi cells; where it is False, the method is meant for all rows, and they stay one cell.
+    A field made by `option` has a command-line option.
+
+    name: what -m calls it.
+    sees: what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and problems;
+    "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem at a time.
+    joint: a job is about all classes at once.
+    costs_at_once: how many costs of a job are solved before its held-out values are looked at; the solutions of so many
+    costs are in memory together.
+    divides: without -P, data larger than the cell size are cut into Voronoi cells; otherwise the rows stay one cell.
+    gap_unit: of the duality gaps in reports and models.
     """
 
     name: ClassVar[str]
+    sees: ClassVar[Literal["rows", "fold", "problem"]] = "rows"
+    joint: ClassVar[bool] = False
+    costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
-    gap_unit: ClassVar[str] = "C n"  # of the duality gaps in reports and models
+    gap_unit: ClassVar[str] = "C n"
 
     @property
     def remedy(self) -> str:
@@ -141,30 +172,28 @@ class Method(Protocol):
         return "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"
 
     def default_select(self, n_classes: int) -> str:
-        """What `fit` is to do without --select: "vote" for two classes, "refit" for more."""
+        """What becomes the model without --select: "vote", the fold models, for two classes, "refit" for more."""
         return "vote" if n_classes == 2 else "refit"
 
+    @abstractmethod
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The grid of one cell; average_rows is the mean size of all cells.
 
-        All cells of a run, even one of a single row, have the same names and as many lines.
+        All cells of a run, even one of a single row, have the same names and as many settings.
         """
 
-    def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search) -> Scores:
-        """Cross-validate grid.lines[i] for i in lines, each along the costs until the search ends it."""
+    @abstractmethod
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        """What the settings of the grid share; of the cell it looks at no more than the view says."""
 
-    def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
-        """The model of the chosen point: fold models that vote, or one refitted on the whole cell.
+    @abstractmethod
+    def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
+        """The arrays that the model file keeps of some solutions."""
 
-        Without scores the grid has one point and the model is trained on the whole cell.
-        """
+    @abstractmethod
+    def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
+        """The decision functions of a saved cell."""
 
-    def predictor(self, state: State, n_problems: int, n_features: int) -> Predictor:
-        """The decision function of a saved cell."""
-
-    def memory(self, rows: int, features: int, weight: float, solutions: int, part: int) -> int:
-        """Bytes that a worker needs for a cell of so many rows.
-
-        weight: the largest factor on the cost of a row; solutions: of how many binary problems, fold by fold, a row is
-        a part; part: the rows of the largest problem that leaves rows out, 0 where none does.
-        """
+    @abstractmethod
+    def memory(self, size: CellSize) -> int:
+        """Bytes that a worker needs for a cell of this size."""

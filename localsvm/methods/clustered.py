@@ -9,8 +9,8 @@ import numpy as np
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method, State, option
-from localsvm.methods.linear_base import BIAS, LinearMethod
-from localsvm.methods.linear_options import Line
+from localsvm.methods.grids import Values
+from localsvm.methods.linear_method import BIAS, LinearMethod
 from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.solvers._linear import LinearRows
 
@@ -18,7 +18,7 @@ CENTRES, LANDMARKS = 0, 1  # random streams of a cell
 
 
 def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:
-    """A generator of a cell's own; the same whatever else is drawn: lines of a grid share what they have in common."""
+    """A random generator of the cell for one purpose, the same whatever else is drawn: settings share their centres."""
     return np.random.default_rng(np.random.SeedSequence(random.entropy, spawn_key=(*random.spawn_key, which)))
 
 
@@ -35,9 +35,9 @@ class Clustered(Method):
         if not self.clusters or not all(k >= 1 and k == int(k) for k in self.clusters):
             raise OptionError("-K/--clusters takes whole numbers from 1")
 
-    def clustering(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
+    def clustering(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
-        return {"centres": find_centres(X, int(line["clusters"]), stream(random, CENTRES))}
+        return {"centres": find_centres(X, int(setting["clusters"]), stream(random, CENTRES))}
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class ClusteredMethod(Clustered, LinearMethod):
         super().__post_init__()
         self.check_clusters()
 
-    def axes(self, features: int) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Values]:
         """The number of clusters."""
         return {"clusters": self.clusters}
 
-    def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
+    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
-        return self.clustering(X, line, random)
+        return self.clustering(X, setting, random)
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the task of its nearest centre."""

@@ -1,6 +1,6 @@
 """Clustered SVM (Gu and Han, AISTATS 2013): linear SVMs in k-means clusters, held together by their common part.
 
-Problem, per binary task: min lambda/2 |w|^2 + 1/2 sum_k |w_k - w|^2 + 1/2 b^2 + C sum_i loss(y_i (w_k(i) . x_i + b)).
+For each binary problem: min lambda/2 |w|^2 + 1/2 sum_k |w_k - w|^2 + 1/2 b^2 + C sum_i loss(y_i (w_k(i) . x_i + b)).
 With v_k = w_k - w this is one linear SVM whose tasks have the covariance I + 11'/lambda: each row belongs to its
 cluster's task with share 1 and to a task of all rows with share 1/sqrt(lambda). lambda to infinity: every cluster on
 its own; lambda to 0: one linear SVM with cost C/lambda. The bias is one and regularised, as in SwarmSVM.
@@ -19,8 +19,8 @@ from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
 from localsvm.methods.clustered import ClusteredMethod
-from localsvm.methods.linear_base import BIAS
-from localsvm.methods.linear_options import Line
+from localsvm.methods.grids import Values
+from localsvm.methods.linear_method import BIAS
 from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
 
@@ -43,13 +43,13 @@ class ClusteredSVM(ClusteredMethod):
         if not self.common or not all(0.0 < value < np.inf for value in self.common):
             raise OptionError("--lambda takes positive numbers")
 
-    def axes(self, features: int) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Values]:
         """The number of clusters, and lambda."""
         return super().axes(features) | {"lambda": self.common}
 
-    def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
+    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres, and lambda."""
-        return super().represent(X, line, random) | {"lambda": np.asarray([line["lambda"]])}
+        return super().represent(X, setting, random) | {"lambda": np.asarray([setting["lambda"]])}
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in its cluster's task and in the last one, that of all rows."""
@@ -60,12 +60,12 @@ class ClusteredSVM(ClusteredMethod):
         shares = sparse.csr_array((share, index, np.arange(0, 2 * n + 1, 2)), shape=(n, tasks))
         return LinearRows(X, tasks, shares, BIAS, shared_bias=True)
 
-    def answering(self, X: Examples, state: State) -> LinearRows:
+    def prediction_rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in its cluster's task, whose weights hold the common part already."""
         centres = Centres(state["centres"])
         return LinearRows(X, len(centres.centres), centres.nearest(X), BIAS, shared_bias=True)
 
-    def answers(self, w: NDArray[np.float64], state: State) -> NDArray[np.float64]:
+    def prediction_weights(self, w: NDArray[np.float64], state: State) -> NDArray[np.float64]:
         """w_k = v_k + w."""
         tasks = w[:-1].reshape(len(state["centres"]) + 1, -1)
         together = tasks[:-1] + float(state["lambda"][0]) ** -0.5 * tasks[-1]

@@ -1,20 +1,67 @@
-"""Grids of hyper-parameters: the default one, and the values that a user writes."""
+"""Grids of hyper-parameters: what a grid is, the default axes, and the values that a user writes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localsvm.errors import OptionError
+
+Values = tuple[float, ...]
 
 SIZE = 10  # points an axis
 MAX_SPREAD = 1e3  # the widest width over the base 5, where n is small against d and (1 + 5/n)^d explodes
 
 
+@dataclass(frozen=True)
+class Grid:
+    """The points of a cell's grid: settings, at each of which the cost grows.
+
+    settings: the values of the parameters other than the cost, in the order of their `names`; smoothest first, as
+    gammas ascending. Without other parameters names is () and settings is ((),). lambdas descending, or costs
+    ascending, or neither for a method without a cost: then there is one point a setting, and its cost is nan. With
+    lambdas, a problem trained on n rows gets C = 1 / (2 lambda n), so that refitting on more rows keeps lambda;
+    of_problem: n are the rows of the binary problem, not all of the cell's.
+    """
+
+    settings: tuple[Values, ...] = ((),)
+    names: tuple[str, ...] = ()
+    lambdas: Values = ()
+    costs: Values = ()
+    of_problem: bool = False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether settings that follow each other are neighbours: they are the values of a single parameter."""
+        return len(self.names) == 1
+
+    @property
+    def n_costs(self) -> int:
+        """Points along the cost axis."""
+        return len(self.lambdas) or len(self.costs) or 1
+
+    @property
+    def n_points(self) -> int:
+        """Points in all; a single one needs no cross-validation."""
+        return len(self.settings) * self.n_costs
+
+    def setting(self, index: int) -> dict[str, float]:
+        """The parameters of a setting, by name."""
+        return dict(zip(self.names, self.settings[index], strict=True))
+
+    def costs_for(self, n: float) -> NDArray[np.float64]:
+        """C of each point along the cost axis, ascending, for a problem trained on n rows."""
+        if self.lambdas:
+            return np.asarray([1.0 / (2.0 * value * n) for value in self.lambdas])
+        return np.asarray(self.costs or (np.nan,), dtype=np.float64)
+
+
 def default_widths(average_rows: float, features: int, radius: float, size: int = SIZE) -> tuple[float, ...]:
-    """Gaussian widths, descending and geometric, after liquidSVM's rule (METHODS: Thomann et al. 2017, section 5).
+    """Gaussian widths, descending and geometric, after liquidSVM's rule (Thomann et al. 2017, section 5).
 
     From 5 (1 + 5/n)^d down to 0.2 n^(-1/d), n the average number of rows trained on, both moved by the whole number
     of grid steps that the cell's radius over sqrt(d) is away from 1: cells of all sizes stay on one lattice of

@@ -1,6 +1,6 @@
 """K-means + SVM: k-means clusters, and in each a linear SVM of its own.
 
-Problem, per binary task: min sum_k (1/2 |w_k|^2 + 1/2 b_k^2) + C sum_i loss(y_i (w_k(i) . x_i + b_k(i))), k(i) the
+For each binary problem: min sum_k (1/2 |w_k|^2 + 1/2 b_k^2) + C sum_i loss(y_i (w_k(i) . x_i + b_k(i))), k(i) the
 nearest centre: K problems that have nothing in common but C.
 """
 

@@ -1,6 +1,6 @@
 """L3-SVM (Zantedeschi, Emonet, Sebban 2017): k-means clusters, shared landmarks, one linear SVM with one bias.
 
-Problem, per binary task: min 1/2 |theta|^2 + 1/2 b^2 + C sum_i loss(y_i (theta_k(i) . mu(x_i) + b)), k(i) the nearest
+For each binary problem: min 1/2 |theta|^2 + 1/2 b^2 + C sum_i loss(y_i (theta_k(i) . mu(x_i) + b)), k(i) the nearest
 centre, mu(x) = (mu(x, l_1), ..., mu(x, l_L)) products with L landmarks or Gaussians around them. The bias is
 regularised, as in the paper's section on stability and in the authors' code; l3_kernel.py has the one that is not.
 """
@@ -15,12 +15,13 @@ import numpy as np
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
+from localsvm.methods.grids import Values
 from localsvm.methods.landmarked import Landmarked
-from localsvm.methods.linear_base import BIAS, LinearMethod
-from localsvm.methods.linear_options import COSTS, Line
+from localsvm.methods.linear_method import BIAS, LinearMethod
+from localsvm.methods.linear_options import COSTS
 from localsvm.solvers._linear import LinearRows
 
-WIDE_COSTS: Line = tuple(10.0**k for k in range(-8, 3))
+WIDE_COSTS: Values = tuple(10.0**k for k in range(-8, 3))
 
 
 @dataclass(frozen=True)
@@ -44,20 +45,20 @@ class L3SVM(Landmarked, LinearMethod):
             raise OptionError("-g/--gamma of l3 is for --projection rbf")
 
     @property
-    def default_costs(self) -> Line:
+    def default_costs(self) -> Values:
         """The paper's grid in both of its readings, C and C/m: products with landmarks grow with the squared norm of
         the rows, so that the best C of many features is millions of times smaller than that of few.
         """
         return COSTS if self.mean_loss or self.projection == "rbf" else WIDE_COSTS
 
-    def axes(self, features: int) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Values]:
         """Clusters, landmarks, and gamma of Gaussian projections."""
         axes = self.landmark_axes(features)
         return axes if self.projection == "linear" else axes | {"gamma": self.gamma or COSTS}
 
-    def represent(self, X: Examples, line: dict[str, float], random: np.random.SeedSequence) -> State:
+    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """Centres, landmarks, and gamma."""
-        return self.landmark_state(X, line, line.get("gamma", 0.0), random)
+        return self.landmark_state(X, setting, setting.get("gamma", 0.0), random)
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the task of its nearest centre, as its projections on the landmarks."""

@@ -1,6 +1,6 @@
 """L3-SVM in its kernelised form (Zantedeschi, Emonet, Sebban 2017, appendix): the dual over projections, offset free.
 
-Problem, per binary task: max_a sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j [k(i) = k(j)] K(mu(x_i), mu(x_j)) over
+For each binary problem: max_a sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j [k(i) = k(j)] K(mu(x_i), mu(x_j)) over
 0 <= a_i <= C, sum_i a_i y_i = 0: one SVM whose Gram matrix is block diagonal over the k-means clusters, held together
 by the one offset that all share. (The appendix sums over one cluster only; all have to be summed over.) With the linear
 kernel this is `l3` but for the bias, which is not regularised here.
@@ -8,26 +8,29 @@ kernel this is `l3` but for the bias, which is not regularised here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.dataset import Dense, Examples
 from localsvm.errors import OptionError
-from localsvm.kernels.gram import Gram
-from localsvm.methods.base import Cell, Grid, State, option
-from localsvm.methods.expansion import ExpansionPredictor, KernelModel, pack_models
-from localsvm.methods.grids import check_values, default_widths
+from localsvm.kernels.gram import Gram, radius
+from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, Purpose, State, View, option
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import Grid, check_values, default_widths
+from localsvm.methods.kernel_expansion import ExpansionPredictor, pack_models, report_of
+from localsvm.methods.kernel_method import KernelMethod
+from localsvm.methods.kernel_system import KernelSystem
 from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_options import COSTS
-from localsvm.methods.svm import KernelSVM, Matrices
-from localsvm.threads import Threads
+from localsvm.targets.base import Target
 
 
 @dataclass(frozen=True)
-class KernelL3SVM(Landmarked, KernelSVM):
+class KernelL3SVM(Landmarked, KernelMethod):
     """Options of the method."""
 
     name: ClassVar[str] = "l3-kernel"
@@ -55,73 +58,99 @@ class KernelL3SVM(Landmarked, KernelSVM):
         """The user's values where given; else the costs of `l3` and, for each set of landmarks, widths as of `svm`."""
         axes = self.landmark_axes(cell.X.shape[1])
         names = (*axes, "projection_gamma", "gamma")
-        lines = []
+        settings = []
         for count in axes["landmarks"]:
             for around in (0.0,) if self.projection == "linear" else self.projection_gamma or COSTS:
-                line = {"clusters": self.clusters[0], "landmarks": count, "projection_gamma": around}
-                gammas = self._gammas(cell, line, average_rows * (1.0 - 1.0 / max(2, folds)))
-                lines += [(k, count, around, gamma) for k in self.clusters for gamma in gammas]
-        return Grid(tuple(lines), names, costs=check_values(self.cost or COSTS))
+                setting = {"clusters": self.clusters[0], "landmarks": count, "projection_gamma": around}
+                gammas = self._gammas(cell, setting, average_rows * (1.0 - 1.0 / max(2, folds)))
+                settings += [(k, count, around, gamma) for k in self.clusters for gamma in gammas]
+        return Grid(tuple(settings), names, costs=check_values(self.cost or COSTS))
 
-    def _gammas(self, cell: Cell, line: dict[str, float], rows: float) -> tuple[float, ...]:
+    def _gammas(self, cell: Cell, setting: dict[str, float], rows: float) -> tuple[float, ...]:
         if self.kernel == "linear":
             return (1.0,)
         if self.gamma:
             return check_values(self.gamma)
         if self.kernel == "polynomial":
-            return (1.0 / line["landmarks"],)
-        phi, _ = self.projected(cell.X, self._state(cell, line))
+            return (1.0 / setting["landmarks"],)
+        phi, _ = self.projected(cell.X, self.representation(cell, setting))
         power = 2 if self.kernel == "gaussian" else 1
-        return tuple(w**-power for w in default_widths(np.floor(rows), phi.shape[1], Gram(phi).radius()))
+        return tuple(w**-power for w in default_widths(np.floor(rows), phi.shape[1], radius(phi)))
 
-    def matrices(self, cell: Cell, threads: Threads, several: bool, blocks: bool = False) -> Matrices:
-        """Kernels of the projections, zero between rows of different clusters."""
-        known: dict[tuple[float, ...], tuple[Gram, NDArray[np.int32]]] = {}
+    def representation(self, cell: Cell, setting: dict[str, float]) -> State:
+        """Centres and landmarks."""
+        return self.landmark_state(cell.X, setting, setting["projection_gamma"], cell.random)
 
-        def matrix(line: dict[str, float], double: bool) -> NDArray[Any]:
-            key = tuple(value for name, value in line.items() if name != "gamma")
-            if key not in known:
-                known.clear()
-                phi, nearest = self.projected(cell.X, self._state(cell, line))
-                known[key] = Gram(phi, several), nearest
-            gram, nearest = known[key]
-            K = gram.matrix(self.kernel_of(line["gamma"]), double)
-            for k in np.unique(nearest):
-                K[np.ix_(np.flatnonzero(nearest == k), np.flatnonzero(nearest != k))] = 0.0
-            return K
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        """The rows; their projections are kept while only gamma changes."""
+        return PreparedProjections(self, cell, several=view.settings > 1)
 
-        return matrix
-
-    def packed(self, cell: Cell, line: dict[str, float], models: list[KernelModel]) -> State:
+    def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The expansion's arrays over projections, with each support vector's cluster; centres and landmarks."""
-        state = self._state(cell, line)
-        phi, nearest = self.projected(cell.X, state)
-        return state | pack_models(phi, cell.Y, models, nearest)
+        models = [fit.solution for fit in fits if fit.solution is not None]
+        projected: Projections = fits[0].system.projected
+        state = pack_models(projected.phi, cell.Y, models, projected.nearest)
+        return Fitted(projected.state | state, report_of(models))
 
-    def _state(self, cell: Cell, line: dict[str, float]) -> State:
-        return self.landmark_state(cell.X, line, line["projection_gamma"], cell.random)
-
-    def predictor(self, state: State, n_problems: int, n_features: int) -> ClusterPredictor:
+    def predictor(self, state: State, target: Target, n_features: int) -> ClusterPredictor:
         """Decision functions of a saved cell."""
-        return ClusterPredictor(self, state, n_problems)
+        return ClusterPredictor(self, state, target)
 
-    def memory(self, rows: int, features: int, weight: float, solutions: int, part: int) -> int:
+    def memory(self, size: CellSize) -> int:
         """That of the kernel, which is always held whole, and of the projections."""
-        landmarks = int(max(self.landmarks_count or (features,)))
-        return super().memory(rows, landmarks, weight, solutions, part) + 8 * rows * (features + landmarks)
+        landmarks = int(max(self.landmarks_count or (size.features,)))
+        return super().memory(replace(size, features=landmarks)) + 8 * size.rows * (size.features + landmarks)
+
+
+class Projections(NamedTuple):
+    """Rows (n, L) as their projections, the nearest centre (n,) of each, and the centres and landmarks themselves."""
+
+    phi: Dense
+    nearest: NDArray[np.int32]
+    state: State
+
+
+class ProjectedSystem(KernelSystem):
+    """The binary problems over the kernel of projections."""
+
+    projected: Projections
+
+
+class PreparedProjections(Prepared):
+    """The projections of a cell's rows, and their distances, for the setting asked for last."""
+
+    def __init__(self, method: KernelL3SVM, cell: Cell, several: bool) -> None:
+        self.method, self.cell, self._several = method, cell, several
+        self._key: tuple[float, ...] | None = None
+
+    def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem:
+        """Kernels of the projections, zero between rows of different clusters."""
+        method, cell = self.method, self.cell
+        key = tuple(value for name, value in setting.items() if name != "gamma")
+        if key != self._key:
+            state = method.representation(cell, setting)
+            self._key, self._projected = key, Projections(*method.projected(cell.X, state), state)
+            self._gram = Gram(self._projected.phi, cell.scratch, self._several)
+        kernel, nearest = method.kernel_of(setting["gamma"]), self._projected.nearest
+        K = self._gram.matrix(kernel, method.is_double(purpose.cost * float(cell.weight.max())))
+        for k in np.unique(nearest):
+            K[np.ix_(np.flatnonzero(nearest == k), np.flatnonzero(nearest != k))] = 0.0
+        system = ProjectedSystem(cell, K, kernel, method.offset, method.tolerance)
+        system.projected = self._projected
+        return system
 
 
 class ClusterPredictor:
     """Decision functions of one cell: in each cluster, the expansion over its own support vectors."""
 
-    def __init__(self, method: KernelL3SVM, state: State, n_problems: int) -> None:
-        self._method, self._state, self._n_problems = method, state, n_problems
+    def __init__(self, method: KernelL3SVM, state: State, target: Target) -> None:
+        self._method, self._state, self._target = method, state, target
         self._parts: dict[int, ExpansionPredictor] = {}
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
         """(n, problems) float64."""
         phi, nearest = self._method.projected(X, self._state)
-        out = np.zeros((len(phi), self._n_problems))
+        out = np.zeros((len(phi), self._target.n_problems))
         for k in np.unique(nearest):
             out[nearest == k] = self._part(int(k)).decision_function(phi[nearest == k])
         return out
@@ -129,7 +158,7 @@ class ClusterPredictor:
     def _part(self, k: int) -> ExpansionPredictor:
         if k not in self._parts:
             kernel, features = self._method.kernel_of(1.0), self._state["landmarks"].shape[0]
-            self._parts[k] = ExpansionPredictor(cluster_part(self._state, k), kernel, self._n_problems, features)
+            self._parts[k] = ExpansionPredictor(cluster_part(self._state, k), kernel, self._target, features)
         return self._parts[k]
 
 

@@ -11,7 +11,7 @@ from localsvm.data.dataset import Dense, Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
 from localsvm.methods.clustered import LANDMARKS, Clustered, stream
-from localsvm.methods.linear_options import Line
+from localsvm.methods.grids import Values
 from localsvm.representations.kmeans import Centres
 from localsvm.representations.landmarks import choose_landmarks, project
 
@@ -46,16 +46,16 @@ class Landmarked(Clustered):
             if value not in choices:
                 raise OptionError(f"--{flag} {value}: choose one of {', '.join(choices)}")
 
-    def landmark_axes(self, features: int) -> dict[str, Line]:
+    def landmark_axes(self, features: int) -> dict[str, Values]:
         """Numbers of clusters and of landmarks: as many as there are features."""
         return {"clusters": self.clusters, "landmarks": self.landmarks_count or (float(features),)}
 
     def landmark_state(
-        self, X: Examples, line: dict[str, float], gamma: float, random: np.random.SeedSequence
+        self, X: Examples, setting: dict[str, float], gamma: float, random: np.random.SeedSequence
     ) -> State:
         """Centres, landmarks, and the gamma of projections (0 where they are linear)."""
-        points = choose_landmarks(X, int(line["landmarks"]), self.landmarks, stream(random, LANDMARKS))
-        return self.clustering(X, line, random) | {"landmarks": points, "gamma": np.asarray([gamma])}
+        points = choose_landmarks(X, int(setting["landmarks"]), self.landmarks, stream(random, LANDMARKS))
+        return self.clustering(X, setting, random) | {"landmarks": points, "gamma": np.asarray([gamma])}
 
     def projected(self, X: Examples, state: State) -> tuple[Dense, NDArray[np.int32]]:
         """(n, L) float32 projections and (n,) the nearest centre of each row."""

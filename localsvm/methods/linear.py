@@ -1,6 +1,6 @@
 """The linear SVM: one weight vector for all rows (LIBLINEAR's -s 3 and, with the squared loss, -s 1 and -s 2).
 
-Problem, per binary task: min 1/2 |w|^2 + 1/2 b^2 + C sum_i loss(y_i (w . x_i + b)), as LIBLINEAR with -B 1.
+For each binary problem: min 1/2 |w|^2 + 1/2 b^2 + C sum_i loss(y_i (w . x_i + b)), as LIBLINEAR with -B 1.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from localsvm.methods.linear_base import LinearMethod
+from localsvm.methods.linear_method import LinearMethod
 
 
 @dataclass(frozen=True)

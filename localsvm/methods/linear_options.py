@@ -1,4 +1,4 @@
-"""Options that all methods made of linear models have, and the grid that these span."""
+"""The options that all methods made of linear models have, and the grid that these span."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import Cell, Grid, Method, option
-from localsvm.methods.grids import check_values
+from localsvm.methods.base import Method, option
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import Grid, Values, check_values
 
-Line = tuple[float, ...]
 SMALLEST_TOLERANCE = 1e-12
-COSTS: Line = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
+COSTS: Values = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class LinearOptions(Method):
             raise OptionError(f"--{name} {value}: choose one of {', '.join(choices)}")
 
     @property
-    def default_costs(self) -> Line:
+    def default_costs(self) -> Values:
         """The costs to choose from where the user names none."""
         return COSTS
 
@@ -65,7 +65,7 @@ class LinearOptions(Method):
         """One model on all rows, as the papers have it."""
         return "refit"
 
-    def axes(self, features: int) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Values]:
         """The method's parameters beside the cost, each with the values to choose from."""
         return {}
 
@@ -79,7 +79,7 @@ class LinearOptions(Method):
     def grid_for(self, features: int) -> Grid:
         """The grid for rows of so many features."""
         axes = self.axes(features)
-        lines, costs = tuple(product(*axes.values())), check_values(self.cost or self.default_costs)
+        settings, costs = tuple(product(*axes.values())), check_values(self.cost or self.default_costs)
         if self.mean_loss:
-            return Grid(lines, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
-        return Grid(lines, tuple(axes), costs=costs)
+            return Grid(settings, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
+        return Grid(settings, tuple(axes), costs=costs)

@@ -1,6 +1,6 @@
 """Locally linear SVM (Ladicky and Torr, ICML 2011): the weights of a row are mixed from those of its nearest anchors.
 
-Problem, per binary task: min 1/2 |W|^2 + 1/2 |b|^2 + C sum_i loss(y_i gamma(x_i)'(W x_i + b)), W a row of weights an
+For each binary problem: min 1/2 |W|^2 + 1/2 |b|^2 + C sum_i loss(y_i gamma(x_i)'(W x_i + b)), W a row of weights an
 anchor, gamma(x) the local coordinates of x on its nearest k-means anchors, which sum to 1. With lambda/2 |W|^2 and a
 mean loss C = 1 / (lambda n).
 """
@@ -14,7 +14,7 @@ from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
 from localsvm.methods.clustered import ClusteredMethod
-from localsvm.methods.linear_base import BIAS
+from localsvm.methods.linear_method import BIAS
 from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
 

@@ -14,27 +14,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, as_examples
+from localsvm.data.dataset import Dense, Examples, as_examples, between
 from localsvm.errors import OptionError
-from localsvm.methods.base import Cell, Fitted, Grid, Scores, State, option
+from localsvm.methods.base import (
+    CellSize,
+    Fit,
+    FitReport,
+    Fitted,
+    Prepared,
+    Purpose,
+    State,
+    System,
+    View,
+    option,
+)
+from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import stream
-from localsvm.methods.linear_options import Line, LinearOptions
-from localsvm.selection.search import Search
-from localsvm.selection.tally import Tally
+from localsvm.methods.grids import Values
+from localsvm.methods.linear_options import LinearOptions
 from localsvm.solvers.ml3 import Problem, Report, exact, scores, stochastic
 from localsvm.solvers.ml3_round import FULL_METRIC
-from localsvm.threads import Threads
+from localsvm.targets.base import Target
+from localsvm.targets.classification import Classification
+from localsvm.threads import ALONE
 
 MOST_PRODUCTS = 1 << 28  # in a pass, up to which `auto` solves exactly; mnist, 15 times faster without, has 2^30
 LBFGS_VECTORS = 40  # of the size of all weights, in float64: those of scipy's L-BFGS and around it
-WHOLE = -1  # in place of a fold: no row is left out
-FULL = Search()
-Values = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -52,12 +63,13 @@ class ML3SVM(LinearOptions):
     """Options of the method."""
 
     name: ClassVar[str] = "ml3"
+    joint: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "of the objective in the last round"
 
-    cost: tuple[float, ...] = option((1.0,), "-C", "--cost", help="Cost C of a row: one value, a list or a range.")
-    solver: str = option(
-        "auto", "-s", "--solver", help="Solver: exact, or the original's.", choices=("auto", "primal", "sgd")
+    cost: tuple[float, ...] = option(
+        (1.0,), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
     )
+    solver: str = option("auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "primal", "sgd"))
     passes: int = option(30, "--passes", help="Passes over the rows that -s sgd makes.")
     models: tuple[float, ...] = option(
         (10.0,), "--models", help="Linear models of each class of ml3: a number, or a list to choose from."
@@ -71,78 +83,22 @@ class ML3SVM(LinearOptions):
         if not 1.0 <= self.norm < np.inf:
             raise OptionError(f"--norm must be a number from 1, not {self.norm:g}")
 
-    def axes(self, features: int) -> dict[str, Line]:
+    def axes(self, features: int) -> dict[str, Values]:
         """The number of models."""
         return {"models": self.models}
 
-    def score_grid(self, cell: Cell, grid: Grid, lines: Sequence[int], search: Search = FULL) -> Scores:
-        """Cross-validate grid.lines[i] for i in lines."""
-        found = Scores(np.full((len(grid.lines), grid.n_costs), np.nan), (np.inf, np.inf, 0, 0), [])
-        for line in lines:
-            loss = found.loss[line]
-            for first, last in search.stretches(grid.n_costs):
-                for point in range(first, last):
-                    folds = self._folds(cell, grid, line, point)
-                    tally = Tally(cell.scheme, 1)
-                    tally.add(self._held_out(cell, folds)[None], cell.y, cell.weight)
-                    ((loss[point], tie),) = tally.losses()
-                    if (best := (float(loss[point]), tie, point, line)) < found.best:
-                        found.best, found.starts = best, folds
-                if search.ends(loss[:last]):
-                    break
-        return found
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        """Nothing is shared."""
+        return PreparedML3(self, cell)
 
-    def _held_out(self, cell: Cell, folds: Sequence[Solution]) -> Values:
-        """(problems, n) decision values by the models without the row's fold."""
-        values = np.empty((len(cell.y), cell.Y.shape[1]))
-        for fold, solution in enumerate(folds):
-            out = np.flatnonzero(cell.folds == fold)
-            values[out] = differences(scores(solution.W, cell.X[out], self.norm), np.asarray(cell.scheme.pairs))
-        return values.T
-
-    def fit(self, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:
-        """The fold models of cross-validation (`select` = "vote"), or one model of the whole cell ("refit")."""
-        if select == "vote" and scores is not None:
-            return self._packed(cell, scores.starts, range(len(scores.starts)))
-        point, line = scores.best[2:] if scores else (0, 0)
-        return self._packed(cell, [self._solve(cell, grid, line, point, WHOLE)], [WHOLE])
-
-    def _folds(self, cell: Cell, grid: Grid, line: int, point: int) -> list[Solution]:
-        """A solution without each fold. The exact solver copies the rows, so that only one may run."""
-        threads = cell.threads if self._solver(cell, grid, line) == "sgd" else 1
-        with Threads(threads) as pool:
-            return pool.map(lambda fold: self._solve(cell, grid, line, point, fold), int(cell.folds.max()) + 1)
-
-    def _solve(self, cell: Cell, grid: Grid, line: int, point: int, fold: int) -> Solution:
-        seen, classes = cell.folds != fold, len(cell.scheme.labels)
-        cost = float(grid.costs_for(max(1.0, float(cell.count[seen].sum())))[point])
-        models, taken = int(grid.line(line)["models"]), int(np.count_nonzero(seen))
-        if not taken:
-            nothing = Report(0.0, 0, 0.0, True, np.zeros(len(seen), np.bool_))
-            return Solution(np.zeros((classes, models, cell.X.shape[1] + 1), np.float32), cost, 0.0, nothing)
-        weight = np.where(seen, cell.weight, 0.0)
-        problem = Problem(cell.X, _codes(cell), weight, classes, models, self.norm, lam=1.0 / (cost * taken))
-        rng = stream(cell.random, fold + 1)
-        if self._solver(cell, grid, line) == "sgd":
-            W, report = stochastic(problem, rng, self.passes)
-        else:
-            W, report = exact(problem, rng, self.tolerance)
-        return Solution(W, cost, cost * taken * report.objective, report)
-
-    def _solver(self, cell: Cell, grid: Grid, line: int) -> str:
-        """What `auto` means for a cell, the same with and without a fold."""
-        if self.solver != "auto":
-            return self.solver
-        stored = cell.X.size if isinstance(cell.X, np.ndarray) else len(cell.X.data)
-        products = stored * len(cell.scheme.labels) * grid.line(line)["models"]
-        return "sgd" if products > MOST_PRODUCTS else "primal"
-
-    def _packed(self, cell: Cell, solutions: list[Any], folds: Sequence[int]) -> Fitted:
+    def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
+        """The weights of all classes, and a table of models."""
+        solutions: list[Solution] = [fit.solution for fit in fits]
         reports = [solution.report for solution in solutions]
         state = {
-            "pairs": np.asarray(cell.scheme.pairs, np.int32),
+            "pairs": np.asarray(_classes(cell.target).pairs, np.int32),
             "models": np.asarray([solution.W.shape[1] for solution in solutions], np.int32),
-            "model_fold": np.asarray(folds, np.int32),
+            "model_fold": np.asarray([fit.job.fold for fit in fits], np.int32),
             "model_cost": np.asarray([solution.cost for solution in solutions]),
             "model_objective": np.asarray([solution.objective for solution in solutions]),
             "model_fall": np.asarray([report.fell for report in reports]),
@@ -150,32 +106,101 @@ class ML3SVM(LinearOptions):
             "model_converged": np.asarray([report.converged for report in reports], np.uint8),
             "weights": np.concatenate([solution.W.ravel() for solution in solutions]),
         }
-        report = {
-            "models": len(solutions),
-            "iterations": sum(report.rounds for report in reports),
-            "not_converged": sum(not report.converged for report in reports),
-            "largest_gap": float(np.nan_to_num(state["model_fall"]).max()),
-            "support_vectors": int(np.count_nonzero(np.any([report.inside for report in reports], axis=0))),
-        }
+        report = FitReport(
+            models=len(solutions),
+            iterations=sum(report.rounds for report in reports),
+            not_converged=sum(not report.converged for report in reports),
+            largest_gap=float(np.nan_to_num(state["model_fall"]).max()),
+            support_vectors=int(np.count_nonzero(np.any([report.inside for report in reports], axis=0))),
+        )
         return Fitted(state, report)
 
-    def predictor(self, state: State, n_problems: int, n_features: int) -> ML3Predictor:
+    def predictor(self, state: State, target: Target, n_features: int) -> ML3Predictor:
         """Decision functions of a saved cell."""
         return ML3Predictor(self.norm, state, n_features)
 
-    def memory(self, rows: int, features: int, weight: float, solutions: int, part: int) -> int:
+    def memory(self, size: CellSize) -> int:
         """The rows; of the exact solver two more copies, combinations, L-BFGS's vectors and the coordinates' matrices;
         of the other one a few float32 copies of the weights. Weights of the folds.
 
         There are at least two folds, so at most half as many classes as solutions a row is a part of, and one.
         """
-        models = int(max(self.models))
-        weights = 4 * max(2, solutions // 2 + 1) * models * (features + 1)
-        own = 4 * rows * features + solutions * weights
+        models, features = int(max(self.models)), size.features
+        weights = 4 * max(2, size.solutions // 2 + 1) * models * (features + 1)
+        own = 4 * size.rows * features + size.solutions * weights
         if self.solver == "sgd":
             return own + 6 * weights
         metric = 3 * 8 * (features + 1) ** 2 if features < FULL_METRIC else 0
-        return own + 8 * rows * (features + models) + 2 * LBFGS_VECTORS * weights + metric
+        return own + 8 * size.rows * (features + models) + 2 * LBFGS_VECTORS * weights + metric
+
+
+class PreparedML3(Prepared):
+    """The rows as they are."""
+
+    def __init__(self, method: ML3SVM, cell: Cell) -> None:
+        self.method, self.cell = method, cell
+
+    def at(self, setting: dict[str, float], purpose: Purpose) -> ML3System:
+        """With so many models a class."""
+        return ML3System(self.method, self.cell, int(setting["models"]))
+
+
+class ML3System(System):
+    """The problem of all classes, with so many models each."""
+
+    def __init__(self, method: ML3SVM, cell: Cell, models: int) -> None:
+        self.method, self.cell, self.models = method, cell, models
+        self.classes = len(_classes(cell.target).labels)
+        self.codes = _classes(cell.target).codes(cell.y).astype(np.int32)
+
+    def solve(self, jobs: Sequence[Job], starts: Sequence[Solution | None], roughness: float) -> list[list[Solution]]:
+        """Each by itself, to the tolerance: these solutions may become the model. The exact solver copies the rows, so
+        that only one may run.
+        """
+        threads = self.cell.threads if self.solver == "sgd" else ALONE
+        work = [(job, float(cost)) for job in jobs for cost in job.costs]
+        found = iter(threads.map(lambda i: self._solve(*work[i]), len(work)))
+        return [[next(found) for _ in job.costs] for job in jobs]
+
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Solution]], out: Floats) -> None:
+        """Differences of the classes' scores."""
+        pairs = np.asarray(_classes(self.cell.target).pairs)
+
+        def values(i: int, c: int, rows: slice) -> Floats:
+            X = between(self.cell.X, rows.start, rows.stop)
+            return differences(scores(solutions[i][c].W, X, self.method.norm), pairs)
+
+        fill_held_out(self.cell, jobs, out, values)
+
+    def final(self, jobs: Sequence[Job], starts: Sequence[Solution | None]) -> list[Solution]:
+        """The fold models of cross-validation as they are; else solved from the beginning."""
+        return [start or self._solve(job, float(job.costs[0])) for job, start in zip(jobs, starts, strict=True)]
+
+    @property
+    def solver(self) -> str:
+        """What `auto` means for a cell, the same with and without a fold."""
+        if self.method.solver != "auto":
+            return self.method.solver
+        X = self.cell.X
+        stored = X.size if isinstance(X, np.ndarray) else len(X.data)
+        return "sgd" if stored * self.classes * self.models > MOST_PRODUCTS else "primal"
+
+    def _solve(self, job: Job, cost: float) -> Solution:
+        cell, method = self.cell, self.method
+        seen = cell.folds != job.fold
+        taken = int(np.count_nonzero(seen))
+        if not taken:
+            nothing = Report(0.0, 0, 0.0, True, np.zeros(len(seen), np.bool_))
+            W = np.zeros((self.classes, self.models, cell.X.shape[1] + 1), np.float32)
+            return Solution(W, cost, 0.0, nothing)
+        weight, lam = cell.training_weight(job.fold), 1.0 / (cost * taken)
+        problem = Problem(cell.X, self.codes, weight, self.classes, self.models, method.norm, lam=lam)
+        rng = stream(cell.random, job.fold + 1)
+        if self.solver == "sgd":
+            W, report = stochastic(problem, rng, method.passes)
+        else:
+            W, report = exact(problem, rng, method.tolerance)
+        return Solution(W, cost, cost * taken * report.objective, report)
 
 
 class ML3Predictor:
@@ -186,7 +211,7 @@ class ML3Predictor:
         shape = len(state["models"]), -1, int(state["models"][0]), n_features + 1  # -1: the classes
         self._weights = np.ascontiguousarray(state["weights"], np.float32).reshape(shape)
 
-    def decision_function(self, X: Examples) -> Values:
+    def decision_function(self, X: Examples) -> Floats:
         """(n, problems) float64, from the scores of the only model, or the mean scores of the fold models: clipped
         differences, as other methods average, would let the labels depend on which are taken.
         """
@@ -194,20 +219,22 @@ class ML3Predictor:
         return differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
 
 
-def differences(s: Values, pairs: NDArray[np.intp]) -> Values:
+def differences(s: Floats, pairs: NDArray[np.intp]) -> Floats:
     """(n, problems) decision values of the binary problems `pairs` from the scores (n, classes)."""
     other, own = pairs.T
     if other[0] < 0:
-        return against_the_best_other(s)
+        return margin_over_others(s)
     return np.asarray(s[:, own] - s[:, other])
 
 
-def against_the_best_other(s: Values) -> Values:
-    """The scores (n, classes), each minus the largest of the other classes'."""
+def margin_over_others(s: Floats) -> Floats:
+    """(n, classes): each class's score minus the largest score of the other classes."""
     ordered = np.sort(s, axis=1)
     others = np.where(s < ordered[:, -1:], ordered[:, -1:], ordered[:, -2:-1])
     return np.asarray(s - others)
 
 
-def _codes(cell: Cell) -> NDArray[np.int32]:
-    return cell.scheme.labels.searchsorted(cell.y).astype(np.int32)
+def _classes(target: Target) -> Classification:
+    if not isinstance(target, Classification):
+        raise TypeError("ml3 is for classes")
+    return target

@@ -1,6 +1,6 @@
 """The global Gaussian SVM that local methods are measured by: LIBSVM's problem on all rows, with its offset.
 
-Problem, per binary task: min 1/2 |f|^2 + C sum_i max(0, 1 - y_i (f(x_i) + b)) over the RKHS of exp(-gamma |x - y|^2).
+For each binary problem: min 1/2 |f|^2 + C sum_i max(0, 1 - y_i (f(x_i) + b)) over the RKHS of exp(-gamma |x - y|^2).
 It is `svm` with --offset and the grid of the L3-SVM paper; one point of it (-g, -C) is what large sets have time for.
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from localsvm.methods.base import Cell, Grid, option
-from localsvm.methods.grids import check_values
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.base import option
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import Grid, check_values
+from localsvm.methods.kernel_method import KernelMethod
 
 GRID = tuple(10.0**k for k in range(-3, 3))  # of both gamma and C
 
 
 @dataclass(frozen=True)
-class GlobalSVM(KernelSVM):
+class GlobalSVM(KernelMethod):
     """Options of the method."""
 
     name: ClassVar[str] = "rbf"
@@ -34,4 +35,4 @@ class GlobalSVM(KernelSVM):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else those of the paper."""
         gammas = check_values(self.gamma or GRID)
-        return Grid(tuple((gamma,) for gamma in gammas), costs=check_values(self.cost or GRID))
+        return Grid(tuple((gamma,) for gamma in gammas), ("gamma",), costs=check_values(self.cost or GRID))

@@ -1,4 +1,4 @@
-"""Processes of this machine."""
+"""Worker processes of this machine."""
 
 from __future__ import annotations
 
@@ -24,11 +24,18 @@ def cpu_count() -> int:
     return len(os.sched_getaffinity(0))
 
 
-class LocalPool:
-    """Runs tasks in `jobs` worker processes (in this one if it is 1); a context manager."""
+Work = Callable[[Any], Any]  # called with what its worker keeps
+_kept: dict[Callable[[], Any], Any] = {}  # by this worker process, from piece to piece of its work
 
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
+
+class LocalPool:
+    """Does work in `jobs` processes (in this one if it is 1); a context manager.
+
+    keep: makes what each worker keeps from piece to piece of its work, with which each piece is called.
+    """
+
+    def __init__(self, jobs: int, keep: Callable[[], Any] = dict) -> None:
+        self.jobs, self._keep = jobs, keep
         self._executor: Any = None
 
     def __enter__(self) -> LocalPool:
@@ -51,24 +58,32 @@ class LocalPool:
                     self._executor._work_ids.get_nowait()
         self._executor.shutdown(wait=True, kill_workers=kind is not None)
 
-    def unordered(self, tasks: deque[Callable[[], Any]]) -> Iterator[tuple[Callable[[], Any], Any]]:
-        """(task, result) as tasks finish. The caller may append to `tasks` while it iterates."""
+    def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
+        """(work, result) as they finish. The caller may append to `work` while it iterates."""
         if self._executor is None:
-            while tasks:
-                task = tasks.popleft()
+            kept = self._keep()
+            while work:
+                piece = work.popleft()
                 with threadpool_limits(1):  # as in workers: sums of several threads round differently
-                    result = task()
-                yield task, result
+                    result = piece(kept)
+                yield piece, result
             return
-        pending: dict[Any, Callable[[], Any]] = {}
-        while tasks or pending:
+        pending: dict[Any, Work] = {}
+        while work or pending:
             with _killed_workers_told():
-                while tasks and len(pending) < 2 * self.jobs:
-                    task = tasks.popleft()
+                while work and len(pending) < 2 * self.jobs:
+                    piece = work.popleft()
                     with signals_held(), _signals_blocked():  # a worker is started whole or not at all
-                        pending[self._executor.submit(task)] = task
+                        pending[self._executor.submit(_do, piece, self._keep)] = piece
                 done = [(pending.pop(f), f.result()) for f in wait(pending, return_when=FIRST_COMPLETED).done]
             yield from done
+
+
+def _do(piece: Work, keep: Callable[[], Any]) -> Any:
+    """In a worker."""
+    if keep not in _kept:
+        _kept[keep] = keep()
+    return piece(_kept[keep])
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError, OptionError
-from localsvm.partition.base import Partition, TrainingCell, smallest_size, spread
+from localsvm.partition.base import Partition, TrainingCell, size_spread, smallest_size
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.kmeans import KMeansCells
 from localsvm.partition.none import NoPartition
@@ -15,7 +15,7 @@ from localsvm.partition.voronoi import Voronoi
 
 REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
 
-__all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "restore", "smallest_size", "spread"]
+__all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "restore", "size_spread", "smallest_size"]
 
 
 def create(name: str) -> Partition:

@@ -113,7 +113,7 @@ def smallest_size(cell_size: int) -> int:
     return max(1, min(max(10, cell_size // 50), cell_size // 2))
 
 
-def spread(sizes: ArrayLike) -> dict[str, float]:
+def size_spread(sizes: ArrayLike) -> dict[str, float]:
     """How the cell sizes (cells,) are spread.
 
     Returns cells, smallest, median, mean, largest (rows), and balance: the sum of squared sizes over that

@@ -6,43 +6,63 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.shared import ExamplesHandle, Handle
-from localsvm.methods.base import Cell, Fitted, Grid, Method, Scores, State
+from localsvm.kernels.scratch import Scratch
+from localsvm.methods.base import FitReport, Fitted, Method, State
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import Grid
+from localsvm.selection.cross_validation import CellSelection, Scores
 from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
-from localsvm.targets.classification import Scheme
+from localsvm.targets.base import Target
+from localsvm.threads import ALONE, Threads
+
+
+@dataclass(frozen=True)
+class CellReport:
+    """Numbers of a trained cell for the summary.
+
+    rows: that it stands for; seconds: of processor time; weight: the weighted rows that were held out, 0 where nothing
+    was cross-validated, and wrong: of these the weight that the chosen point decides wrongly.
+    """
+
+    rows: float
+    seconds: float
+    fit: FitReport
+    weight: float = 0.0
+    wrong: float = 0.0
 
 
 @dataclass(frozen=True)
 class CellResult:
     """A trained cell: the arrays to keep, numbers for the summary, and its grid.
 
-    lines (lines, names): the values of the parameters that have these names; costs (costs,): C on the cell's rows; loss
-    (lines, costs): held-out errors; best: indices of the chosen line and cost, empty without cross-validation.
+    settings (settings, names): the values of the parameters that have these names; costs (costs,): C on the cell's
+    rows; loss (settings, costs): held-out errors; best: indices of the chosen setting and cost, empty without
+    cross-validation.
     """
 
     index: int
     state: State
-    report: dict[str, float]
+    report: CellReport
     names: tuple[str, ...]
-    lines: NDArray[np.float64]
+    settings: NDArray[np.float64]
     costs: NDArray[np.float64]
     loss: NDArray[np.float64]
     best: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Job:
+class RunInputs:
     """What all cells of a run have in common. Rows lie in shared memory in the order of cells and their folds."""
 
     method: Method
-    scheme: Scheme
+    target: Target
     folds: int
     select: str
     seed: int
@@ -54,64 +74,65 @@ class Job:
     fit: bool = True
     search: Search = field(default_factory=Search)
 
-    def cell(self, index: int, first: int, last: int) -> Cell:
+    def cell(self, index: int, first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None) -> Cell:
         """The training cell of rows first .. last - 1: where dense, without a copy of them."""
         y = self.y.open()[first:last]
         cost = np.ones(len(y))
         for label, weight in self.class_weights:
             cost[y == label] = weight
         return Cell(
-            self.X.rows(first, last), y, self.scheme, self.scheme.targets(y),
-            self.count.open()[first:last], cost, ordered_folds(len(y), self.folds),
-            np.random.SeedSequence(self.seed, spawn_key=(index, 1)),
-        )  # fmt: skip
-
-
-def select(method: Method, cell: Cell, grid: Grid, search: Search) -> Scores:
-    """Cross-validate a cell: all rounds of the search."""
-    score = partial(method.score_grid, cell, grid, search=search)
-    scores = score(search.next_lines(np.full((len(grid.lines), 1), np.nan), grid.ordered))
-    while lines := search.next_lines(scores.loss, grid.ordered):
-        scores = scores.merge(score(lines))
-    return scores
+            X=self.X.rows(first, last),
+            y=y,
+            target=self.target,
+            count=self.count.open()[first:last],
+            cost=cost,
+            folds=ordered_folds(len(y), self.folds),
+            random=np.random.SeedSequence(self.seed, spawn_key=(index, 1)),
+            threads=threads,
+            scratch=scratch or Scratch(),
+        )
 
 
 @dataclass(frozen=True)
-class CellTask:
-    """Train one cell, or score some lines of its grid for it, or go on from `scores`; `threads` may work inside it."""
+class WorkUnit:
+    """What a worker is given: train the cell of rows first .. last - 1, or score some settings of its grid, or go on
+    from `scores`; `threads` may work inside it.
+    """
 
-    job: Job
+    inputs: RunInputs
     index: int
     first: int
     last: int
-    lines: tuple[int, ...] = ()
+    settings: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
     threads: int = 1
 
-    def __call__(self) -> Any:
-        started = time.process_time()
-        cell = replace(self.job.cell(self.index, self.first, self.last), threads=self.threads)
-        grid = self.job.method.grid(cell, self.job.average_rows, self.job.folds)
-        if self.lines:
-            return self.job.method.score_grid(cell, grid, self.lines, self.job.search)
-        scores = self.scores
-        if scores is None and (grid.n_points > 1 or not self.job.fit) and self.job.folds > 1:
-            scores = select(self.job.method, cell, grid, self.job.search)
-        fitted = self.job.method.fit(cell, grid, scores, self.job.select) if self.job.fit else Fitted({})
+    def __call__(self, scratch: Scratch) -> Any:
+        """A CellResult; the Scores of the settings where there are some. scratch: the worker's."""
+        started, inputs = time.process_time(), self.inputs
+        with Threads(self.threads) as threads:
+            cell = inputs.cell(self.index, self.first, self.last, threads, scratch)
+            grid = inputs.method.grid(cell, inputs.average_rows, inputs.folds)
+            selection = CellSelection(inputs.method, cell, grid)
+            if self.settings:
+                return selection.score(self.settings, inputs.search)
+            scores = self.scores
+            if scores is None and (grid.n_points > 1 or not inputs.fit) and inputs.folds > 1:
+                scores = selection.search(inputs.search)
+            fitted = selection.fit(scores, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
-    def split(self, loss: NDArray[np.float64], ordered: bool) -> list[CellTask]:
-        """The next round of the search, a task a line, given the loss so far; none when the search has ended."""
-        return [replace(self, lines=(i,), scores=None) for i in self.job.search.next_lines(loss, ordered)]
+    def split(self, loss: NDArray[np.float64], ordered: bool) -> list[WorkUnit]:
+        """The next round of the search, a unit a setting, given the loss so far; none when the search has ended."""
+        following = self.inputs.search.next_settings(loss, ordered)
+        return [replace(self, settings=(i,), scores=None) for i in following]
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
-        report = fitted.report | {"rows": float(cell.count.sum()), "seconds": seconds}
-        costs = grid.costs_for(float(np.floor(cell.count.sum())))
+        report = CellReport(cell.rows, seconds, fitted.report)
         loss, best = np.empty((0, 0)), np.empty(0, np.int64)
         if scores is not None:
-            c, line = scores.best[2:]
-            loss, best = scores.loss, np.asarray([line, c])
-            report["weight"] = float(cell.weight.sum())
-            report["wrong"] = scores.best[0] * report["weight"]
-        lines = np.asarray(grid.lines, np.float64)
-        return CellResult(self.index, fitted.state, report, grid.names, lines, costs, loss, best)
+            loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
+            weight = float(cell.weight.sum())
+            report = replace(report, weight=weight, wrong=scores.best.loss * weight)
+        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(float(np.floor(cell.rows)))
+        return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best)

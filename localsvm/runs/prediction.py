@@ -19,10 +19,11 @@ from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
 from localsvm.partition import restore
 from localsvm.store.model import Model, load_model
-from localsvm.targets.classification import Scheme
+from localsvm.targets.classification import Classification
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16
+STRIP = 1 << 12  # rows of a cell that a thread decides at once
 BLOCK_BYTES = 1 << 26  # of rows that are decided together: a cell's model is then read for many rows at once
 
 
@@ -43,7 +44,7 @@ class LocalModel:
         config = self.file.config
         self.scaling = Scaling.from_state(*self.file.scaling)
         self.partition = restore(*self.file.partition)
-        self.scheme = Scheme(self.file.labels, config["multiclass"])
+        self.target = Classification(self.file.labels, config["multiclass"])
         self.features: int = config["features"]
         self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
         self._method = method_from(config["method"])
@@ -61,16 +62,16 @@ class LocalModel:
 
     def predict(self, X: Examples) -> NDArray[np.float64]:
         """(n,) labels."""
-        return self.scheme.decide(self.decision_function(X))
+        return self.target.decide(self.decision_function(X))
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for unscaled rows; see multiclass.Scheme for the problems.
+        """(n, problems) float64 for unscaled rows; see targets.classification for the problems.
 
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
         X = self.scaling.apply(self._as_trained(X))
-        out = np.zeros((X.shape[0], len(self.scheme.pairs)))
+        out = np.zeros((X.shape[0], self.target.n_problems))
         for first in range(0, X.shape[0], ROW_BLOCK):
             rows = X[first : first + ROW_BLOCK]
             self._decide_block(rows, out[first : first + ROW_BLOCK])
@@ -80,20 +81,27 @@ class LocalModel:
         """Predictions block by block."""
         for block in merged(blocks):
             decisions = self.decision_function(block.X)
-            yield Predicted(self.scheme.decide(decisions), decisions, block.y)
+            yield Predicted(self.target.decide(decisions), decisions, block.y)
 
     def _decide_block(self, X: Examples, out: NDArray[np.float64]) -> None:
+        """Cell by cell, the rows of a cell in strips: one large cell keeps all threads busy, too. What a row gets does
+        not depend on the strip that it lies in.
+        """
         routes = self.partition.route(X).tocsc()
         cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
         several = len(routes.data) > X.shape[0]
-        parts = [slice(routes.indptr[c], routes.indptr[c + 1]) for c in cells]
-        window = 2 * self._jobs  # so many cells are open at once
-        for first in range(0, len(cells), window):
-            rows = parts[first : first + window]
-            work = [(X[routes.indices[p]], self._predictor(c)) for c, p in zip(cells[first:], rows, strict=False)]
-            for part, values in zip(rows, self._threads.map(_evaluate, work), strict=True):
+        strips = [
+            (c, slice(first, min(first + STRIP, int(routes.indptr[c + 1]))))
+            for c in cells
+            for first in range(int(routes.indptr[c]), int(routes.indptr[c + 1]), STRIP)
+        ]
+        window = 2 * self._jobs  # so many are open at once
+        for first in range(0, len(strips), window):
+            part = strips[first : first + window]
+            work = [(X[routes.indices[rows]], self._predictor(c)) for c, rows in part]
+            for (_, rows), values in zip(part, self._threads.map(_evaluate, work), strict=True):
                 answer = np.clip(values, -1.0, 1.0) if several else values
-                out[routes.indices[part]] += routes.data[part, None] * answer
+                out[routes.indices[rows]] += routes.data[rows, None] * answer
 
     def _as_trained(self, X: Examples) -> Examples:
         """Rows dense or sparse as those of training were: a decision value's bits depend on it."""
@@ -104,7 +112,7 @@ class LocalModel:
     def _predictor(self, cell: int) -> Predictor:
         if cell not in self._cache:
             state = self.file.cell(cell)
-            self._cache[cell] = self._method.predictor(state, len(self.scheme.pairs), self.features)
+            self._cache[cell] = self._method.predictor(state, self.target, self.features)
             self._cached_bytes[cell] = 4 * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])

@@ -1,4 +1,4 @@
-"""How a run tells of itself: phases, progress, time."""
+"""Progress of a run: who is told of it, and the time that its phases take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Observer(Protocol):
-    """Who is told how a run goes on; the command line draws its progress from it."""
+    """Is told how a run goes on; the command line draws its progress from it."""
 
     def phase(self, name: str) -> None:
         """A phase begins: partition, train, write."""
@@ -17,8 +17,8 @@ class Observer(Protocol):
     def cells(self, total: int, done: int) -> None:
         """Training begins: so many cells, of which so many came from an interrupted run."""
 
-    def cell_done(self, report: dict[str, float]) -> None:
-        """A cell is finished."""
+    def cell_done(self, wrong: float, weight: float) -> None:
+        """A cell is finished; wrong of its weight was decided wrongly when held out (weight 0: nothing was)."""
 
     def note(self, text: str) -> None:
         """Something the user should know."""
@@ -33,7 +33,7 @@ class Silent:
     def cells(self, total: int, done: int) -> None:
         """Say nothing."""
 
-    def cell_done(self, report: dict[str, float]) -> None:
+    def cell_done(self, wrong: float, weight: float) -> None:
         """Say nothing."""
 
     def note(self, text: str) -> None:

@@ -1,119 +1,178 @@
-"""All cells of a run through the pool: which tasks, in which order, how many at once."""
+"""All cells of a run through the pool: which work units, in which order, how many at once."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from localsvm.data import shared
 from localsvm.errors import RunError
-from localsvm.kernels import gram
-from localsvm.methods.base import Scores
-from localsvm.parallel.local import LocalPool
-from localsvm.runs.cell_work import CellResult, CellTask, Job
-from localsvm.runs.division import Divided, TrainingConfig
+from localsvm.kernels.scratch import Scratch
+from localsvm.methods.base import CellSize
+from localsvm.runs.cell_work import CellResult, RunInputs, WorkUnit
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import Divided
 from localsvm.runs.progress import Observer
+from localsvm.selection.cross_validation import Scores
 from localsvm.selection.search import Search
-from localsvm.targets.classification import Scheme
 
 WORKER_BYTES = 120 << 20  # a Python process with numpy and scipy
 # Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,
 # when one core has scored and fitted the default grid of so much in .3 to .45 s
 SMALL_RUN = 1e7
 
-
-def run_cells(
-    divided: Divided,
-    config: TrainingConfig,
-    jobs: int,
-    memory: int | None,
-    observer: Observer,
-    skip: set[int] | None = None,
-    fit: bool = True,
-) -> Generator[CellResult]:
-    """Results of all cells but those in `skip`, as they finish; largest cells first.
-
-    Few cells are split into the lines of their grid, so that all workers stay busy; what a line gives does not depend
-    on it. Where even those are fewer than the jobs, threads work inside them.
-    """
-    sizes = divided.sizes
-    assert config.select is not None, "decided by for_classes"
-    job = Job(
-        config.method, Scheme(divided.labels, config.multiclass), config.folds, config.select, config.seed,
-        float(sizes.mean()), divided.X.handle(), divided.y.handle(), divided.count.handle(), config.class_weights, fit,
-        Search(config.grid),
-    )  # fmt: skip
-    todo = [int(i) for i in np.argsort(-sizes, kind="stable") if int(i) not in (skip or ())]
-    small = float((sizes[todo].astype(np.float64) ** 2).sum()) * job.scheme.problems_a_row <= SMALL_RUN
-    workers = _jobs_within(memory, jobs, divided, config, observer) if todo else 1
-    cores, jobs = jobs, 1 if small else workers
-    tasks = [CellTask(job, i, int(divided.edges[i]), int(divided.edges[i + 1])) for i in todo]
-    grid = config.method.grid(job.cell(0, 0, 1), 1.0, config.folds)  # as many lines as every other cell's
-    split = jobs > 1 and len(tasks) < 4 * jobs and config.folds > 1 and len(grid.lines) > 1
-    known: dict[int, Scores] = {}
-    waiting: dict[int, int] = {}
-    queue: deque[Callable[[], Any]] = deque()
-    for task in tasks:
-        parts = task.split(np.full((len(grid.lines), 1), np.nan), grid.ordered) if split else [task]
-        waiting[task.index] = len(parts)
-        queue.extend(_threaded(parts, cores // len(tasks)))
-    try:
-        with LocalPool(min(jobs, max(1, len(queue)))) as pool:
-            for done, result in pool.unordered(queue):
-                assert isinstance(done, CellTask)
-                if not done.lines:
-                    yield result
-                    continue
-                known[done.index] = known[done.index].merge(result) if done.index in known else result
-                waiting[done.index] -= 1
-                if not waiting[done.index]:
-                    parts = done.split(known[done.index].loss, grid.ordered)
-                    waiting[done.index] = len(parts)
-                    parts = parts or [replace(done, lines=(), scores=known.pop(done.index))]
-                    queue.extendleft(_threaded(parts, cores // len(tasks)))
-    finally:  # what this process, too, mapped and allocated
-        gram.forget()
-        shared.forget()
+Work = Callable[[Any], Any]
 
 
-def _threaded(parts: list[CellTask], cores: int) -> list[CellTask]:
-    """The parts of a cell's work with the threads that are left for each, of so many cores for the cell."""
-    return [replace(part, threads=max(1, cores // len(parts))) for part in parts]
+class Pool(Protocol):
+    """Where work is done: calls each piece of work with what its worker keeps from piece to piece."""
+
+    def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
+        """(work, result) as they finish; the caller may append to `work` while it iterates."""
 
 
-def _jobs_within(
-    memory: int | None,
-    jobs: int,
-    divided: Divided,
-    config: TrainingConfig,
-    observer: Observer,
-) -> int:
-    """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
-    largest = int(divided.sizes.max())
-    weight = float(divided.count.array.max()) * max([1.0, *(w for _, w in config.class_weights)])
-    scheme = Scheme(divided.labels, config.multiclass)
-    part = min(largest, scheme.largest_part(divided.class_rows))
-    features, solutions = divided.X.widest(divided.edges), config.folds * scheme.problems_a_row
-    worker = config.method.memory(largest, features, weight, solutions, part) + WORKER_BYTES
-    data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
-    limit = memory - data if memory is not None else available_memory()
-    fit = max(0, limit) // worker
-    if fit < 1:
-        raise RunError(
-            f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {data / 2**30:.2f} GiB of data, and "
-            f"{max(0, limit) / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or "
-            "more --memory"
+# (workers, what each of them keeps): a pool to be entered
+PoolFactory = Callable[[int, Callable[[], Any]], AbstractContextManager[Pool]]
+
+
+class RunCells:
+    """The cells of a run and their way through a pool. fit: whether they are trained, or only cross-validated."""
+
+    def __init__(
+        self,
+        divided: Divided,
+        config: TrainingConfig,
+        jobs: int,
+        memory: int | None,
+        observer: Observer,
+        pool: PoolFactory,
+        fit: bool = True,
+    ) -> None:
+        assert config.select is not None, "decided by for_classes"
+        self.divided, self.config = divided, config
+        self._jobs, self._memory, self._observer, self._pool = jobs, memory, observer, pool
+        self.inputs = RunInputs(
+            method=config.method,
+            target=config.target(divided.labels),
+            folds=config.folds,
+            select=config.select,
+            seed=config.seed,
+            average_rows=float(divided.sizes.mean()),
+            X=divided.X.handle(),
+            y=divided.y.handle(),
+            count=divided.count.handle(),
+            class_weights=config.class_weights,
+            fit=fit,
+            search=Search(config.grid),
         )
-    if fit < jobs:
-        observer.note(
-            f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {worker / 2**30:.2f} GiB)"
+
+    def results(self, skip: set[int] | None = None) -> Generator[CellResult]:
+        """Results of all cells but those in `skip`, as they finish; largest cells first.
+
+        Few cells are split into the settings of their grid, so that all workers stay busy; what a setting gives does
+        not depend on it. Where even those are fewer than the jobs, threads work inside them.
+        """
+        edges, order = self.divided.edges, np.argsort(-self.divided.sizes, kind="stable")
+        todo = [int(i) for i in order if int(i) not in (skip or ())]
+        workers = self._workers(todo)
+        units = [WorkUnit(self.inputs, i, int(edges[i]), int(edges[i + 1])) for i in todo]
+        queue = _Queue(units, self._jobs)
+        if workers > 1 and len(units) < 4 * workers and self.config.folds > 1:
+            first = self.inputs.cell(0, 0, 1)
+            grid = self.config.method.grid(first, 1.0, self.config.folds)  # as many settings as every other cell's
+            queue.split(len(grid.settings), grid.ordered)
+        try:
+            with self._pool(min(workers, max(1, len(queue.waiting))), Scratch) as pool:
+                for done, result in pool.unordered(queue.waiting):
+                    assert isinstance(done, WorkUnit)
+                    if done.settings:
+                        queue.scored(done, result)
+                    else:
+                        yield result
+        finally:
+            shared.forget()  # what this process, too, mapped
+
+    def _workers(self, todo: list[int]) -> int:
+        """How many workers the run is worth, and has memory for."""
+        if not todo:
+            return 1
+        within = self._within_memory()
+        squares = float((self.divided.sizes[todo].astype(np.float64) ** 2).sum())
+        return 1 if squares * self.inputs.target.problems_a_row <= SMALL_RUN else within
+
+    def _within_memory(self) -> int:
+        """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
+        divided, jobs = self.divided, self._jobs
+        largest = int(divided.sizes.max())
+        worker = self.config.method.memory(self._largest_cell(largest)) + WORKER_BYTES
+        data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
+        limit = max(0, self._memory - data if self._memory is not None else available_memory())
+        fit = limit // worker
+        if fit < 1:
+            raise RunError(
+                f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {data / 2**30:.2f} GiB of data, and "
+                f"{limit / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or "
+                "more --memory"
+            )
+        if fit < jobs:
+            self._observer.note(
+                f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {worker / 2**30:.2f} GiB)"
+            )
+        return int(min(jobs, fit))
+
+    def _largest_cell(self, rows: int) -> CellSize:
+        divided, target = self.divided, self.inputs.target
+        return CellSize(
+            rows=rows,
+            features=divided.X.widest(divided.edges),
+            weight=float(divided.count.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
+            solutions=self.config.folds * target.problems_a_row,
+            part=min(rows, target.largest_part(divided.class_rows)),
         )
-    return int(min(jobs, fit))
+
+
+class _Queue:
+    """The work units that wait, and what is known of cells that are split into settings."""
+
+    def __init__(self, units: list[WorkUnit], cores: int) -> None:
+        self._units, self._cores = units, cores // max(1, len(units))
+        self._known: dict[int, Scores] = {}
+        self._open: dict[int, int] = {}
+        self.waiting: deque[Work] = deque(part for unit in units for part in self._threaded([unit]))
+
+    def split(self, n_settings: int, ordered: bool) -> None:
+        """Split all units into the settings that the search begins with."""
+        self._ordered = ordered
+        if n_settings > 1:
+            self.waiting.clear()
+            for unit in self._units:
+                self.waiting.extend(self._next(unit, np.full((n_settings, 1), np.nan)))
+
+    def scored(self, done: WorkUnit, scores: Scores) -> None:
+        """Take in the scores of a unit; after the last one of a round comes the next round, or the model."""
+        cell = done.index
+        self._known[cell] = self._known[cell].merge(scores) if cell in self._known else scores
+        self._open[cell] -= 1
+        if not self._open[cell]:
+            parts = self._next(done, self._known[cell].loss)
+            if not parts:
+                parts = self._threaded([replace(done, settings=(), scores=self._known.pop(cell))])
+            self.waiting.extendleft(parts)
+
+    def _next(self, unit: WorkUnit, loss: Any) -> list[WorkUnit]:
+        parts = unit.split(loss, self._ordered)
+        self._open[unit.index] = len(parts)
+        return self._threaded(parts)
+
+    def _threaded(self, parts: list[WorkUnit]) -> list[WorkUnit]:
+        """The parts of a cell's work with the threads that are left for each, of the cell's share of the cores."""
+        return [replace(part, threads=max(1, self._cores // len(parts))) for part in parts]
 
 
 def available_memory() -> int:

@@ -17,23 +17,24 @@ from numpy.typing import NDArray
 
 from localsvm.data.stream import Part, Stream, Survey
 from localsvm.errors import OptionError
-from localsvm.methods.base import Fitted, Grid, State
-from localsvm.methods.linear_base import LinearMethod
+from localsvm.methods.base import Fitted, State
+from localsvm.methods.cell import WHOLE, Job
+from localsvm.methods.linear_method import LinearMethod, pack_linear
 from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
-from localsvm.runs.division import TrainingConfig, check_features, check_labels
+from localsvm.runs.cell_work import CellReport
+from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.training import Summary, summarise
+from localsvm.runs.summary import Summary, summarise
+from localsvm.selection.cross_validation import Kept, Point, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 from localsvm.solvers.linear import Solution
 from localsvm.solvers.stochastic import Block, Descended, descend
 from localsvm.store.model import write_model
-from localsvm.targets.classification import Scheme
 
 BLOCK_BYTES = 32 << 20  # of text: rows are shuffled within a block, and no further
 SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made
-WHOLE = -1  # no fold is left out
 
 
 def train_stream(
@@ -62,7 +63,7 @@ def train_stream(
         check_labels(survey.labels, stream.rows, config)
     config = config.for_classes(len(survey.labels))
     with clock("train"):
-        fitted = _Run(stream, survey, method, config).fit()
+        fitted, report = StreamedCell(stream, survey, method, config).fit()
     with clock("write"):
         write_model(
             output,
@@ -75,7 +76,7 @@ def train_stream(
             force=force,
         )
     class_rows, sizes = [int(n) for n in survey.class_rows], np.asarray([stream.rows])
-    return summarise(survey.labels, class_rows, stream.features, "none", sizes, [fitted.report], clock.seconds)
+    return summarise(survey.labels, class_rows, stream.features, "none", sizes, [report], clock.seconds)
 
 
 def _check(config: TrainingConfig) -> LinearMethod:
@@ -89,82 +90,86 @@ def _check(config: TrainingConfig) -> LinearMethod:
     return method
 
 
-class _Run:
-    """The points of the grid one after the other, then the chosen one on all rows."""
+class StreamedCell:
+    """The one cell of all rows of a file: selection as of any cell, but solved and scored block by block."""
 
     def __init__(self, stream: Stream, survey: Survey, method: LinearMethod, config: TrainingConfig) -> None:
         self.stream, self.survey, self.method, self.config = stream, survey, method, config
-        self.scheme = Scheme(survey.labels, config.multiclass)
-        self.factors = np.ones(len(survey.labels))  # on the cost, by class
+        self.target = config.target(survey.labels)
+        self.grid = method.grid_for(stream.features)
+        self._factors = np.ones(len(survey.labels))  # on the cost, by class
         for label, factor in config.class_weights:
-            self.factors[survey.labels == label] = factor
-        self.fold_rows = stream.fold_rows()
+            self._factors[survey.labels == label] = factor
+        self._fold_rows = stream.fold_rows()
 
-    def fit(self) -> Fitted:
-        """Choose a point by cross-validation, where there is a choice, and solve it."""
-        grid = self.method.grid_for(self.stream.features)
-        c, g, report = 0, 0, {}
+    def fit(self) -> tuple[Fitted, CellReport]:
+        """Choose a point by cross-validation, where there is a choice, and solve it on all rows."""
+        grid, search, weight = self.grid, Search(self.config.grid), 0.0
+        best = Point(0.0, 0.0, 0, 0)
         if grid.n_points > 1:
-            loss, c, g = self._choose(grid)
-            weight = float(self.factors @ self.survey.class_rows)
-            report = {"weight": weight, "wrong": loss * weight}
-        state = self._state(grid, g)
-        found = self._solve(grid, c, state, [WHOLE])
+            best = search_grid(grid, search, lambda some: score(grid, some, search, self._path)).best
+            weight = float(self._factors @ self.survey.class_rows)
+        state = self.represent(best.setting)
+        found = self.solve(best.cost, state, [WHOLE])
+        cost = float(grid.costs_for(self.stream.rows)[best.cost])
         models = [
-            (p, WHOLE, Solution(w, None, 0.0, reached))
+            (Job(p, WHOLE, np.asarray([cost])), Solution(w, None, 0.0, reached))
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
-        fitted = self.method.packed(state, float(grid.costs_for(self.stream.rows)[c]), models)
-        return Fitted(fitted.state, fitted.report | report | {"support_vectors": found.support})
+        fitted = pack_linear(self.method, state, cost, models, support=found.support)
+        return fitted, CellReport(self.stream.rows, 0.0, fitted.report, weight, best.loss * weight)
 
-    def _state(self, grid: Grid, line: int) -> State:
+    def represent(self, setting: int) -> State:
+        """What the method makes of a sample of the rows, at a setting of the grid."""
         random = np.random.SeedSequence(self.config.seed, spawn_key=(0, 1))
-        return self.method.represent(self.survey.sample, grid.line(line), random)
+        return self.method.represent(self.survey.sample, self.grid.setting(setting), random)
 
-    def _choose(self, grid: Grid) -> tuple[float, int, int]:
-        """Loss, cost index and line index of the best point."""
-        search, loss = Search(self.config.grid), np.full((len(grid.lines), grid.n_costs), np.nan)
-        best = (np.inf, np.inf, 0, 0)
-        while lines := search.next_lines(loss, grid.ordered):
-            best = min(best, *(self._line(grid, g, search, loss[g]) for g in lines))
-        return best[0], *best[2:]
-
-    def _line(self, grid: Grid, line: int, search: Search, loss: NDArray[np.float64]) -> tuple[float, float, int, int]:
-        """(loss, hinge, cost index, line index) of the best point of a line: what points are compared by."""
-        state = self._state(grid, line)
-        points: list[tuple[float, float, int, int]] = []
-        for first, last in search.stretches(grid.n_costs):
-            for c in range(first, last):
-                found = self._solve(grid, c, state, list(range(self.config.folds)))
-                points.append((*self._held_out(found, state), c, line))
-                loss[c] = points[-1][0]
-            if search.ends(loss[:last]):
-                break
-        return min(points)
-
-    def _solve(self, grid: Grid, c: int, state: State, left_out: list[int]) -> Descended:
+    def solve(self, c: int, state: State, left_out: list[int]) -> Descended:
         """All binary problems without each of some folds: problem p without left_out[k] is number p * folds + k."""
-        seen = self.stream.rows - np.asarray([0 if k == WHOLE else self.fold_rows[k] for k in left_out])
-        costs = np.asarray([grid.costs_for(max(1.0, float(n)))[c] for n in seen])
+        seen = self.stream.rows - np.asarray([0 if k == WHOLE else self._fold_rows[k] for k in left_out])
+        costs = np.asarray([self.grid.costs_for(max(1.0, float(n)))[c] for n in seen])
 
         def blocks() -> Iterator[Block]:
             for part in self.stream.parts(self.survey.scaling):
-                Y = np.repeat(self.scheme.targets(part.y).T, len(left_out), axis=0)
-                own = costs[:, None] * self._weight(part) * (part.folds != np.asarray(left_out)[:, None])
+                Y = np.repeat(self.target.encode(part.y).T, len(left_out), axis=0)
+                own = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
                 yield Block(self.method.rows(part.X, state), Y, np.tile(own, (len(Y) // len(left_out), 1)))
 
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
-    def _held_out(self, found: Descended, state: State) -> tuple[float, float]:
-        """Share of the rows that the models which did not see them get wrong, and the sum of their hinge losses."""
-        tally, folds = Tally(self.scheme, 1), self.config.folds
+    def losses(self, found: Descended, state: State) -> list[tuple[float, float]]:
+        """Loss and tie of a point, by the models that did not see a row."""
+        tally, folds = Tally(self.target, 1), self.config.folds
         for part in self.stream.parts(self.survey.scaling):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
             held = [(k, *edge) for k, edge in enumerate(edges)]
             models = range(0, len(found.weights), folds)
             f = [np.concatenate([rows.values(found.weights[m + k], a, z) for k, a, z in held]) for m in models]
-            tally.add(np.asarray(f)[None], part.y, self._weight(part))
-        return tally.losses()[0]
+            tally.add(np.asarray(f)[None], part.y, self.weight(part))
+        return tally.losses()
 
-    def _weight(self, part: Part) -> NDArray[np.float64]:
-        return self.factors[np.searchsorted(self.scheme.labels, part.y)]
+    def weight(self, part: Part) -> NDArray[np.float64]:
+        """(n,) factor of each row on C and on the loss."""
+        return self._factors[self.target.codes(part.y)]
+
+    def _path(self, setting: int) -> StreamedPath:
+        return StreamedPath(self, setting)
+
+
+class StreamedPath:
+    """The costs at one setting of the grid, each solved in passes over the file that all folds and problems share."""
+
+    costs_at_once = 1
+
+    def __init__(self, cell: StreamedCell, setting: int) -> None:
+        self._cell, self._state = cell, cell.represent(setting)
+
+    def advance(self, first: int, last: int) -> list[tuple[float, float]]:
+        """Solve and score; each cost begins from zero."""
+        folds = list(range(self._cell.config.folds))
+        points = [self._cell.losses(self._cell.solve(c, self._state, folds), self._state) for c in range(first, last)]
+        return [point for (point,) in points]
+
+    def keep(self, cost: int) -> Kept:
+        """Nothing: the model is solved from zero, and held-out values would take memory of the data's size."""
+        return Kept([], None)

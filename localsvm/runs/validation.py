@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
+from localsvm.parallel.local import LocalPool
 from localsvm.runs.cell_work import CellResult
-from localsvm.runs.division import TrainingConfig, divide
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.scheduling import run_cells
-from localsvm.runs.training import cross_validated_error
+from localsvm.runs.scheduling import PoolFactory, RunCells
+from localsvm.runs.summary import cross_validated_error
 from localsvm.threads import Threads
 
 
@@ -22,13 +24,13 @@ from localsvm.threads import Threads
 class Point:
     """One point of the grid of one cell.
 
-    line: the values of the parameters other than the cost; cost is C on the cell's whole training data; error is the
+    setting: the values of the parameters other than the cost; cost is C on the cell's whole training data; error is the
     held-out share of wrong rows, weighted; best: chosen in that cell.
     """
 
     cell: int
     rows: int
-    line: tuple[float, ...]
+    setting: tuple[float, ...]
     cost: float
     error: float
     best: bool
@@ -38,7 +40,7 @@ class Point:
 class Validation:
     """All points, cell by cell; the error of the chosen points together, over all rows; seconds by phase.
 
-    names: of the parameters whose values are the points' lines.
+    names: of the parameters whose values are the points' settings.
     """
 
     names: tuple[str, ...]
@@ -57,6 +59,7 @@ def cross_validate(
     memory: int | None = None,
     partition_file: str | None = None,
     observer: Observer | None = None,
+    pool: PoolFactory = LocalPool,
 ) -> Validation:
     """The selection of a training run alone; the data are consumed. Raises as `training.train` does."""
     observer = observer or Silent()
@@ -69,10 +72,11 @@ def cross_validate(
     results: dict[int, CellResult] = {}
     with clock("select"):
         observer.cells(len(divided.sizes), 0)
-        with closing(run_cells(divided, config, jobs, memory, observer, fit=False)) as finished:
+        cells = RunCells(divided, config, jobs, memory, observer, pool, fit=False)
+        with closing(cells.results()) as finished:
             for result in finished:
                 results[result.index] = result
-                observer.cell_done(result.report)
+                observer.cell_done(result.report.wrong, result.report.weight)
     ordered = [results[i] for i in sorted(results)]
     points = [point for result in ordered for point in _points(result, int(divided.sizes[result.index]))]
     error = cross_validated_error([r.report for r in ordered])
@@ -81,7 +85,7 @@ def cross_validate(
 
 
 def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(lines (lines, names), costs, error (lines, costs)) over all cells, weighted by their rows.
+    """(settings (settings, names), costs, error (settings, costs)) over all cells, weighted by their rows.
 
     Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
     (geometric) of the values at that place.
@@ -89,16 +93,16 @@ def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.flo
     tables: dict[int, list[Point]] = {}
     for point in points:
         tables.setdefault(point.cell, []).append(point)
-    n_lines = len({p.line for p in points[: len(next(iter(tables.values())))]})
+    n_settings = len({p.setting for p in points[: len(next(iter(tables.values())))]})
     weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
     columns = {
         name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()])
-        for name in ("line", "cost", "error")
+        for name in ("setting", "cost", "error")
     }
-    lines = _geometric_mean(columns["line"], weights)
-    costs = _geometric_mean(columns["cost"], weights).reshape(n_lines, -1)[0]
-    error = np.average(columns["error"], axis=0, weights=weights).reshape(n_lines, -1)
-    return lines[:: error.shape[1]], costs, error
+    settings = _geometric_mean(columns["setting"], weights)
+    costs = _geometric_mean(columns["cost"], weights).reshape(n_settings, -1)[0]
+    error = np.average(columns["error"], axis=0, weights=weights).reshape(n_settings, -1)
+    return settings[:: error.shape[1]], costs, error
 
 
 def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,8 +113,8 @@ def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -
 
 
 def _points(result: CellResult, rows: int) -> Iterator[Point]:
-    for i, values in enumerate(result.lines.tolist()):
-        line = tuple(values)
+    for i, values in enumerate(result.settings.tolist()):
+        setting = tuple(values)
         for c, cost in enumerate(result.costs):
             best = (i, c) == tuple(result.best)
-            yield Point(result.index, rows, line, float(cost), float(result.loss[i, c]), best)
+            yield Point(result.index, rows, setting, float(cost), float(result.loss[i, c]), best)

@@ -9,26 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 SEARCHES = ("full", "adaptive")
-STRIDE = 3  # of the first lines of an adaptive search
-FIRST_STRETCH = 4  # costs, before an adaptive search first looks at a line
-PATIENCE = 2  # costs beyond the best of a line, all of them worse, after which it ends
+STRIDE = 3  # of the first settings of an adaptive search
+FIRST_STRETCH = 4  # costs, before an adaptive search may leave a setting
+PATIENCE = 2  # costs beyond the best one of a setting, all of them worse, after which it is left
 
 
 @dataclass(frozen=True)
 class Search:
-    """A search over the lines of a grid, along which C grows.
+    """A search over the settings of a grid, at each of which the cost grows.
 
-    `full` scores all. `adaptive` scores every third line, then the neighbours of the best line until it has no unscored
-    one (all lines where they are not ordered); and it leaves a line once two costs after its best one have been worse,
-    as the largest costs are the slowest. What is scored depends on held-out errors alone.
+    `full` scores all points. `adaptive` scores every third setting, then the neighbours of the best one until it has no
+    unscored neighbour (all settings where they are not ordered). It looks at four costs of a setting, and leaves it
+    once two costs after its best one have been worse, as the largest costs are the slowest. What is scored depends on
+    held-out errors alone.
     """
 
     kind: str = "full"
 
-    def next_lines(self, loss: NDArray[np.float64], ordered: bool = True) -> tuple[int, ...]:
-        """The lines to score next, given the loss (lines, costs), nan where unscored; none at the end.
+    def next_settings(self, loss: NDArray[np.float64], ordered: bool = True) -> tuple[int, ...]:
+        """The settings to score next, given the loss (settings, costs), nan where unscored; none at the end.
 
-        ordered: lines that follow each other are neighbours (see Grid).
+        ordered: settings that follow each other are neighbours (see Grid).
         """
         unscored: NDArray[np.bool_] = np.asarray(np.isnan(loss).all(axis=1))
         n = len(loss)
@@ -40,13 +41,13 @@ class Search:
         return tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
 
     def stretches(self, n_costs: int) -> list[tuple[int, int]]:
-        """The parts (first, last) of a line, costs first .. last - 1, after each of which `ends` is to be asked."""
+        """The parts (first, last) of the costs, first .. last - 1, after each of which `ends` is to be asked."""
         edges = [0, n_costs] if self.kind == "full" else [0, *range(FIRST_STRETCH, n_costs), n_costs]
         return list(pairwise(edges))
 
-    def ends(self, line: NDArray[np.float64]) -> bool:
-        """Whether a line is left after these losses, at ascending costs. Equal ones are no reason: lines begin flat."""
+    def ends(self, loss: NDArray[np.float64]) -> bool:
+        """Whether a setting is left after these losses, by ascending cost. Equal ones are no reason: all begin flat."""
         if self.kind == "full":
             return False
-        best = int(line.argmin())
-        return len(line) - 1 - best >= PATIENCE and bool((line[best + 1 :] > line[best]).all())
+        best = int(loss.argmin())
+        return len(loss) - 1 - best >= PATIENCE and bool((loss[best + 1 :] > loss[best]).all())

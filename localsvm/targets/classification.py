@@ -1,4 +1,4 @@
-"""Many classes from binary problems: one-vs-all and all-vs-all over any binary method."""
+"""Classification: many classes from binary problems, one-vs-all or all-vs-all, over any binary method."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.targets.base import Target, Values
+
 SCHEMES = ("ova", "ava")
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """How the classes become binary problems.
+class Classification(Target):
+    """The binary problems of some classes.
 
     labels (classes,) float64 ascending. Two classes are one problem, the larger label positive. With `ova` problem k is
     class k (positive) against the rest; with `ava` the problems are all pairs (i, j), i < j, in lexicographic order, j
@@ -21,7 +23,7 @@ class Scheme:
     """
 
     labels: NDArray[np.float64]
-    kind: str = "ova"
+    scheme: str = "ova"
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -29,7 +31,7 @@ class Scheme:
         k = len(self.labels)
         if k == 2:
             return [(0, 1)]
-        if self.kind == "ova":
+        if self.scheme == "ova":
             return [(-1, c) for c in range(k)]
         return [(i, j) for i in range(k) for j in range(i + 1, k)]
 
@@ -39,18 +41,27 @@ class Scheme:
         return [(None if i < 0 else float(self.labels[i]), float(self.labels[j])) for i, j in self.pairs]
 
     @property
+    def n_problems(self) -> int:
+        """One for two classes; with `ova` one a class, with `ava` one a pair."""
+        return len(self.pairs)
+
+    @property
     def problems_a_row(self) -> int:
         """In how many problems a row takes part."""
         k = len(self.labels)
-        return 1 if k <= 2 else k if self.kind == "ova" else k - 1
+        return 1 if k <= 2 else k if self.scheme == "ova" else k - 1
 
     def largest_part(self, class_rows: Sequence[int]) -> int:
         """Rows of the largest problem that leaves rows out, 0 where none does."""
-        return sum(sorted(class_rows)[-2:]) if self.kind == "ava" and len(self.labels) > 2 else 0
+        return sum(sorted(class_rows)[-2:]) if self.scheme == "ava" and len(self.labels) > 2 else 0
 
-    def targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n, problems) targets in {-1, 0, +1} for the labels y."""
-        codes = np.searchsorted(self.labels, y)
+    def codes(self, y: NDArray[np.float64]) -> NDArray[np.intp]:
+        """(n,) the number of each row's class."""
+        return np.searchsorted(self.labels, y)
+
+    def encode(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, problems) in {-1, 0, +1} for the labels y; 0 where a row takes no part."""
+        codes = self.codes(y)
         pairs = self.pairs
         targets = np.zeros((len(y), len(pairs)))
         for p, (negative, positive) in enumerate(pairs):
@@ -86,15 +97,26 @@ class Scheme:
             self.vote(votes, p, decisions[:, p])
         return np.asarray(self.labels[votes.argmax(axis=1)])
 
+    def losses(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
+        """The weight of the rows whose combined decision is wrong; the hinge loss of all binary problems, each clipped
+        at 2, weighted.
+        """
+        Y, hinge = self.encode(y), np.zeros(len(values))
+        votes = np.zeros((len(values), len(y), len(self.labels)))
+        for p in range(self.n_problems):
+            slack = np.clip(1.0 - values[:, p] * Y[:, p], 0.0, 2.0) * (Y[:, p] != 0)
+            hinge += [point @ weight for point in slack]
+            for point in range(len(values)):
+                self.vote(votes[point], p, values[point, p])
+        wrong = votes.argmax(axis=2) != self.codes(y)
+        return np.asarray([point @ weight for point in wrong]), hinge  # each summed alike: equal ones stay equal
 
-def combine(values: NDArray[np.float64], problem: NDArray[np.generic], n_problems: int) -> NDArray[np.float64]:
-    """(n, problems) decision values from those of models (n, models), model m belonging to problem[m]: those of a
-    problem's only model, or the mean of its fold models' values clipped to [-1, 1].
-    """
-    problem = problem.astype(np.intp)
-    votes = np.bincount(problem, minlength=n_problems)
-    values = np.where(votes[problem] > 1, np.clip(values, -1.0, 1.0), values)
-    out = np.zeros((len(values), n_problems))
-    for m, p in enumerate(problem):
-        out[:, p] += values[:, m]
-    return out / np.maximum(votes, 1)
+    def combine(self, values: Values, problem: NDArray[np.generic]) -> Values:
+        """A problem's only model, or the mean of its fold models' values clipped to [-1, 1]."""
+        problem = problem.astype(np.intp)
+        models = np.bincount(problem, minlength=self.n_problems)
+        values = np.where(models[problem] > 1, np.clip(values, -1.0, 1.0), values)
+        out = np.zeros((len(values), self.n_problems))
+        for m, p in enumerate(problem):
+            out[:, p] += values[:, m]
+        return out / np.maximum(models, 1)

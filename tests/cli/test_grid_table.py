@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localsvm.cli.grid_table import best_text, print_points, validation_report
-from localsvm.runs.division import TrainingConfig
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.validation import Point, Validation
 
 

@@ -17,7 +17,7 @@ from localsvm.cli.group import COMMANDS, lsvm
 from localsvm.data.scaling import MODES
 from localsvm.methods import methods
 from localsvm.partition import REGISTRY
-from localsvm.runs.division import TrainingConfig
+from localsvm.runs.config import TrainingConfig
 from localsvm.targets.classification import SCHEMES
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,9 +13,10 @@ from scipy import sparse
 from localsvm.data.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
-from localsvm.kernels.gram import active_columns, centre_of, dense_rows
+from localsvm.kernels.gram import active_columns, centre_of, columns_of
+from localsvm.methods.base import FitReport, State
 from localsvm.solvers._smo import Report
-from localsvm.targets.classification import combine
+from localsvm.targets.base import Target
 
 BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
 
@@ -39,7 +40,7 @@ class KernelModel:
 
 def pack_models(
     X: Examples, Y: NDArray[np.float64], models: Sequence[KernelModel], clusters: NDArray[np.int32] | None = None
-) -> dict[str, NDArray[np.generic]]:
+) -> State:
     """The arrays that docs/model-format.md lists: the union of the support vectors, a table of models, coefficients.
 
     clusters (n,): what each row belongs to, where that is to be kept of the support vectors.
@@ -48,7 +49,7 @@ def pack_models(
     union = union[np.lexsort(Y[union].T)]  # rows of one class together: a pair of classes then uses few panels
     place = np.zeros(len(Y), np.int32)
     place[union] = np.arange(len(union))
-    state: dict[str, NDArray[np.generic]] = dict(_support(X, union))
+    state: State = dict(_support(X, union))
     if clusters is not None:
         state["support_cluster"] = clusters[union]
     columns = {
@@ -68,7 +69,18 @@ def pack_models(
     return state
 
 
-def _support(X: Examples, rows: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+def report_of(models: Sequence[KernelModel]) -> FitReport:
+    """What the summary tells of some models."""
+    return FitReport(
+        models=len(models),
+        iterations=sum(m.report.iterations for m in models),
+        not_converged=sum(not m.report.converged for m in models),
+        largest_gap=max((m.gap for m in models), default=0.0),
+        support_vectors=len(np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)]))),
+    )
+
+
+def _support(X: Examples, rows: NDArray[np.int64]) -> State:
     if isinstance(X, np.ndarray):
         return {"support": np.ascontiguousarray(X[rows], dtype=np.float32)}
     part = sparse.csr_array(X)[rows]
@@ -85,25 +97,24 @@ class ExpansionPredictor:
     Distances are taken from the mean of the support vectors, for the sake of float32.
     """
 
-    def __init__(self, state: dict[str, NDArray[np.generic]], kernel: Kernel, n_problems: int, n_features: int) -> None:
-        self._state, self._kernel = state, kernel
-        self._n_problems, self._n_features = n_problems, n_features
+    def __init__(self, state: State, kernel: Kernel, target: Target, n_features: int) -> None:
+        self._state, self._kernel, self._target, self._n_features = state, kernel, target, n_features
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64: a problem's only model, or the mean of its fold models' values clipped to [-1, 1]."""
+        """(n, problems) float64, see Target.combine."""
         n_rows = X.shape[0]
-        out = np.zeros((n_rows, self._n_problems))
+        out = np.zeros((n_rows, self._target.n_problems))
         width = self._n_features if self._columns is None else len(self._columns)
         block = max(1, BLOCK_FLOATS // max(1, width))
         for first in range(0, n_rows, block):
-            out[first : first + block] = combine(
-                self._values(X[first : first + block]), self._state["model_problem"], self._n_problems
+            out[first : first + block] = self._target.combine(
+                self._values(X[first : first + block]), self._state["model_problem"]
             )
         return out
 
     def _values(self, X: Examples) -> NDArray[np.float64]:
         bias = self._state["model_bias"].astype(np.float64)
-        rows = dense_rows(X, self._columns)
+        rows = columns_of(X, self._columns)
         outside = None
         if not isinstance(X, np.ndarray) and self._kernel.uses_distances:
             total = np.asarray(X.multiply(X).sum(axis=1)).ravel()
@@ -125,7 +136,7 @@ class ExpansionPredictor:
     def _support(self) -> NDArray[np.float32]:
         if self._sparse is None:
             return np.asarray(self._state["support"], dtype=np.float32)
-        return dense_rows(self._sparse, self._columns)
+        return columns_of(self._sparse, self._columns)
 
     @cached_property
     def _centre(self) -> NDArray[np.float32]:

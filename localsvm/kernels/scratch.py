@@ -1,0 +1,29 @@
+"""Memory that is used again and again: large arrays whose content nobody keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.kernels._kernels import aligned
+
+
+class Scratch:
+    """Named buffers that belong to one caller: a worker, a thread, a test. Not to be shared between threads.
+
+    Touching fresh memory costs more than computing a kernel into it, so a worker keeps its buffers from cell to cell.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, NDArray[np.uint8]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """An aligned array in the buffer of that name, uninitialised; the next call with the same name reuses it."""
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if name not in self._buffers or self._buffers[name].nbytes < size:
+            self._buffers.pop(name, None)
+            self._buffers[name] = aligned((size,), np.uint8)
+        view: NDArray[Any] = self._buffers[name][:size].view(dtype).reshape(shape)
+        return view

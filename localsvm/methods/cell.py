@@ -1,0 +1,111 @@
+"""The training rows of one cell, and the problems to be solved on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Examples
+from localsvm.kernels.scratch import Scratch
+from localsvm.targets.base import Target
+from localsvm.threads import ALONE, Threads
+
+Floats = NDArray[np.float64]
+WHOLE = -1  # in place of a fold: no row is left out
+ALL = -1  # in place of a problem: all of them at once
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The training rows of one cell.
+
+    X (n, d) float32; y (n,) float64 labels; target: what they mean; count (n,) float64: how many identical rows stand
+    behind this one; cost (n,) float64: factor on C (class weights); folds (n,) int64 ascending: the fold that holds the
+    row out; random: for what a method draws; threads and scratch: what the worker lends to the work on this cell, of no
+    influence on its result.
+    """
+
+    X: Examples
+    y: Floats
+    target: Target
+    count: Floats
+    cost: Floats
+    folds: NDArray[np.int64]
+    random: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
+    threads: Threads = field(default=ALONE, repr=False)
+    scratch: Scratch = field(default_factory=Scratch, repr=False)
+
+    @cached_property
+    def Y(self) -> Floats:
+        """(n, problems) float64, what each problem is to learn: of classes -1, +1, or 0 where a row takes no part."""
+        return self.target.encode(self.y)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """(n,) factor of each row on C and on the loss of selection."""
+        return self.count * self.cost
+
+    @cached_property
+    def rows(self) -> float:
+        """How many rows there are, identical ones counted as often as they occur."""
+        return float(self.count.sum())
+
+    @property
+    def n_folds(self) -> int:
+        """Folds that hold rows out."""
+        return int(self.folds.max()) + 1
+
+    @cached_property
+    def edges(self) -> NDArray[np.intp]:
+        """(folds + 1,): fold k holds out the rows edges[k] to edges[k + 1] - 1."""
+        return np.searchsorted(self.folds, np.arange(self.n_folds + 1))
+
+    def held_out(self, fold: int) -> slice:
+        """The rows that a fold holds out; none for WHOLE."""
+        return slice(0, 0) if fold == WHOLE else slice(int(self.edges[fold]), int(self.edges[fold + 1]))
+
+    def training_weight(self, fold: int) -> Floats:
+        """(n,) `weight`, 0 for the rows that the fold holds out; a copy."""
+        weight = self.weight.copy()
+        weight[self.held_out(fold)] = 0.0
+        return weight
+
+    def trained_on(self, fold: int, problem: int = ALL) -> float:
+        """How many rows a problem is trained on without the fold; with ALL, the rows of the cell."""
+        taken = self.folds != fold
+        return float(self.count[taken if problem == ALL else taken & (self.Y[:, problem] != 0)].sum())
+
+
+@dataclass(frozen=True)
+class Job:
+    """A problem without one fold, to be solved for ascending costs.
+
+    problem: its number, or ALL for a method that solves all classes at once; fold: the fold left out, or WHOLE; costs
+    (costs,) float64: C of LIBSVM's problem.
+    """
+
+    problem: int
+    fold: int
+    costs: Floats
+
+
+def fill_held_out(cell: Cell, jobs: Sequence[Job], out: Floats, values: Callable[[int, int, slice], Floats]) -> None:
+    """Fill out (costs, problems, n) with decision values of the rows that the jobs' folds hold out.
+
+    values(i, c, rows): of job i's solution for its cost number c, (rows,), or (rows, problems) for a job of ALL
+    problems. The jobs run on the cell's threads.
+    """
+
+    def work(i: int) -> None:
+        job, rows = jobs[i], cell.held_out(jobs[i].fold)
+        for c in range(len(job.costs)):
+            if job.problem == ALL:
+                out[c, :, rows] = values(i, c, rows).T
+            else:
+                out[c, job.problem, rows] = values(i, c, rows)
+
+    cell.threads.map(work, len(jobs))

@@ -1,0 +1,172 @@
+"""What the kernel SVMs share: their options, the kernel of a cell, and its memory.
+
+For each binary problem on n rows (Thomann et al. 2017, section 2): min lambda |f|^2 + 1/n sum_i w_i max(0, 1 - y_i
+f(x_i)) over the RKHS of the kernel, in its dual with C = 1 / (2 lambda n); with `offset` LIBSVM's problem, f + b.
+
+One matrix of squared distances serves a cell, and one kernel matrix a gamma serves all folds and all binary problems;
+localsvm/methods/kernel_system.py has what is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.errors import OptionError
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import padded
+from localsvm.kernels.blocks import BlockGram, KernelRows
+from localsvm.kernels.gram import Gram
+from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prepared, Purpose, State, View, option
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import SIZE
+from localsvm.methods.kernel_expansion import ExpansionPredictor, pack_models, report_of
+from localsvm.methods.kernel_system import KernelSystem
+from localsvm.solvers.blocks import working_bytes
+from localsvm.targets.base import Target
+
+# cells of more rows are solved block by block, without the whole matrix (3.2 GB with its distances at this size): by
+# the number of rows and points alone, so that neither -j nor --memory decides what a model is
+WHOLE_ROWS = 20_000
+SINGLE_ROWS = 6_000  # for a single point, where folds and costs do not share the matrix and fresh memory costs more
+# where the solution of a single point has few support vectors, blocks need few kernel values: below this share in a
+# solution on every eighth row up to 4 times faster, above .3 slower (skin_nonskin, ijcnn1, cod-rna, covtype)
+PILOT_SHARE = 0.2
+PILOT_ROWS = 2_000
+PILOT_STEP = 8
+PILOT_TOLERANCE = 0.1
+# float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64. C is the cell's: a
+# pair of classes with few of its rows has a larger one for the same lambda, and as much less to sum up
+SINGLE_TOLERANCE = 1e-4
+SINGLE_COST = 1e4
+LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
+
+
+@dataclass(frozen=True)
+class KernelMethod(Method):
+    """The options of kernel SVMs. gamma and cost are empty for the default grid."""
+
+    costs_at_once: ClassVar[int] = 1 << 30  # the path along the costs is solved in C
+    by_blocks: ClassVar[bool] = True  # many rows, or few support vectors, do without the whole matrix
+
+    kernel: str = option(
+        "gaussian", "-t", "--kernel", help="Kernel.", choices=("gaussian", "laplacian", "polynomial", "linear")
+    )
+    gamma: tuple[float, ...] = option(
+        (),
+        "-g",
+        "--gamma",
+        help="Gamma of the kernel as in LIBSVM, exp(-gamma |x-y|^2): one value, a list (0.1,1,10) or a geometric range "
+        "LOW:HIGH:COUNT (2^-5:2^3:9). A width w of liquidSVM is gamma = 1/w^2.",
+    )
+    cost: tuple[float, ...] = option(
+        (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
+    )
+    degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
+    coef0: float = option(0.0, "--coef0", help="Constant of the polynomial kernel.")
+    offset: bool = option(
+        False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
+    )
+    tolerance: float = option(
+        1e-3,
+        "-e",
+        "--tolerance",
+        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
+    )
+
+    def __post_init__(self) -> None:
+        known = self.__dataclass_fields__["kernel"].metadata["choices"]
+        if self.kernel not in known:
+            raise OptionError(f"-t/--kernel {self.kernel}: there is no such kernel; choose one of {', '.join(known)}")
+        if not all(0.0 < value < np.inf for value in (*self.gamma, *self.cost)):
+            raise OptionError("-g/--gamma and -C/--cost take positive numbers")
+        if not 0.0 < self.tolerance < np.inf:
+            raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
+        if self.degree < 1:
+            raise OptionError(f"--degree must be a whole number from 1, not {self.degree}")
+        if not np.isfinite(self.coef0):
+            raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
+
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        """The distances of the cell's rows."""
+        return PreparedKernel(self, cell, several=view.settings > 1)
+
+    def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
+        """The union of the support vectors, and the models' coefficients."""
+        models = [fit.solution for fit in fits if fit.solution is not None]
+        return Fitted(pack_models(cell.X, cell.Y, models), report_of(models))
+
+    def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
+        """Decision functions of a saved cell."""
+        return ExpansionPredictor(state, self.kernel_of(1.0), target, n_features)
+
+    def memory(self, size: CellSize) -> int:
+        """Distances and kernel (in float64 with the product they are made from) or a block of it, what is copied of it
+        for a problem of some rows, the rows, paths and votes.
+        """
+        side = padded(size.rows)
+        costs = self.cost or (LARGEST_DEFAULT_COST,)
+        paths = 8 * size.rows * size.solutions * (len(self.cost) or SIZE)
+        double = self.is_double(max(costs) * size.weight)
+        if self.by_blocks and size.rows > self.whole_rows:
+            return working_bytes(size.rows, size.features, double) + 2 * paths + 16 * side * 64
+        square = side * side * (3 * 8 if double else 2 * 4)
+        square += size.part * (size.part + side) * (8 if double else 4)
+        return square + 3 * 4 * size.rows * size.features + 2 * paths + 16 * side * 64
+
+    @property
+    def whole_rows(self) -> int:
+        """The most rows of a cell whose kernel is held whole."""
+        one_gamma = len(self.gamma) == 1 or (not self.gamma and self.kernel in ("linear", "polynomial"))
+        return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
+
+    def kernel_of(self, gamma: float) -> Kernel:
+        """The kernel with this gamma."""
+        return Kernel(self.kernel, gamma, self.coef0, self.degree)
+
+    def is_double(self, cost: float) -> bool:
+        """Whether the tolerance, or the largest weighted cost, asks for a float64 kernel."""
+        return self.tolerance < SINGLE_TOLERANCE or cost > SINGLE_COST
+
+
+class PreparedKernel(Prepared):
+    """The rows of a cell, ready for any gamma; several: whether more than one will be asked for."""
+
+    def __init__(self, method: KernelMethod, cell: Cell, several: bool) -> None:
+        self.method, self.cell, self._several = method, cell, several
+        self._gram: Gram | BlockGram | None = None
+
+    def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem:
+        """The kernel of the cell's rows, whole or to be computed block by block."""
+        method, cell, kernel = self.method, self.cell, self.method.kernel_of(setting["gamma"])
+        double = method.is_double(purpose.cost * float(cell.weight.max()))
+        if purpose.single and self._few_support_vectors(kernel, purpose.cost):
+            K: NDArray[Any] | KernelRows = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
+        else:
+            K = self._whole().matrix(kernel, double)
+        return KernelSystem(cell, K, kernel, method.offset, method.tolerance)
+
+    def _whole(self) -> Gram | BlockGram:
+        """Distances once for all settings, or nothing where the rows are too many."""
+        if self._gram is None:
+            cell = self.cell
+            if self.method.by_blocks and len(cell.y) > self.method.whole_rows:
+                self._gram = BlockGram(cell.X, cell.threads, cell.scratch)
+            else:
+                self._gram = Gram(cell.X, cell.scratch, self._several)
+        return self._gram
+
+    def _few_support_vectors(self, kernel: Kernel, cost: float) -> bool:
+        """Whether a part of the rows says so; several problems share the whole matrix in any case."""
+        cell, method = self.cell, self.method
+        if not method.by_blocks or cell.target.n_problems > 1 or not PILOT_ROWS <= len(cell.y) <= method.whole_rows:
+            return False
+        names = ("X", "y", "count", "cost", "folds")
+        part = replace(cell, **{name: getattr(cell, name)[::PILOT_STEP] for name in names})
+        K = Gram(part.X, part.scratch, several=False).matrix(kernel, False)
+        pilot = KernelSystem(part, K, kernel, method.offset, PILOT_TOLERANCE)
+        return pilot.support_share(cost) < PILOT_SHARE

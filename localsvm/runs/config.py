@@ -1,0 +1,81 @@
+"""Every option that determines a model, and what they ask of the data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.scaling import MODES
+from localsvm.errors import DataError, OptionError
+from localsvm.methods.base import Method
+from localsvm.methods.svm import KernelSVM
+from localsvm.selection.search import SEARCHES
+from localsvm.targets.classification import SCHEMES, Classification
+
+DEFAULT_CELL_SIZE = 2000
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Every option that determines the model; see the command line's help for their meaning.
+
+    partition None: one cell up to cell_size rows, Voronoi cells beyond if the method divides. select None: what the
+    method does by default for the number of classes. class_weights: (label, factor on C) pairs.
+    """
+
+    method: Method = field(default_factory=KernelSVM)
+    partition: str | None = None
+    cell_size: int = DEFAULT_CELL_SIZE
+    scale: str = "std"
+    folds: int = 5
+    grid: str = "adaptive"
+    select: str | None = None
+    multiclass: str = "ova"
+    class_weights: tuple[tuple[float, float], ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("--grid", self.grid, SEARCHES),
+            ("--select", self.select or "vote", ("vote", "refit")),
+            ("--multiclass", self.multiclass, SCHEMES),
+            ("--scale", self.scale, MODES),
+        ):
+            if value not in known:
+                raise OptionError(f"{name} {value}: choose one of {', '.join(known)}")
+        if self.folds < 2:
+            raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
+        if self.seed < 0:
+            raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
+
+    def for_classes(self, n: int) -> TrainingConfig:
+        """With what depends on the number of classes decided."""
+        return replace(self, select=self.select or self.method.default_select(n))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options as JSON can hold them."""
+        method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
+        return {**asdict(self), "method": method}
+
+    def target(self, labels: NDArray[np.float64]) -> Classification:
+        """What the labels mean."""
+        return Classification(labels, self.multiclass)
+
+
+def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig) -> None:
+    """DataError unless the rows have at least two labels, and those that -w names."""
+    if len(labels) < 2:
+        raise DataError(f"all {rows} rows have the label {labels[0]:g}; training needs at least two classes")
+    for label, _ in config.class_weights:
+        if label not in labels:
+            known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")
+            raise DataError(f"-w {label:g}: no row has that label; the labels are {known}")
+
+
+def check_features(features: int) -> None:
+    """DataError where there is none."""
+    if features == 0:
+        raise DataError("no row has a feature other than 0; training needs at least one")

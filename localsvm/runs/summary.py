@@ -1,0 +1,61 @@
+"""The closing report of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.partition import size_spread
+from localsvm.runs.cell_work import CellReport
+
+
+@dataclass
+class Summary:
+    """What a run did. cv_error is None where nothing was cross-validated; seconds by phase, wall clock."""
+
+    rows: int
+    features: int
+    labels: list[float]
+    class_rows: list[int]
+    partition: str
+    cells: int
+    cell_rows: dict[str, float]
+    cv_error: float | None
+    support_vectors: int
+    models: int
+    iterations: int
+    not_converged: int
+    largest_gap: float
+    seconds: dict[str, float]
+
+
+def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
+    """Held-out error over all cells, weighted as the training rows are; None where nothing was held out."""
+    weight = sum(r.weight for r in reports)
+    return sum(r.wrong for r in reports) / weight if weight else None
+
+
+def summarise(
+    labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
+    reports: Sequence[CellReport], seconds: dict[str, float],
+) -> Summary:  # fmt: skip
+    """The closing report of a run."""
+    return Summary(
+        rows=sum(class_rows),
+        features=features,
+        labels=[float(v) for v in labels],
+        class_rows=list(class_rows),
+        partition=partition,
+        cells=len(sizes),
+        cell_rows=size_spread(sizes),
+        cv_error=cross_validated_error(reports),
+        support_vectors=int(sum(r.fit.support_vectors for r in reports)),
+        models=int(sum(r.fit.models for r in reports)),
+        iterations=int(sum(r.fit.iterations for r in reports)),
+        not_converged=int(sum(r.fit.not_converged for r in reports)),
+        largest_gap=max(r.fit.largest_gap for r in reports),
+        seconds=seconds,
+    )

@@ -1,0 +1,216 @@
+"""The cross-validation of a cell: the one loop over the points of a grid, for every method and for streaming.
+
+For each setting of the grid that the search asks for, all problems are solved without each fold, along ascending costs.
+The point of the smallest held-out loss is chosen; ties go to the smaller tie of the target (for classes the hinge
+loss), then to the smaller cost, then to the earlier setting. docs/selection.md says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.methods.base import Fit, Fitted, Method, Prepared, Purpose, Solution, Start, System, View
+from localsvm.methods.cell import ALL, WHOLE, Cell, Job
+from localsvm.methods.grids import Grid
+from localsvm.selection.search import Search
+from localsvm.selection.tally import Tally
+
+Floats = NDArray[np.float64]
+ROUGHNESS = 10.0  # solutions that score a grid are only compared by their held-out errors
+
+
+class Point(NamedTuple):
+    """A point of a grid, in the order in which points are compared."""
+
+    loss: float
+    tie: float
+    cost: int  # its index along the costs
+    setting: int
+
+
+class Kept(NamedTuple):
+    """What stays of a scored point: a start a job, for the final solutions, and the held-out values (problems, n), None
+    where they were not held in memory.
+    """
+
+    starts: list[Start]
+    values: Floats | None
+
+
+@dataclass
+class Scores:
+    """What cross-validation found at some settings of one cell's grid.
+
+    loss (settings, costs): weighted share of held-out rows that the combined decision gets wrong, nan where a point was
+    not scored; best: the best point; kept: what stays of it.
+    """
+
+    loss: Floats
+    best: Point = field(default_factory=lambda: Point(np.inf, np.inf, 0, 0))
+    kept: Kept = field(default_factory=lambda: Kept([], None))
+
+    @classmethod
+    def of(cls, grid: Grid) -> Scores:
+        """Nothing scored yet."""
+        return cls(np.full((len(grid.settings), grid.n_costs), np.nan))
+
+    def merge(self, other: Scores) -> Scores:
+        """Scores of both, which have no setting in common; the order of merging does not matter."""
+        pick = self if self.best <= other.best else other
+        return Scores(np.where(np.isnan(self.loss), other.loss, self.loss), pick.best, pick.kept)
+
+
+class Path(Protocol):
+    """The solutions along the costs at one setting of a grid, which it finds for so many costs at once."""
+
+    costs_at_once: int
+
+    def advance(self, first: int, last: int) -> list[tuple[float, float]]:
+        """(loss, tie) of the points with the costs first .. last - 1, which follow those before."""
+
+    def keep(self, cost: int) -> Kept:
+        """What stays of a point, whose cost was among the last ones advanced by."""
+
+
+def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path]) -> Scores:
+    """Score grid.settings[i] for i in settings, each along the costs until the search ends it."""
+    scores = Scores.of(grid)
+    for i in settings:
+        path, loss = path_at(i), scores.loss[i]
+        for first, last in search.stretches(grid.n_costs):
+            for a in range(first, last, path.costs_at_once):
+                for c, (loss[c], tie) in enumerate(path.advance(a, min(last, a + path.costs_at_once)), start=a):
+                    if (point := Point(float(loss[c]), tie, c, i)) < scores.best:
+                        scores.best, scores.kept = point, path.keep(c)
+            if search.ends(loss[:last]):
+                break
+    return scores
+
+
+def search_grid(grid: Grid, search: Search, score_some: Callable[[Sequence[int]], Scores]) -> Scores:
+    """All rounds of the search; score_some scores the settings of one."""
+    scores = Scores.of(grid)
+    while settings := search.next_settings(scores.loss, grid.ordered):
+        scores = scores.merge(score_some(settings))
+    return scores
+
+
+class CellSelection:
+    """Chooses a point of one cell's grid by cross-validation, and fits the cell there.
+
+    What the settings of the grid share is prepared once, however many rounds there are.
+    """
+
+    def __init__(self, method: Method, cell: Cell, grid: Grid) -> None:
+        self.method, self.cell, self.grid = method, cell, grid
+        self._prepared: dict[tuple[int, int], Prepared] = {}
+
+    def search(self, search: Search) -> Scores:
+        """Cross-validate the grid: all rounds of the search."""
+        return search_grid(self.grid, search, lambda settings: self._score(settings, search, len(self.grid.settings)))
+
+    def score(self, settings: Sequence[int], search: Search) -> Scores:
+        """Cross-validate some settings of the grid."""
+        return self._score(settings, search, len(settings))
+
+    def fit(self, scores: Scores | None, select: str) -> Fitted:
+        """The model of the best point: its fold models (`select` = "vote") or one of the whole cell ("refit").
+
+        Without scores the grid has one point, and the model is that of the whole cell.
+        """
+        point = scores.best if scores else Point(np.nan, np.nan, 0, 0)
+        cost = float(self.grid.costs_for(self.cell.rows)[point.cost])
+        purpose = Purpose(cost, final=True, single=scores is None)
+        vote = select == "vote" and scores is not None
+        folds = range(self.cell.n_folds) if vote else [WHOLE]
+        jobs = self.jobs(folds, slice(point.cost, point.cost + 1))
+        known = scores.kept.starts if scores else None
+        fits: list[Fit | None] = [None] * len(jobs)
+        for view, places in self.views(jobs).items():
+            system = self.system(view, point.setting, purpose, 1)
+            starts = [known[i] if vote and known else self._whole_start(system, known, i) for i in places]
+            mine = [jobs[i] for i in places]
+            for i, job, solution in zip(places, mine, system.final(mine, starts), strict=True):
+                fits[i] = Fit(system, job, solution)
+        return self.method.pack(self.cell, [fit for fit in fits if fit is not None])
+
+    def jobs(self, folds: Sequence[int], costs: slice) -> list[Job]:
+        """All problems without each of some folds, problem by problem, for a stretch of the costs."""
+        problems = [ALL] if self.method.joint else range(self.cell.target.n_problems)
+        return [Job(p, k, self._costs(p, k)[costs]) for p in problems for k in folds]
+
+    def views(self, jobs: Sequence[Job]) -> dict[tuple[int, int], list[int]]:
+        """(fold, problem) of what may be looked at to prepare, with the places of the jobs that share it."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for i, job in enumerate(jobs):
+            fold = WHOLE if self.method.sees == "rows" else job.fold
+            found.setdefault((fold, job.problem if self.method.sees == "problem" else ALL), []).append(i)
+        return found
+
+    def system(self, view: tuple[int, int], setting: int, purpose: Purpose, settings: int) -> System:
+        """The system of a view at a setting, one of so many."""
+        if view not in self._prepared:
+            self._prepared[view] = self.method.prepare(self.cell, View(*view, settings))
+        return self._prepared[view].at(self.grid.setting(setting), purpose)
+
+    def _score(self, settings: Sequence[int], search: Search, n_settings: int) -> Scores:
+        return score(self.grid, settings, search, lambda i: CellPath(self, i, n_settings))
+
+    def _costs(self, problem: int, fold: int) -> Floats:
+        rows = self.cell.trained_on(fold, problem if self.grid.of_problem else ALL)
+        return self.grid.costs_for(max(1.0, rows))
+
+    def _whole_start(self, system: System, known: list[Start] | None, problem: int) -> Start | None:
+        """Of a job of all rows, which are one a problem."""
+        n = self.cell.n_folds
+        return system.whole_start(known[problem * n : (problem + 1) * n]) if known else None
+
+
+class CellPath:
+    """The solutions of one cell's jobs along the costs, at one setting of its grid."""
+
+    def __init__(self, selection: CellSelection, setting: int, n_settings: int) -> None:
+        self._selection, self.costs_at_once = selection, selection.method.costs_at_once
+        purpose = Purpose(float(selection.grid.costs_for(selection.cell.rows).max()))
+        jobs = selection.jobs(range(selection.cell.n_folds), slice(None))
+        self._systems = [
+            (selection.system(view, setting, purpose, n_settings), places)
+            for view, places in selection.views(jobs).items()
+        ]
+        self._solutions: list[list[Solution]] = [[None]] * len(jobs)
+        self._first = 0
+
+    def advance(self, first: int, last: int) -> list[tuple[float, float]]:
+        """Solve all jobs for a stretch of the costs, and tell the loss and the tie of its points."""
+        cell = self._selection.cell
+        jobs = self._selection.jobs(range(cell.n_folds), slice(first, last))
+        self._values = np.empty((last - first, cell.target.n_problems, len(cell.y)))
+        self._first = first
+        for system, places in self._systems:
+            mine = [jobs[i] for i in places]
+            solutions = system.solve(mine, [self._solutions[i][-1] for i in places], ROUGHNESS)
+            system.held_out(mine, solutions, self._values)
+            for i, found in zip(places, solutions, strict=True):
+                self._solutions[i] = found
+        tally = Tally(cell.target, last - first)
+        tally.add(self._values, cell.y, cell.weight)
+        return tally.losses()
+
+    def keep(self, cost: int) -> Kept:
+        """A start of each job, and the held-out values."""
+        c = cost - self._first
+        starts: list[Start] = [None] * len(self._solutions)
+        for system, places in self._systems:
+            for i in places:
+                starts[i] = system.start(self._solutions[i][c])
+        return Kept(starts, self._values[c].copy())
+
+
+def cross_validate(method: Method, cell: Cell, grid: Grid, search: Search) -> Scores:
+    """Cross-validate a cell's grid: all rounds of the search."""
+    return CellSelection(method, cell, grid).search(search)
