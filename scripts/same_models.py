@@ -67,6 +67,9 @@ def main(arguments: list[str] | None = None) -> int:
         work(Path(options.work))
         return 0
     chosen = runs(options.quick, options.only)
+    if not chosen:
+        print(f"error: no run has {options.only!r} in its name", file=sys.stderr)
+        return 2
     digests = write_sets(FOLDER / "sets")
     try:
         versions = [version_of(options.old), version_of(options.new)]
@@ -151,6 +154,8 @@ def git(*arguments: str) -> str:
     """The output of a git command in this checkout."""
     try:
         done = subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True, text=True)
+    except OSError as error:
+        raise Unusable("there is no git") from error
     except subprocess.CalledProcessError as error:
         raise Unusable(f"git {arguments[0]}: {(error.stderr.strip().splitlines() or ['failed'])[-1]}") from error
     return done.stdout.strip()
@@ -163,7 +168,10 @@ def version_of(text: str) -> Version:
         if missing := unbuilt(folder):
             raise Unusable(f"{folder} is not built: there is no {missing}")
         return Version(text, folder, None)
-    sha = git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
+    try:
+        sha = git("rev-parse", "--verify", "--end-of-options", f"{text}^{{commit}}")
+    except Unusable as reason:
+        raise Unusable(f"there is no commit {text}, and no checkout in a folder of that name") from reason
     tree = FOLDER / sha
     if not tree.exists():
         git("worktree", "add", "--quiet", "--force", "--detach", str(tree), sha)

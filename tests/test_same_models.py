@@ -95,6 +95,14 @@ def test_unbuilt_checkouts_are_refused(
     assert "is not built: there is no localsvm/_quick" in capsys.readouterr().err
 
 
+def test_what_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(script, "write_sets", lambda folder: {})
+    assert script.main(["no-such-commit"]) == 2
+    assert "no-such-commit" in capsys.readouterr().err
+    assert script.main(["HEAD", "--only", "no such run"]) == 2
+    assert "no run has 'no such run'" in capsys.readouterr().err
+
+
 def test_sets_are_the_same_each_time(tmp_path: Path) -> None:
     assert write_sets(tmp_path / "a") == write_sets(tmp_path / "b")
     for path in (tmp_path / "a").iterdir():
