@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from measuring import thousands
+from harness.library import (
+    Examples,
+    Scaling,
+    State,
+    as_examples,
+    choose_landmarks,
+    find_centres,
+    l3_rows,
+    l3_tolerance,
+    read,
+    solve,
+)
+from harness.pictures import BLUE, RED, empty_figure, legend_below, legend_entries, measured_ticks, save, tick_texts
+from harness.tables import table, thousands
+from matplotlib.ticker import LogLocator
 
-from l3_figures import BLUE, RED, Run, table
-from localsvm.data.dataset import Examples, as_examples
-from localsvm.data.reading import read
-from localsvm.data.scaling import Scaling
-from localsvm.methods.base import State
-from localsvm.methods.l3 import L3SVM
-from localsvm.representations.kmeans import find_centres
-from localsvm.representations.landmarks import choose_landmarks
-from localsvm.solvers.linear import solve
+from l3_figures import Key, Measurement
 
 FIGURE, NAME, QUICK_NAME = 4, "mnist", "a part of mnist"
 CLUSTERS = 100
@@ -31,7 +35,6 @@ SEEDS = 3
 CHOICE_ROWS = 10_000  # to choose C on, and as many more to judge it by
 COSTS = tuple(10.0**k for k in range(-6, 1))
 PATIENCE = 2  # costs beyond the best one, all of them worse, after which larger ones are not tried
-METHOD = L3SVM()
 KINDS = {"random": ("random rows", BLUE, "o-"), "pca": ("principal axes", RED, "s--")}
 PICTURE = "landmarks-mnist.png"
 ABOUT = """\
@@ -64,30 +67,47 @@ class Rows:
         return Rows(as_examples(self.X[rows]), self.y[rows])
 
 
-def measured(data: Path, done: Mapping[Any, Run], quick: bool) -> Iterator[Run]:
-    """A run a seed, kind and number of landmarks."""
+def cases(figure: int, quick: bool) -> list[Key]:
+    """A measurement a seed, kind and number of landmarks."""
     name, counts, clusters = (QUICK_NAME, QUICK_LANDMARKS, QUICK_CLUSTERS) if quick else (NAME, LANDMARKS, CLUSTERS)
-    here = [run for run in done.values() if (run.figure, run.name) == (FIGURE, name)]
-    costs = {run.variant: run.figures["cost"] for run in here}
-    for seed in range(1 if quick else SEEDS):
-        known = {run.variant for run in here if run.seed == seed}
-        plans = [(kind, count) for count in counts for kind in KINDS if f"{kind} {count}" not in known]
-        if not plans:
-            continue
-        train, test = prepared(data, QUICK_ROWS if quick else None)
-        centres = find_centres(train.X, clusters, np.random.default_rng([seed, 0]))
-        for kind, count in plans:
-            variant = f"{kind} {count}"
-            started = time.process_time()
-            landmarks = choose_landmarks(train.X, count, kind, np.random.default_rng([seed, 1]))
-            seconds = time.process_time() - started
+    return [
+        (figure, name, f"{kind} {count}", clusters, seed)
+        for seed in range(1 if quick else SEEDS)
+        for count in counts
+        for kind in KINDS
+    ]
+
+
+def measure(missing: list[Key], known: list[Measurement], options: Any) -> Iterator[Measurement]:
+    """The missing ones, seed by seed, which share the clusters; C is chosen once for each kind and number."""
+    costs = {run.variant: run.figures["cost"] for run in known if run.key[:2] == missing[0][:2]}
+    train, test = prepared(options.data, QUICK_ROWS if options.quick else None)
+    for seed in dict.fromkeys(key[-1] for key in missing):
+        centres = None
+        for key in (key for key in missing if key[-1] == seed):
+            if centres is None:
+                centres = find_centres(train.X, key[3], np.random.default_rng([seed, 0]))
+            landmarks, seconds = chosen_landmarks(train, key)
             state = {"centres": centres, "landmarks": landmarks, "gamma": np.zeros(1)}
-            if variant not in costs:
-                costs[variant] = chosen_cost(train, state)
-            accuracy, converged = score(train, test, state, costs[variant])
-            figures = {"landmarks": count, "rows": len(train.y), "cost": costs[variant], "accuracy": accuracy}
-            figures |= {"converged": converged, "seconds": round(seconds, 4)}
-            yield Run(FIGURE, name, variant, clusters, seed, figures)
+            if key[2] not in costs:
+                costs[key[2]] = chosen_cost(train, state)
+            accuracy, converged = score(train, test, state, costs[key[2]])
+            figures = {
+                "landmarks": int(key[2].split()[1]),
+                "rows": len(train.y),
+                "cost": costs[key[2]],
+                "accuracy": accuracy,
+            }
+            yield Measurement(*key, figures | {"converged": converged, "seconds": round(seconds, 4)})
+
+
+def chosen_landmarks(train: Rows, key: Key) -> tuple[Any, float]:
+    """Landmarks of the kind and number in the key, and the processor seconds of choosing them."""
+    _, _, variant, _, seed = key
+    kind, count = variant.split()
+    started = time.process_time()
+    landmarks = choose_landmarks(train.X, int(count), kind, np.random.default_rng([seed, 1]))
+    return landmarks, time.process_time() - started
 
 
 def prepared(data: Path, rows: int | None) -> tuple[Rows, Rows]:
@@ -114,16 +134,16 @@ def chosen_cost(train: Rows, state: State) -> float:
 
 def score(train: Rows, test: Rows, state: State, cost: float) -> tuple[float, bool]:
     """Per cent of the test rows right by one-vs-all, and whether all problems were solved to the tolerance."""
-    rows, answering = (METHOD.rows(part.X, state) for part in (train, test))
+    rows, answering = (l3_rows(part.X, state) for part in (train, test))
     labels = np.unique(train.y)
     costs = np.full(len(train.y), cost)
-    found = [solve(rows, np.where(train.y == label, 1.0, -1.0), costs, False, METHOD.tolerance) for label in labels]
+    found = [solve(rows, np.where(train.y == label, 1.0, -1.0), costs, False, l3_tolerance()) for label in labels]
     values = np.stack([answering.values(solution.w) for solution in found])
     right = float(np.mean(labels[values.argmax(axis=0)] == test.y))
     return round(100 * right, 3), all(solution.report.converged for solution in found)
 
 
-def section(runs: list[Run], out: Path) -> list[str]:
+def section(runs: list[Measurement], out: Path) -> list[str]:
     """Picture and table of this figure's runs: those on all rows where there are any."""
     runs = [run for run in runs if run.name == NAME] or runs
     if not runs:
@@ -147,22 +167,22 @@ def section(runs: list[Run], out: Path) -> list[str]:
     return [about, *table(head, rows)]
 
 
-def landmarks_of(runs: list[Run]) -> list[int]:
+def landmarks_of(runs: list[Measurement]) -> list[int]:
     """The numbers of landmarks that were measured."""
     return sorted({run.figures["landmarks"] for run in runs})
 
 
-def seeds_of(runs: list[Run], count: int) -> int:
+def seeds_of(runs: list[Measurement], count: int) -> int:
     """How many seeds stand behind a row."""
     return len({run.seed for run in runs if run.figures["landmarks"] == count})
 
 
-def values(runs: list[Run], kind: str, count: int, figure: str) -> list[float]:
+def values(runs: list[Measurement], kind: str, count: int, figure: str) -> list[float]:
     """A figure for each seed."""
     return [run.figures[figure] for run in runs if run.variant == f"{kind} {count}"]
 
 
-def entries(runs: list[Run], kind: str, count: int) -> tuple[str, str, str]:
+def entries(runs: list[Measurement], kind: str, count: int) -> tuple[str, str, str]:
     """Accuracy, cost and time."""
     accuracy, cost, seconds = (values(runs, kind, count, figure) for figure in ("accuracy", "cost", "seconds"))
     if not accuracy:
@@ -170,24 +190,22 @@ def entries(runs: list[Run], kind: str, count: int) -> tuple[str, str, str]:
     return f"{np.mean(accuracy):.2f}", f"{cost[0]:g}", f"{np.mean(seconds):.2g}"
 
 
-def picture(runs: list[Run], path: Path) -> None:
+def picture(runs: list[Measurement], path: Path) -> None:
     """Accuracy on the left, time on the right, against landmarks."""
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure = empty_figure(10, 4.4)
     panels = figure.subplots(1, 2)
     for panel, name in zip(panels, ("accuracy", "seconds"), strict=True):
         for kind, (text, colour, style) in KINDS.items():
             found = {count: values(runs, kind, count, name) for count in landmarks_of(runs)}
             curve(panel, {count: v for count, v in found.items() if v}, style, colour, text)
-        panel.set(xscale="log", xlabel="landmarks L")
-        panel.set_xticks(landmarks_of(runs), [str(count) for count in landmarks_of(runs)])
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.grid(color="0.9")
+        panel.set_xlabel("landmarks L")
+        measured_ticks(panel, landmarks_of(runs))
     panels[0].set_ylabel("test accuracy, %")
     panels[1].set(yscale="log", ylabel="choosing the landmarks, processor s")
     panels[1].yaxis.set_major_locator(LogLocator())
-    panels[1].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    figure.savefig(path, dpi=100)
+    tick_texts(panels[1].yaxis, "{:g}".format)
+    legend_below(figure, legend_entries(panels[:1]), 2)
+    save(figure, path, 100)
 
 
 def curve(panel: Any, found: dict[int, list[float]], style: str, colour: str, text: str) -> None:
