@@ -101,7 +101,7 @@ def liblinear(dual: bool, case: Case, options: argparse.Namespace) -> Figures:
     return {**figures, "objective": reached, "converged": bool(model.n_iter_ < PASSES)}
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """LIBLINEAR's primal solver has no hinge."""
     return contestant != "LIBLINEAR, primal" or case.get("loss") == "squared"
 
@@ -128,7 +128,7 @@ COMPARISON = Comparison(
         "LIBLINEAR, primal": partial(liblinear, False),
     },
     section,
-    fits,
+    takes_part,
     target="bench-linear",
     about=[
         "Rows in memory. Dense sets are divided by their standard deviations; mnist is its digit 5 against the rest,",

@@ -5,7 +5,7 @@
 SIZES are training rows; each model predicts 100 000 and 1 000 000 test rows (10 000 with --quick). The whole command
 goes from text to text; the others have their rows in memory: our library, liquidSVM's model of the same rows in
 Voronoi cells (trained before the clock starts), and one scikit-learn-intelex SVC of 5 000 rows, compared by row x
-support vector. Our models are kept in the work folder (the job `run` leaves its refitted ones there).
+support vector. Our models are kept in the work folder (bench_run.py leaves its refitted ones there).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
     ]
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """Peers on the smaller test only, and at sizes that liquidSVM finishes to train (its training is not timed)."""
     if contestant.startswith(OURS):
         return True
@@ -129,7 +129,7 @@ COMPARISON = Comparison(
     cases,
     {"localsvm": library, "localsvm, whole command": command, "liquidSVM": liquid, "scikit-learn-intelex": intelex},
     section,
-    fits,
+    takes_part,
     prepare,
     about=[
         "localsvm is the library on rows in memory, as are the peers; the whole command is text to text.",

@@ -33,7 +33,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
     ]
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """`cat` for plain text, `gzip` for its own; both and scikit-learn use one core whatever there is."""
     if contestant == "localsvm":
         return True
@@ -110,7 +110,7 @@ COMPARISON = Comparison(
     cases,
     {"localsvm": ours, "scikit-learn": scikit_learn, "cat": cat, "gzip -dc": gunzip},
     section,
-    fits,
+    takes_part,
     prepare,
     about=[
         "`localsvm.data.reading.read` and scikit-learn's `load_svmlight_file` (told the number of features), both into",

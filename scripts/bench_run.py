@@ -34,7 +34,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
     return [Case(n, r, cores) for n, r in rows for cores in ((2, 1) if r <= LONGEST_ON_ONE_CORE else (2,))]
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """The refitted models are there for their error; one size is enough of very long runs."""
     return contestant != "localsvm, refit" or (case.rows <= LONGEST_REFITTED and case.cores == 2)
 
@@ -124,7 +124,7 @@ COMPARISON = Comparison(
         "liquidSVM": liquid,
     },
     section,
-    fits,
+    takes_part,
     cell_models.make_texts,
     about=[
         "`lsvm-train -P voronoi -c 2000` as a process, text file to model file, start of Python included; fold models",

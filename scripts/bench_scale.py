@@ -2,7 +2,7 @@
 
     python scripts/bench_scale.py [--sizes 10000,100000] [--quick]
 
-Runs of the job `run` that are the same (rows, cores, default cells) are taken from its results and not repeated. The
+Runs of bench_run.py that are the same (rows, cores, default cells) are taken from its results and not repeated. The
 exponent is the slope of a straight line through the logarithms.
 """
 
@@ -34,7 +34,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
 
 
 def ours(search: str, case: Case, options: argparse.Namespace) -> Figures:
-    """As in the job `run`."""
+    """As in bench_run.py."""
     return cell_models.train(case, options, search)
 
 

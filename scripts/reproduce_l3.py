@@ -25,7 +25,7 @@ from harness.library import read, write
 from harness.machine import processors
 from harness.options import names, parsed, parser
 from harness.runlog import Run
-from harness.tables import mean_and_deviation, table
+from harness.tables import table
 
 CLUSTERS = {"svmguide1": 100, "ijcnn1": 100, "usps": 80, "mnist": 90}  # the paper's Table 2
 # chosen on the training files: std fails on usps alone, whose rarely used pixels it blows up
@@ -126,7 +126,7 @@ def fit(key: Key, files: Files) -> Fit:
 
 
 def progress(run: Fit) -> str:
-    """What a person who waits reads of a run."""
+    """What the terminal shows of a run."""
     return f"{run.name} {run.method} seed {run.seed}: {run.accuracy:.2f} %, {run.train_cpu:.1f} s"
 
 
@@ -176,7 +176,7 @@ def accuracy(runs: list[Fit], method: str, name: str) -> str:
     """An entry of the table."""
     found: Any = [r.accuracy for r in of(runs, method, name)]
     theirs = PAPER.get(method, {}).get(name)
-    ours = mean_and_deviation(found, 2).replace(")", f"; {len(found)})") if found else "-"
+    ours = f"{np.mean(found):.2f} ({np.std(found):.2f}; {len(found)})" if found else "-"
     return f"{ours} / {theirs:.2f}" if theirs else ours
 
 

@@ -63,7 +63,7 @@ def page(runs: list[Measurement], options: Any) -> str:
 
 
 def progress(run: Measurement) -> str:
-    """What a person who waits reads of a measurement."""
+    """What the terminal shows of a measurement."""
     return " ".join(map(str, run.key))
 
 

@@ -4,8 +4,8 @@
 
 DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz. Every run is a whole `lsvm-train` and `lsvm-predict`
 process with standard options (`-c 2000`, std scaling, adaptive search); times are processor seconds of the process and
-its workers. Finished runs are kept in OUT/vp.jsonl and not repeated; OUT/vp.md is written from it. --quick: svmguide1
-and satimage, one seed.
+its workers. Finished runs are kept in OUT/vp.jsonl and not repeated; OUT/vp.md is written from it. "vp" is
+for the Voronoi partition.
 """
 
 from __future__ import annotations
@@ -92,12 +92,13 @@ class Fit(Run):
 
 def main() -> None:
     """Run what is missing, then write the tables."""
-    given = parser(__doc__, out=Path("docs/results"), sets=BINARY + MANY_CLASSES, seeds=3)
+    quick = f"{' and '.join(QUICK_SETS)}, one seed"
+    given = parser(__doc__, out=Path("docs/results"), sets=BINARY + MANY_CLASSES, seeds=3, quick=quick)
     given.add_argument("--peers", action="store_true", help="also scikit-learn's SVC on many classes (slow)")
     options = parsed(given)
     if options.quick:
         options.sets, options.seeds = [name for name in options.sets if name in QUICK_SETS], 1
-    if options.peers:
+    if options.peers and not options.page_only:
         for name in (name for name in options.sets if name in MANY_CLASSES):
             peer(options.data, name, options.out / SVC_FILE)
     carry_out(Experiment("vp", Fit, cases, measure, page, progress), options)
@@ -135,7 +136,7 @@ def fit(key: Key, files: Files) -> Fit:
 
 
 def progress(run: Fit) -> str:
-    """What a person who waits reads of a run."""
+    """What the terminal shows of a run."""
     return f"{run.name} {run.partition} {run.multiclass} seed {run.seed}: {run.error:.3f} %"
 
 

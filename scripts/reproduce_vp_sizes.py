@@ -181,7 +181,7 @@ def prediction(plan: Plan, limit: float, files: Files) -> dict[str, Any]:
 
 
 def progress(run: Fit) -> str:
-    """What a person who waits reads of a run."""
+    """What the terminal shows of a run."""
     outcome = run.problem or f"{run.error:.3f} %, training {run.train_cpu:.1f} s of processor time"
     return f"{run.name}, {thousands(run.rows)} rows, {run.partition} {run.cell_size or ''}: {outcome}"
 

@@ -137,7 +137,7 @@ def fit(rows: int, cell_size: int, seed: int, test: np.ndarray) -> Fit:
 
 
 def progress(run: Fit) -> str:
-    """What a person who waits reads of a run."""
+    """What the terminal shows of a run."""
     return f"{run.key}: excess {100 * run.excess:.4f} %"
 
 
@@ -151,7 +151,7 @@ def curve(runs: list[Fit], cell_size: int) -> tuple[np.ndarray, np.ndarray]:
     found = {(run.rows, run.seed): run.excess for run in runs if run.cell_size == cell_size}
     rows = sorted({r for r, _ in found})
     seeds = [seed for seed in sorted({s for _, s in found}) if all((r, seed) in found for r in rows)]
-    excess = np.array([[found[r, seed] for seed in seeds] for r in rows]).reshape(len(rows), -1)
+    excess = np.array([[found[r, seed] for seed in seeds] for r in rows]).reshape(len(rows), len(seeds))
     return np.array(rows), np.log10(np.maximum(excess, 1e-7))
 
 

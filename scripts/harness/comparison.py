@@ -35,20 +35,22 @@ HIDDEN = argparse.SUPPRESS
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to measure, the same for all contestants; `more` are a comparison's own parameters."""
+    """One thing to measure, the same for all contestants; `parameters` are a comparison's own."""
 
     set: str
     rows: int
     cores: int = 1
-    more: tuple[tuple[str, Any], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
 
     def get(self, name: str, otherwise: Any = None) -> Any:
         """A parameter of the comparison."""
-        return dict(self.more).get(name, otherwise)
+        return dict(self.parameters).get(name, otherwise)
 
     def key(self) -> str:
         """The same text for the same case."""
-        return json.dumps({"set": self.set, "rows": self.rows, "cores": self.cores, **dict(self.more)}, sort_keys=True)
+        return json.dumps(
+            {"set": self.set, "rows": self.rows, "cores": self.cores, **dict(self.parameters)}, sort_keys=True
+        )
 
     @classmethod
     def from_key(cls, key: str) -> Case:
@@ -80,7 +82,7 @@ class Comparison:
 
     cases: from the options to what is measured. contestants: functions of (case, options) that return the figures of
     one run, `wall` (seconds) among them; those whose names begin with "localsvm" are ours. section: the Markdown of the
-    turns of one machine. fits: whether a contestant takes part in a case. prepare: makes files before the clocks.
+    turns of one machine. takes_part: whether a contestant takes part in a case. prepare: makes files before the clocks.
     reuse: comparisons whose turns of equal cases count here. about: what the page says at its beginning. target: the
     target of make that runs it.
     """
@@ -90,7 +92,7 @@ class Comparison:
     cases: Callable[[argparse.Namespace], list[Case]]
     contestants: dict[str, Callable[[Case, argparse.Namespace], Figures]]
     section: Callable[[list[Turn]], list[str]]
-    fits: Callable[[str, Case], bool] = lambda contestant, case: True
+    takes_part: Callable[[str, Case], bool] = lambda contestant, case: True
     prepare: Callable[[Case, argparse.Namespace], None] = lambda case, options: None
     reuse: tuple[str, ...] = ()
     about: list[str] = field(default_factory=list)
@@ -159,7 +161,9 @@ class Rounds:
     def missing(self) -> Iterator[Turn]:
         """All rounds of all cases."""
         for case in self.comparison.cases(self.options):
-            names = [n for n in self.comparison.contestants if self.takes_part(n) and self.comparison.fits(n, case)]
+            names = [
+                n for n in self.comparison.contestants if self.is_wanted(n) and self.comparison.takes_part(n, case)
+            ]
             missing = [(r, n) for r in range(self.options.repeats) for n in names if not self.done(case, n, r)]
             if missing:
                 self.comparison.prepare(case, self.options)
@@ -169,7 +173,7 @@ class Rounds:
                     self.to_retry -= {turn.key for turn in self.of(case, name)}
                     yield Turn(case.key(), name, repeat, **outcome, machine=self.machine, commit=self.commit)
 
-    def takes_part(self, name: str) -> bool:
+    def is_wanted(self, name: str) -> bool:
         """Ours always runs, peers as asked for."""
         return name.startswith(OURS) or self.options.peers is None or name in self.options.peers
 
@@ -195,7 +199,7 @@ class Rounds:
         for turn in self.turns:
             other = Case.from_key(turn.case)
             stopped = (turn.contestant, turn.machine, turn.status) == (name, self.machine, "timeout")
-            alike = (other.set, other.cores, other.more) == (case.set, case.cores, case.more)
+            alike = (other.set, other.cores, other.parameters) == (case.set, case.cores, case.parameters)
             if stopped and alike and other.rows <= case.rows:
                 return {"status": "skipped", "message": f"over the limit with {other.rows} rows already"}
         return None
@@ -208,7 +212,7 @@ class Rounds:
         return run_contestant([*script, *as_contestant], case.cores, limit)
 
     def progress(self, turn: Turn) -> str:
-        """What a person who waits reads of a turn."""
+        """What the terminal shows of a turn."""
         outcome = f"{turn.figures['wall']:.3f} s" if "wall" in turn.figures else turn.message
         return f"{self.comparison.name} {turn.case} {turn.contestant}: {turn.status} {outcome}"
 

@@ -36,7 +36,7 @@ def parser(
     if seeds is not None:
         made.add_argument("--seeds", type=int, default=seeds, help="runs of each case (default %(default)s)")
     made.add_argument(
-        "--out", type=Path, default=out, help=f"folder of log, page and pictures{f' (default {out})' if out else ''}"
+        "--out", type=Path, default=out, help=f"folder of log and page{f' (default {out})' if out else ''}"
     )
     made.add_argument("--quick", action="store_true", help=quick)
     made.add_argument("--fresh", action="store_true", help="forget the log")
@@ -45,7 +45,7 @@ def parser(
 
 
 def parsed(made: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options, DATA as an absolute path or None; without DATA an experiment that needs it can only write its page."""
+    """The options, DATA as an absolute path or None. Where it is needed, only a page can be written without it."""
     options = made.parse_args(arguments)
     if options.needs_data and not (options.data or options.page_only):
         made.error("the folder DATA of the data sets is needed, or the variable LOCALSVM_DATA")

@@ -57,7 +57,13 @@ class RunLog(Generic[AnyRun]):
             return
         self._runs[run.key] = run
         with self.path.open("a") as file:
-            file.write(json.dumps(asdict(run)) + "\n")
+            file.write(json.dumps(entry(run)) + "\n")
+
+
+def entry(run: Run) -> dict[str, Any]:
+    """A run as it is in the log: what was run, its figures, machine and commit."""
+    fields = asdict(run)
+    return fields | {name: fields.pop(name) for name in ("machine", "commit")}
 
 
 def drop_unfinished_line(path: Path) -> None:

@@ -80,33 +80,27 @@ def cases(figure: int, quick: bool) -> list[Key]:
 
 def measure(missing: list[Key], known: list[Measurement], options: Any) -> Iterator[Measurement]:
     """The missing ones, seed by seed, which share the clusters; C is chosen once for each kind and number."""
-    costs = {run.variant: run.figures["cost"] for run in known if run.key[:2] == missing[0][:2]}
     train, test = prepared(options.data, QUICK_ROWS if options.quick else None)
-    for seed in dict.fromkeys(key[-1] for key in missing):
-        centres = None
-        for key in (key for key in missing if key[-1] == seed):
-            if centres is None:
-                centres = find_centres(train.X, key[3], np.random.default_rng([seed, 0]))
-            landmarks, seconds = chosen_landmarks(train, key)
-            state = {"centres": centres, "landmarks": landmarks, "gamma": np.zeros(1)}
-            if key[2] not in costs:
-                costs[key[2]] = chosen_cost(train, state)
-            accuracy, converged = score(train, test, state, costs[key[2]])
-            figures = {
-                "landmarks": int(key[2].split()[1]),
-                "rows": len(train.y),
-                "cost": costs[key[2]],
-                "accuracy": accuracy,
-            }
-            yield Measurement(*key, figures | {"converged": converged, "seconds": round(seconds, 4)})
+    costs = {run.variant: run.figures["cost"] for run in known if run.key[:2] == missing[0][:2]}
+    centres: dict[int, np.ndarray] = {}
+    for key in missing:
+        _, _, variant, clusters, seed = key
+        kind, count = variant.split()
+        if seed not in centres:
+            centres[seed] = find_centres(train.X, clusters, np.random.default_rng([seed, 0]))
+        landmarks, seconds = timed_choice(train, kind, int(count), seed)
+        state = {"centres": centres[seed], "landmarks": landmarks, "gamma": np.zeros(1)}
+        if variant not in costs:
+            costs[variant] = chosen_cost(train, state)
+        accuracy, converged = score(train, test, state, costs[variant])
+        figures = {"landmarks": int(count), "rows": len(train.y), "cost": costs[variant], "accuracy": accuracy}
+        yield Measurement(*key, figures | {"converged": converged, "seconds": round(seconds, 4)})
 
 
-def chosen_landmarks(train: Rows, key: Key) -> tuple[Any, float]:
-    """Landmarks of the kind and number in the key, and the processor seconds of choosing them."""
-    _, _, variant, _, seed = key
-    kind, count = variant.split()
+def timed_choice(train: Rows, kind: str, count: int, seed: int) -> tuple[np.ndarray, float]:
+    """Landmarks, and the processor seconds of choosing them."""
     started = time.process_time()
-    landmarks = choose_landmarks(train.X, int(count), kind, np.random.default_rng([seed, 1]))
+    landmarks = choose_landmarks(train.X, count, kind, np.random.default_rng([seed, 1]))
     return landmarks, time.process_time() - started
 
 
