@@ -149,7 +149,10 @@ def kernel_point(given: list[str], files: Files) -> list[str]:
     data = read(files.train)
     if len(data.y) <= RBF_ROWS:
         return []
-    rows, part = np.sort(np.random.default_rng(0).choice(len(data.y), RBF_ROWS, replace=False)), files.beside("part")
+    rows, part = (
+        np.sort(np.random.default_rng(0).choice(len(data.y), RBF_ROWS, replace=False)),
+        files.folder / "part.libsvm",
+    )
     write(part, data.X[rows], data.y[rows])
     report, _ = lsvm("cv", [*given, str(part)])
     best = next(point for point in report["points"] if point["best"])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from harness.experiment import Experiment, carry_out
 from harness.options import integers, parsed, parser
-from harness.pictures import BLUE, GREEN, GRID, ORANGE, RED, empty_figure, save, tick_texts
+from harness.pictures import BLUE, GREEN, GRID, ORANGE, RED, empty_figure, tick_texts
 from harness.runlog import Run
 from harness.tables import table, thousands
 from matplotlib.ticker import LogLocator
@@ -189,7 +189,7 @@ def picture(runs: list[Fit], path: Path) -> None:
     right.tick_params(axis="x", labelrotation=30)
     right.grid(color=GRID)
     figure.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=2)
-    save(figure, path, 120)
+    figure.savefig(path, dpi=120)
 
 
 def sample(axes: Any) -> None:

@@ -20,7 +20,6 @@ from harness.pictures import (
     empty_figure,
     legend_below,
     legend_entries,
-    save,
     tick_texts,
 )
 from harness.tables import table, thousands
@@ -120,7 +119,7 @@ def picture(
     for panel in panels[len(names) :]:
         panel.set_axis_off()
     legend(figure, panels)
-    save(figure, path, 120)
+    figure.savefig(path, dpi=120)
 
 
 def legend(figure: Any, panels: Any) -> None:

@@ -35,35 +35,12 @@ PARTS = {"train": 0, "test": 1}
 TEST_ROWS = 20_000
 
 
-@dataclass(frozen=True)
 class Files:
-    """The files of a set: LIBSVM text, and paths beside it for what is made of it."""
+    """The files of a set in a folder: LIBSVM text of both parts, and what is made of them."""
 
-    folder: Path
-
-    @property
-    def train(self) -> Path:
-        """Training rows."""
-        return self.folder / "train.libsvm"
-
-    @property
-    def test(self) -> Path:
-        """Test rows."""
-        return self.folder / "test.libsvm"
-
-    def beside(self, name: str) -> Path:
-        """Another file of rows."""
-        return self.folder / f"{name}.libsvm"
-
-    @property
-    def model(self) -> Path:
-        """Where the model goes."""
-        return self.folder / "model.h5"
-
-    @property
-    def predictions(self) -> Path:
-        """Where the predictions go."""
-        return self.folder / "predictions.txt"
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.train, self.test = folder, folder / "train.libsvm", folder / "test.libsvm"
+        self.model, self.predictions = folder / "model.h5", folder / "predictions.txt"
 
 
 @contextmanager

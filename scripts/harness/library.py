@@ -34,9 +34,9 @@ from localsvm.targets.classification import Scheme
 from localsvm.threads import Threads
 
 __all__ = [
-    "Dataset", "Examples", "LinearRows", "LocalModel", "Scaling", "SharedExamples", "State", "Summary", "Threads",
-    "TrainingConfig", "as_examples", "choose_landmarks", "find_centres", "read", "solve", "spread", "thinned", "train",
-    "write",
+    "L3SVM", "Dataset", "Examples", "LinearRows", "LocalModel", "Scaling", "SharedExamples", "State", "Summary",
+    "Threads", "TrainingConfig", "as_examples", "choose_landmarks", "find_centres", "read", "solve", "spread",
+    "thinned", "train", "write",
 ]  # fmt: skip
 Labels = (-1.0, 1.0)
 
@@ -98,13 +98,3 @@ def support_pairs(model: LocalModel, X: Any) -> int:
 
 def _support_rows(cell: dict[str, Any]) -> int:
     return len(cell["support"]) if "support" in cell else len(cell["support_indptr"]) - 1
-
-
-def l3_rows(X: Any, state: State) -> Any:
-    """Rows as the L3-SVM's solver has them."""
-    return L3SVM().rows(X, state)
-
-
-def l3_tolerance() -> float:
-    """The L3-SVM's default tolerance."""
-    return float(L3SVM().tolerance)

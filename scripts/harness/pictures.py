@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -16,11 +15,6 @@ GRID = "0.9"
 def empty_figure(width: float, height: float) -> Figure:
     """A figure of so many inches."""
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def save(figure: Figure, path: Path, dpi: int) -> None:
-    """Write a PNG file."""
-    figure.savefig(path, dpi=dpi)
 
 
 def measured_ticks(panel: Any, places: Sequence[float]) -> None:

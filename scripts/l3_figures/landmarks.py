@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 from harness.library import (
+    L3SVM,
     Examples,
     Scaling,
     State,
     as_examples,
     choose_landmarks,
     find_centres,
-    l3_rows,
-    l3_tolerance,
     read,
     solve,
 )
-from harness.pictures import BLUE, RED, empty_figure, legend_below, legend_entries, measured_ticks, save, tick_texts
+from harness.pictures import BLUE, RED, empty_figure, legend_below, legend_entries, measured_ticks, tick_texts
 from harness.tables import table, thousands
 from matplotlib.ticker import LogLocator
 
@@ -35,6 +34,7 @@ SEEDS = 3
 CHOICE_ROWS = 10_000  # to choose C on, and as many more to judge it by
 COSTS = tuple(10.0**k for k in range(-6, 1))
 PATIENCE = 2  # costs beyond the best one, all of them worse, after which larger ones are not tried
+METHOD = L3SVM()
 KINDS = {"random": ("random rows", BLUE, "o-"), "pca": ("principal axes", RED, "s--")}
 PICTURE = "landmarks-mnist.png"
 ABOUT = """\
@@ -128,10 +128,10 @@ def chosen_cost(train: Rows, state: State) -> float:
 
 def score(train: Rows, test: Rows, state: State, cost: float) -> tuple[float, bool]:
     """Per cent of the test rows right by one-vs-all, and whether all problems were solved to the tolerance."""
-    rows, answering = (l3_rows(part.X, state) for part in (train, test))
+    rows, answering = (METHOD.rows(part.X, state) for part in (train, test))
     labels = np.unique(train.y)
     costs = np.full(len(train.y), cost)
-    found = [solve(rows, np.where(train.y == label, 1.0, -1.0), costs, False, l3_tolerance()) for label in labels]
+    found = [solve(rows, np.where(train.y == label, 1.0, -1.0), costs, False, METHOD.tolerance) for label in labels]
     values = np.stack([answering.values(solution.w) for solution in found])
     right = float(np.mean(labels[values.argmax(axis=0)] == test.y))
     return round(100 * right, 3), all(solution.report.converged for solution in found)
@@ -199,7 +199,7 @@ def picture(runs: list[Measurement], path: Path) -> None:
     panels[1].yaxis.set_major_locator(LogLocator())
     tick_texts(panels[1].yaxis, "{:g}".format)
     legend_below(figure, legend_entries(panels[:1]), 2)
-    save(figure, path, 100)
+    figure.savefig(path, dpi=100)
 
 
 def curve(panel: Any, found: dict[int, list[float]], style: str, colour: str, text: str) -> None:

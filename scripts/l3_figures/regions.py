@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.pictures import BLUE, ORANGE, empty_figure, legend_below, legend_entries, save
+from harness.pictures import BLUE, ORANGE, empty_figure, legend_below, legend_entries
 from harness.tables import table, thousands
 from matplotlib.colors import ListedColormap
 
@@ -142,7 +142,7 @@ def picture(
     panels[0, 0].plot([], [], "o", ms=4.5, mec="black", mew=0.6, mfc="white", label="support vectors")
     panels[0, 0].plot([], [], color="black", linewidth=1, label="Bayes rule")
     legend_below(figure, legend_entries([panels[0, 0]]), 4)
-    save(figure, path, 72)
+    figure.savefig(path, dpi=72)
 
 
 def heading(title: str, run: Measurement) -> str:

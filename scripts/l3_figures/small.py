@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from harness.datasets import examples
-from harness.pictures import BLUE, GREEN, RED, empty_figure, legend_below, legend_entries, measured_ticks, save
+from harness.pictures import BLUE, GREEN, RED, empty_figure, legend_below, legend_entries, measured_ticks
 from harness.tables import mean_and_deviation, table
 from sklearn.model_selection import StratifiedKFold
 
@@ -148,7 +148,7 @@ def picture(names: list[str], of: dict[tuple[str, int], list[Measurement]], path
     for panel in panels[:, 0]:
         panel.set_ylabel("accuracy, %")
     legend_below(figure, legend_entries(panels[:, 0]), 4)
-    save(figure, path, 100)
+    figure.savefig(path, dpi=100)
 
 
 def curve(panel: Any, places: Any, values: Any, label: str, colour: str, style: str) -> None:
