@@ -1,20 +1,4 @@
-# make demo       environment, build, a small data set; train, predict, accuracy
-# make test       everything that a change has to pass
-# make sanitize   the tests of the C code under the address and undefined-behaviour sanitizers
-# make count-instructions   instructions of the C kernels on a generated cell at the AVX2 level, under callgrind
-# make check-instructions   fails where a kernel takes over 5 % more than in the parent commit (or in BASE=commit).
-#                 An increase that is meant is accepted by a last line of the commit message,
-#                     Instructions: smo_path +12 % because ...
-#                 or before there is a commit: make test ACCEPT='smo_path +12 %'
-# make reproduce-vp DATA=folder   the tables and pictures of docs/results, from the data sets in a folder; QUICK=1: the
-#                 small end, in minutes
-# make reproduce-l3 DATA=folder   the L3-SVM paper's table of methods and its figures, in docs/results/l3; QUICK=1: the
-#                 smallest sets, in minutes
-# make bench [DATA=folder]         the tables of docs/results/bench: hours; finished runs are kept, so it can be interrupted
-# make bench-quick [DATA=folder]   the small end of the same, in build/bench/quick: about three minutes
-# make bench-linear [DATA=folder]  linear SVMs against LIBLINEAR, in docs/results/bench
-#
-# Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once. All of it goes into .venv.
+# Everything that is installed goes into .venv. `make help` lists the targets: the lines below with "##".
 
 PYTHON ?= python3
 CC ?= cc
@@ -23,16 +7,20 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: demo build test pytest lint check-c sanitize count-instructions check-instructions reproduce-vp peers bench
-.PHONY: bench-quick bench-linear reproduce-l3 clean
+.PHONY: help demo build test pytest lint check-c sanitize count-instructions check-instructions
+.PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear clean
 
-demo: build
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## environment, build, a small data set; train, predict, accuracy
 	mkdir -p demo
 	$(BIN)/python scripts/make_demo_data.py demo
 	$(BIN)/lsvm-train --force demo/banana.train.libsvm
 	$(BIN)/lsvm-predict --force demo/banana.test.libsvm demo/banana.train.model.h5 demo/predictions.txt
 
-build: $(VENV)/.built
+# Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once.
+build: $(VENV)/.built ## the environment in .venv, and the extensions
 
 $(VENV)/.environment: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
@@ -46,25 +34,28 @@ $(VENV)/.built: $(VENV)/.environment $(SOURCES)
 	touch $@
 
 test: export LOCALSVM_DEV = 1
-test: build check-c lint pytest check-instructions
+test: build check-c lint pytest check-instructions ## everything that a change has to pass
 
-pytest: build
+pytest: build ## the tests
 	$(BIN)/python -m pytest -q
 
-lint: build
+lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.c
 	$(BIN)/mypy
 
-check-c:
+check-c: ## the C code under strict warnings
 	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/*.c
 
-# Neither needs the environment. Without valgrind, AVX2 or a parent commit, a line says so and nothing fails.
-count-instructions:
+# Neither needs the environment. Without valgrind, AVX2 or a parent commit, a message says so and nothing fails.
+count-instructions: ## instructions of the C kernels on a generated cell at the AVX2 level, under callgrind
 	CC="$(CC)" $(PYTHON) scripts/count_instructions.py
 
-check-instructions:
+# An increase that is meant is accepted by a last line of the commit message,
+#     Instructions: smo_path +12 % because ...
+# or before there is a commit: make test ACCEPT='smo_path +12 %'
+check-instructions: ## [BASE=commit] fails where a kernel takes over 5 % more than in the parent commit
 	CC="$(CC)" $(PYTHON) scripts/count_instructions.py --check \
 	    $(if $(BASE),--base '$(BASE)') $(if $(ACCEPT),--accept '$(ACCEPT)')
 
@@ -74,25 +65,31 @@ SANITIZED := build/sanitize
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
-sanitize: build
+sanitize: build ## the tests of the C code under the address and undefined-behaviour sanitizers
 	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
 	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py
 
-reproduce-vp: build
+# The experiments keep finished runs, so each of the following can be interrupted and goes on.
+reproduce-vp: build ## DATA=folder [QUICK=1] tables and pictures of local SVMs, into docs/results; quick: minutes
 	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(if $(QUICK),,$(BIN)/python scripts/reproduce_vp.py "$(DATA)")
 	$(BIN)/python scripts/reproduce_vp_toy.py $(if $(QUICK),--quick)
 	$(BIN)/python scripts/reproduce_vp_sizes.py "$(DATA)" $(if $(QUICK),--quick)
 
+reproduce-l3: build ## DATA=folder [QUICK=1] tables and figures of the L3-SVM paper, into docs/results/l3
+	@test -n "$(DATA)" || { echo "make reproduce-l3 DATA=folder-of-the-data-sets" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce_l3_figures.py $(if $(QUICK),--quick) "$(DATA)"
+
 # Each peer by itself: one that cannot be installed is reported by the benchmarks and does not stop the rest.
 PEERS = $(shell $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
-JOBS := read cell single run predict scale
+BENCHMARKS := read cell single run predict scale
 BENCH_OPTIONS :=
 
-peers: $(VENV)/.peers
+peers: $(VENV)/.peers ## the other libraries, for the benchmarks
 
 $(VENV)/.peers: $(VENV)/.built
 	@for peer in $(PEERS); do \
@@ -100,21 +97,19 @@ $(VENV)/.peers: $(VENV)/.built
 	done
 	touch $@
 
-reproduce-l3: build
-	@test -n "$(DATA)" || { echo "make reproduce-l3 DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) "$(DATA)"
-	$(BIN)/python scripts/reproduce_l3_figures.py $(if $(QUICK),--quick) "$(DATA)"
-
-bench-linear: build
+bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR, L3-SVM; into docs/results/bench
 	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
 	$(BIN)/python scripts/bench_l3.py $(BENCH_OPTIONS) $(DATA)
 
+bench: ## [DATA=folder] the tables of docs/results/bench: hours
+bench-quick: ## [DATA=folder] the small end of the same, in build/bench/quick: about three minutes
+
 bench bench-quick: build peers
-	@failed=0; for job in $(JOBS); do \
-	    $(BIN)/python scripts/bench_$$job.py $(if $(filter %-quick,$@),--quick) $(BENCH_OPTIONS) $(DATA) || failed=1; \
+	@failed=0; for name in $(BENCHMARKS); do \
+	    $(BIN)/python scripts/bench_$$name.py $(if $(filter %-quick,$@),--quick) $(BENCH_OPTIONS) $(DATA) || failed=1; \
 	done; exit $$failed
 
-clean:
+clean: ## remove all that was built or installed here
 	rm -rf $(VENV) build demo localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find localsvm -name '*.so' -delete
 	find localsvm -name '_*.c' -delete

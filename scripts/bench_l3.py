@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarking import inside
-from benchmarking.report import fixed, megabytes, number, summaries, table
-from benchmarking.running import Case, Job, Record, main
-from benchmarking.sets import available
-from measuring import examples
+from harness.commands import lsvm
+from harness.comparison import Case, Comparison, Turn, main
+from harness.datasets import available, examples
+from harness.library import LocalModel, as_examples, write
+from harness.summaries import fixed, megabytes, summaries, summary_table
+from harness.tables import number
+from harness.timing import Figures, timed
 from scipy import sparse
-
-from localsvm.data.dataset import as_examples
-from localsvm.data.writing import write
-from localsvm.runs.prediction import LocalModel
 
 CHOOSE_ROWS = 6000
 K = 90  # the paper's
@@ -42,19 +40,19 @@ def cases(options: argparse.Namespace) -> list[Case]:
     return [Case(name, 0, 1) for name in available(options, ["mnist"])]
 
 
-def run(method: str, case: Case, options: argparse.Namespace) -> Record:
+def run(method: str, case: Case, options: argparse.Namespace) -> Figures:
     """Train and predict; figures of the training, with those of prediction as predict_*."""
     point = chosen(method, case, options)
     train = text_of(case, options, "train")
     test = examples(options.data, case.set, "test")
     with tempfile.TemporaryDirectory(dir=options.work) as folder:
         model = Path(folder) / "model.h5"
-        report, figures = inside.lsvm("train", [*METHODS[method], *point, "-j", "1", str(train), str(model)])
+        report, figures = lsvm("train", [*METHODS[method], *point, "-j", "1", str(train), str(model)])
         size = model.stat().st_size
         labels: list[Any] = []
         with LocalModel(model) as fitted:
             X = as_wide(test.X, report["summary"]["features"])
-            predicting = inside.timed(lambda: labels.append(fitted.predict(X.copy())))
+            predicting = timed(lambda: labels.append(fitted.predict(X.copy())))
     summary = report["summary"]
     return {
         **figures,
@@ -77,7 +75,7 @@ def chosen(method: str, case: Case, options: argparse.Namespace) -> list[str]:
         with tempfile.TemporaryDirectory(dir=options.work) as folder:
             part = Path(folder) / "part.libsvm"
             write(part, data.X[rows], data.y[rows])
-            report, _ = inside.lsvm("cv", [*METHODS[method], "-j", "1", str(part)])
+            report, _ = lsvm("cv", [*METHODS[method], "-j", "1", str(part)])
         best = next(point for point in report["points"] if point["best"])
         gamma = ["-g", f"{best['gamma']:g}"] if "gamma" in best else []
         cost = best["cost"] if method == "rbf" else best["cost"] * CHOOSE_ROWS / len(data.y)
@@ -101,10 +99,10 @@ def as_wide(X: Any, features: int) -> Any:
     return as_examples(X)
 
 
-def page(records: list[Record]) -> list[str]:
+def section(turns: list[Turn]) -> list[str]:
     """The table."""
-    return table(
-        summaries(records),
+    return summary_table(
+        summaries(turns),
         [
             ("fit, s", lambda s: number(s.figures.get("fit"))),
             ("predict, s", lambda s: number(s.figures.get("predict"))),
@@ -117,12 +115,13 @@ def page(records: list[Record]) -> list[str]:
     )
 
 
-JOB = Job(
+COMPARISON = Comparison(
     "l3",
     "L3-SVM beside a linear and a Gaussian SVM, one core",
     cases,
     {"localsvm": partial(run, "l3")} | {name: partial(run, name) for name in METHODS if name != "l3"},
-    page,
+    section,
+    target="bench-linear",
     about=[
         "Mnist, ten classes one against the rest. localsvm: `-m l3 -K 90 --loss squared`, as many random landmarks as",
         "features. Seconds of whole `lsvm-train` commands at one point, which was chosen on 6 000 training rows; fit:",
@@ -131,4 +130,4 @@ JOB = Job(
 )
 
 if __name__ == "__main__":
-    main(JOB)
+    main(COMPARISON, __doc__)

@@ -15,17 +15,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarking import inside
-from benchmarking.report import fixed, megabytes, summaries, table
-from benchmarking.running import Case, Job, Record, main
-from benchmarking.sets import GENERATED, arrays, available
-from measuring import examples
+from harness.comparison import Case, Comparison, Turn, main
+from harness.datasets import GENERATED, arrays, available, examples
+from harness.library import Examples, LinearRows, Scaling, solve, thinned
+from harness.summaries import fixed, megabytes, summaries, summary_table
+from harness.timing import Figures, timed
 from scipy import sparse
-
-from localsvm.data.dataset import Examples, thinned
-from localsvm.data.scaling import Scaling
-from localsvm.solvers._linear import LinearRows
-from localsvm.solvers.linear import solve
 
 SPARSE, DENSE = ["a9a", "w8a", "mnist"], ["ijcnn1", "covtype", GENERATED]
 COSTS = (0.01, 1.0)
@@ -67,7 +62,7 @@ def objective(X: Examples, y: Any, case: Case, weights: Any) -> float:
     return float(0.5 * weights @ weights + case.get("C") * (slack**2 if case.get("loss") == "squared" else slack).sum())
 
 
-def ours(solver: str, case: Case, options: argparse.Namespace) -> Record:
+def ours(solver: str, case: Case, options: argparse.Namespace) -> Figures:
     """The solver that `-m linear` calls."""
     X, y = problem(case, options)
     found: list[Any] = []
@@ -76,13 +71,13 @@ def ours(solver: str, case: Case, options: argparse.Namespace) -> Record:
         rows, cost = LinearRows(X), np.full(len(y), case.get("C"))
         found.append(solve(rows, y, cost, case.get("loss") == "squared", TOLERANCE, solver))
 
-    figures = inside.timed(fit)
+    figures = timed(fit)
     w = found[-1].w
     weights = np.append(w[: X.shape[1]], w[-1])
     return {**figures, "objective": objective(X, y, case, weights), "converged": found[-1].report.converged}
 
 
-def liblinear(dual: bool, case: Case, options: argparse.Namespace) -> Record:
+def liblinear(dual: bool, case: Case, options: argparse.Namespace) -> Figures:
     """LIBLINEAR on float64 rows with the constant appended, as scikit-learn hands them to it."""
     from sklearn.svm import LinearSVC
 
@@ -101,28 +96,28 @@ def liblinear(dual: bool, case: Case, options: argparse.Namespace) -> Record:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the pass limit: it is in the table
-        figures = inside.timed(lambda: model.fit(rows, y))
+        figures = timed(lambda: model.fit(rows, y))
     reached = objective(X, y, case, model.coef_.ravel())
     return {**figures, "objective": reached, "converged": bool(model.n_iter_ < PASSES)}
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """LIBLINEAR's primal solver has no hinge."""
     return contestant != "LIBLINEAR, primal" or case.get("loss") == "squared"
 
 
-def page(records: list[Record]) -> list[str]:
+def section(turns: list[Turn]) -> list[str]:
     """The table."""
     more = [
         ("objective", fixed("objective", 3)),
         ("within its limit", lambda s: {True: "yes", False: "no"}.get(s.figures.get("converged"), "")),
         ("peak MiB", megabytes()),
     ]
-    settings = [("loss", lambda s: s.case.get("loss")), ("C", lambda s: f"{s.case.get('C'):g}")]
-    return table(summaries(records), more, settings)
+    parameters = [("loss", lambda s: s.case.get("loss")), ("C", lambda s: f"{s.case.get('C'):g}")]
+    return summary_table(summaries(turns), more, parameters)
 
 
-JOB = Job(
+COMPARISON = Comparison(
     "linear",
     "One linear SVM, one core",
     cases,
@@ -132,8 +127,9 @@ JOB = Job(
         "LIBLINEAR, dual": partial(liblinear, True),
         "LIBLINEAR, primal": partial(liblinear, False),
     },
-    page,
-    fits,
+    section,
+    takes_part,
+    target="bench-linear",
     about=[
         "Rows in memory. Dense sets are divided by their standard deviations; mnist is its digit 5 against the rest,",
         "in [0, 1]. Ours stop at a duality gap of a thousandth of the objective, LIBLINEAR at its own tolerances (.1",
@@ -142,4 +138,4 @@ JOB = Job(
 )
 
 if __name__ == "__main__":
-    main(JOB)
+    main(COMPARISON, __doc__)

@@ -10,21 +10,18 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from benchmarking import inside
+from harness.library import Scaling, SharedExamples, Threads, size_spread, voronoi
+from harness.timing import timed
 
-from localsvm.data.scaling import Scaling
-from localsvm.data.shared import SharedExamples
 from localsvm.data.synthetic import higgs_like
-from localsvm.partition import create, spread
-from localsvm.threads import Threads
 
 Result = TypeVar("Result")
 
 
-def timed(name: str, work: Callable[[], Result]) -> Result:
+def print_seconds(name: str, work: Callable[[], Result]) -> Result:
     """What the work returns; its wall-clock and processor seconds are printed."""
     results: list[Result] = []
-    figures = inside.timed(lambda: results.append(work()), most=1)
+    figures = timed(lambda: results.append(work()), most=1)
     print(f"{name:<10}{figures['wall']:8.2f} s {figures['cpu']:8.2f} processor s", flush=True)
     return results[0]
 
@@ -39,14 +36,14 @@ def main() -> None:
     given = parser.parse_args()
     X, y = higgs_like(given.rows, np.random.default_rng(given.seed))
     with Threads(given.jobs) as threads:
-        scaling = timed("scaling", lambda: Scaling.fit(X, "std", threads))
-        timed("apply", lambda: scaling.apply(X, in_place=True))
+        scaling = print_seconds("scaling", lambda: Scaling.fit(X, "std", threads))
+        print_seconds("apply", lambda: scaling.apply(X, in_place=True))
         rng = np.random.default_rng(given.seed)
-        fitted = timed("tree", lambda: create("voronoi").fit(X, y, given.cell_size, rng, threads))
+        fitted = print_seconds("tree", lambda: voronoi(X, y, given.cell_size, rng, threads))
         rows = np.concatenate([cell.rows for cell in fitted.training_cells()])
-        timed("copy", lambda: SharedExamples(X, rows, threads))
-    timed("assign", lambda: fitted.assign(X[:500_000]))
-    found = spread([len(cell.rows) for cell in fitted.training_cells()])
+        print_seconds("copy", lambda: SharedExamples(X, rows, threads))
+    print_seconds("assign", lambda: fitted.assign(X[:500_000]))
+    found = size_spread([len(cell.rows) for cell in fitted.training_cells()])
     print(", ".join(f"{name} {value:g}" for name, value in found.items()))
 
 

@@ -5,7 +5,7 @@
 SIZES are training rows; each model predicts 100 000 and 1 000 000 test rows (10 000 with --quick). The whole command
 goes from text to text; the others have their rows in memory: our library, liquidSVM's model of the same rows in
 Voronoi cells (trained before the clock starts), and one scikit-learn-intelex SVC of 5 000 rows, compared by row x
-support vector. Our models are kept in the work folder (the job `run` leaves its refitted ones there).
+support vector. Our models are kept in the work folder (bench_run.py leaves its refitted ones there).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from benchmarking import commands, inside, peers
-from benchmarking.report import Summary, fixed, megabytes, summaries, table
-from benchmarking.running import OURS, Case, Job, Record, main
-from benchmarking.sets import GENERATED, Rows, arrays, available
-from measuring import thousands
-
-from localsvm.runs.prediction import LocalModel
+from harness import cell_models, peers
+from harness.commands import lsvm
+from harness.comparison import OURS, Case, Comparison, Turn, main
+from harness.datasets import GENERATED, Rows, arrays, available
+from harness.library import LocalModel, support_pairs
+from harness.summaries import Summary, fixed, megabytes, summaries, summary_table
+from harness.tables import thousands
+from harness.timing import Figures, error, timed
 
 SETS = [GENERATED, "covtype"]
 SIZES, QUICK_SIZES = [100_000, 1_000_000], [10_000]
 TEST_ROWS, QUICK_TEST_ROWS = [100_000, 1_000_000], [10_000]
-LARGEST_FOR_PEERS, SVC_ROWS, WARM_UP_ROWS, VORONOI_2000 = 100_000, 5000, 200, 4
+LARGEST_FOR_PEERS, SVC_ROWS, WARM_UP_ROWS = 100_000, 5000, 200
 
 
 def cases(options: argparse.Namespace) -> list[Case]:
@@ -43,7 +43,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
     ]
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """Peers on the smaller test only, and at sizes that liquidSVM finishes to train (its training is not timed)."""
     if contestant.startswith(OURS):
         return True
@@ -52,9 +52,9 @@ def fits(contestant: str, case: Case) -> bool:
 
 def prepare(case: Case, options: argparse.Namespace) -> None:
     """Files and the model."""
-    commands.make_texts(case, options)
-    commands.test_text(case, options, case.get("test_rows"))
-    commands.model_file(case, options)
+    cell_models.make_texts(case, options)
+    cell_models.test_text(case, options, case.get("test_rows"))
+    cell_models.model_file(case, options)
 
 
 def test_arrays(case: Case, options: argparse.Namespace) -> tuple[Any, Any]:
@@ -62,53 +62,47 @@ def test_arrays(case: Case, options: argparse.Namespace) -> tuple[Any, Any]:
     return arrays(options, case.set, case.get("test_rows") or 1 << 40, "test")
 
 
-def command(case: Case, options: argparse.Namespace) -> Record:
+def command(case: Case, options: argparse.Namespace) -> Figures:
     """`lsvm-predict`, text to text."""
-    test = commands.test_text(case, options, case.get("test_rows"))
-    model = commands.model_file(case, options)
+    test = cell_models.test_text(case, options, case.get("test_rows"))
+    model = cell_models.model_file(case, options)
     with tempfile.TemporaryDirectory(dir=options.work) as folder:
         output = str(Path(folder) / "labels.txt")
-        report, figures = inside.lsvm("predict", ["-j", str(case.cores), str(test), str(model), output])
+        report, figures = lsvm("predict", ["-j", str(case.cores), str(test), str(model), output])
     return {**figures, "rows": report["total"], "error": 100 * (1 - report["accuracy"])}
 
 
-def library(case: Case, options: argparse.Namespace) -> Record:
+def library(case: Case, options: argparse.Namespace) -> Figures:
     """`LocalModel.predict` on rows in memory; pairs: rows times the support vectors of the cells they fall into."""
     X, y = test_arrays(case, options)
-    with LocalModel(commands.model_file(case, options), case.cores) as model:
+    with LocalModel(cell_models.model_file(case, options), case.cores) as model:
         model.predict(X[:WARM_UP_ROWS])
         results: list[Any] = []
-        figures = inside.timed(lambda: results.append(model.predict(X)))
-        visits = np.diff(model.partition.route(model.scaling.apply(X)).tocsc().indptr)
-        pairs = sum(int(n) * support_rows(model.file.cell(i)) for i, n in enumerate(visits) if n)
-    return {**figures, "rows": len(y), "error": inside.error(results[-1], y), "pairs": pairs}
+        figures = timed(lambda: results.append(model.predict(X)))
+        pairs = support_pairs(model, X)
+    return {**figures, "rows": len(y), "error": error(results[-1], y), "pairs": pairs}
 
 
-def support_rows(cell: dict[str, Any]) -> int:
-    """Support vectors of a cell, dense or sparse."""
-    return len(cell["support"]) if "support" in cell else len(cell["support_indptr"]) - 1
-
-
-def liquid(case: Case, options: argparse.Namespace) -> Record:
+def liquid(case: Case, options: argparse.Namespace) -> Figures:
     """A liquidSVM model's test of the same rows; its default, voting fold models."""
     module = peers.liquid_svm()
     rows = Rows.of(Case(case.set, case.rows or 1 << 40), options, case.get("test_rows") or 1 << 40)
     X, y = peers.rows_for("liquidSVM", rows.X, rows.y)
-    model = module.mcSVM(X, y, threads=case.cores, partition_choice=VORONOI_2000)
+    model = module.mcSVM(X, y, threads=case.cores, partition_choice=peers.VORONOI_2000)
     wrong: list[float] = []
-    figures = inside.timed(lambda: wrong.append(peers.liquid_error(model, rows.X_test, rows.y_test)))
+    figures = timed(lambda: wrong.append(peers.liquid_error(model, rows.X_test, rows.y_test)))
     return {**figures, "rows": len(rows.y_test), "error": wrong[-1]}
 
 
-def intelex(case: Case, options: argparse.Namespace) -> Record:
+def intelex(case: Case, options: argparse.Namespace) -> Figures:
     """One SVC in float32, C = 1 and gamma = 1 / features."""
     make, rows = peers.svc("scikit-learn-intelex"), Rows.of(case, options, case.get("test_rows") or 1 << 40)
     X, y = peers.rows_for("scikit-learn-intelex", rows.X[:SVC_ROWS], rows.y[:SVC_ROWS])
     model = make(C=1.0, gamma=1 / X.shape[1]).fit(X, y)
     model.predict(X[:WARM_UP_ROWS])
     results: list[Any] = []
-    figures = inside.timed(lambda: results.append(model.predict(rows.X_test)))
-    wrong = inside.error(results[-1], rows.y_test)
+    figures = timed(lambda: results.append(model.predict(rows.X_test)))
+    wrong = error(results[-1], rows.y_test)
     return {**figures, "rows": len(rows.y_test), "error": wrong, "pairs": len(rows.y_test) * peers.support(model)}
 
 
@@ -122,20 +116,20 @@ def per_pair(s: Summary) -> str:
     return f"{1e9 * s.figures['wall'] / s.figures['pairs']:.3f}" if s.figures.get("pairs") else ""
 
 
-def page(records: list[Record]) -> list[str]:
+def section(turns: list[Turn]) -> list[str]:
     """The table."""
     more = [("rows/s", rate), ("ns per row x SV", per_pair), ("error %", fixed("error", 2)), ("peak MiB", megabytes())]
-    settings = [("test rows", lambda s: thousands(s.case.get("test_rows")) if s.case.get("test_rows") else "all")]
-    return table(summaries(records), more, settings)
+    parameters = [("test rows", lambda s: thousands(s.case.get("test_rows")) if s.case.get("test_rows") else "all")]
+    return summary_table(summaries(turns), more, parameters)
 
 
-JOB = Job(
+COMPARISON = Comparison(
     "predict",
     "Prediction with refitted models in cells of 2 000 rows",
     cases,
     {"localsvm": library, "localsvm, whole command": command, "liquidSVM": liquid, "scikit-learn-intelex": intelex},
-    page,
-    fits,
+    section,
+    takes_part,
     prepare,
     about=[
         "localsvm is the library on rows in memory, as are the peers; the whole command is text to text.",
@@ -146,4 +140,4 @@ JOB = Job(
 )
 
 if __name__ == "__main__":
-    main(JOB)
+    main(COMPARISON, __doc__)

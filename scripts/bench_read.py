@@ -12,12 +12,11 @@ import argparse
 import subprocess
 from pathlib import Path
 
-from benchmarking import inside
-from benchmarking.report import Summary, megabytes, summaries, table
-from benchmarking.running import Case, Job, Record, main
-from benchmarking.sets import GENERATED, available, text
-
-from localsvm.data.reading import read
+from harness.comparison import Case, Comparison, Turn, main
+from harness.datasets import GENERATED, available, text
+from harness.library import read
+from harness.summaries import Summary, megabytes, summaries, summary_table
+from harness.timing import Figures, timed
 
 SIZES, QUICK_SIZES = [1_000_000], [50_000]
 FORMS = ("plain", "gzip")
@@ -34,7 +33,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
     ]
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """`cat` for plain text, `gzip` for its own; both and scikit-learn use one core whatever there is."""
     if contestant == "localsvm":
         return True
@@ -46,7 +45,7 @@ def path(case: Case, options: argparse.Namespace) -> Path:
     return text(options, case.set, case.rows, "train", case.get("form") == "gzip")
 
 
-def size(case: Case, options: argparse.Namespace) -> Record:
+def size(case: Case, options: argparse.Namespace) -> Figures:
     """Bytes of the text and of the file."""
     plain = text(options, case.set, case.rows, "train")
     return {"text": plain.stat().st_size, "file": path(case, options).stat().st_size}
@@ -57,34 +56,34 @@ def prepare(case: Case, options: argparse.Namespace) -> None:
     subprocess.run(["cat", path(case, options)], stdout=subprocess.DEVNULL, check=True)
 
 
-def ours(case: Case, options: argparse.Namespace) -> Record:
+def ours(case: Case, options: argparse.Namespace) -> Figures:
     """`localsvm.data.reading.read`."""
-    figures = inside.timed(lambda: read(path(case, options), jobs=case.cores))
+    figures = timed(lambda: read(path(case, options), jobs=case.cores))
     return {**figures, **size(case, options)}
 
 
-def scikit_learn(case: Case, options: argparse.Namespace) -> Record:
-    """`load_svmlight_file` into float32, the number of features told."""
+def scikit_learn(case: Case, options: argparse.Namespace) -> Figures:
+    """`load_svmlight_file` into float32, the number of features given."""
     import numpy as np
     from sklearn.datasets import load_svmlight_file
 
-    figures = inside.timed(lambda: load_svmlight_file(str(path(case, options)), n_features=28, dtype=np.float32))
+    figures = timed(lambda: load_svmlight_file(str(path(case, options)), n_features=28, dtype=np.float32))
     return {**figures, **size(case, options)}
 
 
-def command(program: list[str], case: Case, options: argparse.Namespace) -> Record:
+def command(program: list[str], case: Case, options: argparse.Namespace) -> Figures:
     """A program that writes the file to /dev/null, its start included."""
-    told = [*program, str(path(case, options))]
-    figures = inside.timed(lambda: subprocess.run(told, stdout=subprocess.DEVNULL, check=True))
+    call = [*program, str(path(case, options))]
+    figures = timed(lambda: subprocess.run(call, stdout=subprocess.DEVNULL, check=True))
     return {**figures, "peak": None, **size(case, options)}
 
 
-def cat(case: Case, options: argparse.Namespace) -> Record:
+def cat(case: Case, options: argparse.Namespace) -> Figures:
     """`cat FILE > /dev/null`."""
     return command(["cat"], case, options)
 
 
-def gunzip(case: Case, options: argparse.Namespace) -> Record:
+def gunzip(case: Case, options: argparse.Namespace) -> Figures:
     """`gzip -dc FILE > /dev/null`."""
     return command(["gzip", "-dc"], case, options)
 
@@ -99,19 +98,19 @@ def extent(s: Summary) -> str:
     return f"{s.figures['text'] / 1e6:.0f}" if "text" in s.figures else ""
 
 
-def page(records: list[Record]) -> list[str]:
+def section(turns: list[Turn]) -> list[str]:
     """The table."""
     more = [("MB of text", extent), ("MB/s", rate), ("peak MiB", megabytes())]
-    return table(summaries(records), more, [("form", lambda s: s.case.get("form"))])
+    return summary_table(summaries(turns), more, [("form", lambda s: s.case.get("form"))])
 
 
-JOB = Job(
+COMPARISON = Comparison(
     "read",
     "Reading LIBSVM text",
     cases,
     {"localsvm": ours, "scikit-learn": scikit_learn, "cat": cat, "gzip -dc": gunzip},
-    page,
-    fits,
+    section,
+    takes_part,
     prepare,
     about=[
         "`localsvm.data.reading.read` and scikit-learn's `load_svmlight_file` (told the number of features), both into",
@@ -121,4 +120,4 @@ JOB = Job(
 )
 
 if __name__ == "__main__":
-    main(JOB)
+    main(COMPARISON, __doc__)

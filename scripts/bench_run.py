@@ -10,17 +10,18 @@ from __future__ import annotations
 import argparse
 from functools import cache, partial
 
-from benchmarking import commands, inside, peers
-from benchmarking.report import Summary, fixed, megabytes, number, summaries, table, whole
-from benchmarking.running import Case, Job, Record, main
-from benchmarking.sets import GENERATED, Rows, available
+from harness import cell_models, peers
+from harness.comparison import Case, Comparison, Turn, main
+from harness.datasets import GENERATED, Rows, available
+from harness.summaries import Summary, fixed, megabytes, summaries, summary_table, whole
+from harness.tables import number
+from harness.timing import Figures, timed
 
 from localsvm.data.synthetic import higgs_like_bayes_error
 
 SETS = [GENERATED, "covtype"]
 SIZES, QUICK_SIZES = [100_000, 1_000_000, 10_000_000], [10_000]
 ALL_ROWS = 0
-VORONOI_2000 = 4  # liquidSVM's partition_choice: Voronoi cells of at most about 2 000 rows
 LONGEST_ON_ONE_CORE, LONGEST_REFITTED = 1_000_000, 1_000_000
 PHASES = ("read", "partition", "train", "write")
 
@@ -33,24 +34,24 @@ def cases(options: argparse.Namespace) -> list[Case]:
     return [Case(n, r, cores) for n, r in rows for cores in ((2, 1) if r <= LONGEST_ON_ONE_CORE else (2,))]
 
 
-def fits(contestant: str, case: Case) -> bool:
+def takes_part(contestant: str, case: Case) -> bool:
     """The refitted models are there for their error; one size is enough of very long runs."""
     return contestant != "localsvm, refit" or (case.rows <= LONGEST_REFITTED and case.cores == 2)
 
 
-def ours(search: str, refit: bool, case: Case, options: argparse.Namespace) -> Record:
+def ours(search: str, refit: bool, case: Case, options: argparse.Namespace) -> Figures:
     """`lsvm-train`, and the error of its model."""
-    return commands.train(case, options, search, refit)
+    return cell_models.train(case, options, search, refit)
 
 
-def liquid(case: Case, options: argparse.Namespace) -> Record:
+def liquid(case: Case, options: argparse.Namespace) -> Figures:
     """mcSVM on arrays with its own Voronoi partition of the same bound."""
     module = peers.liquid_svm()
-    rows = Rows.of(Case(case.set, case.rows or 1 << 40), options, commands.TEST_ROWS)
+    rows = Rows.of(Case(case.set, case.rows or 1 << 40), options, cell_models.TEST_ROWS)
     X, y = peers.rows_for("liquidSVM", rows.X, rows.y)
     models = []
-    options_given = {"threads": case.cores, "partition_choice": VORONOI_2000}
-    figures = inside.timed(lambda: models.append(module.mcSVM(X, y, **options_given)), most=1)
+    options_given = {"threads": case.cores, "partition_choice": peers.VORONOI_2000}
+    figures = timed(lambda: models.append(module.mcSVM(X, y, **options_given)), most=1)
     return {**figures, "error": peers.liquid_error(models[-1], rows.X_test, rows.y_test), "train_rows": len(y)}
 
 
@@ -78,9 +79,9 @@ def bayes_error() -> float:
     return 100 * higgs_like_bayes_error()
 
 
-def page(records: list[Record]) -> list[str]:
+def section(turns: list[Turn]) -> list[str]:
     """The table; then what the second core gives."""
-    found = summaries(records)
+    found = summaries(turns)
     more = [
         (f"s: {', '.join(PHASES)}", phases),
         ("partition %", partition_share),
@@ -92,7 +93,13 @@ def page(records: list[Record]) -> list[str]:
         ("with files MiB", megabytes("peak_mapped")),
         ("model MiB", megabytes("model_bytes")),
     ]
-    return [*table(found, more), "", f"Bayes error of higgs_like: {bayes_error():.2f} %.", "", *second_core(found)]
+    return [
+        *summary_table(found, more),
+        "",
+        f"Bayes error of higgs_like: {bayes_error():.2f} %.",
+        "",
+        *second_core(found),
+    ]
 
 
 def second_core(found: list[Summary]) -> list[str]:
@@ -106,7 +113,7 @@ def second_core(found: list[Summary]) -> list[str]:
     return lines
 
 
-JOB = Job(
+COMPARISON = Comparison(
     "run",
     "Whole training runs in cells of 2 000 rows",
     cases,
@@ -116,9 +123,9 @@ JOB = Job(
         "localsvm, refit": partial(ours, "full", True),
         "liquidSVM": liquid,
     },
-    page,
-    fits,
-    commands.make_texts,
+    section,
+    takes_part,
+    cell_models.make_texts,
     about=[
         "`lsvm-train -P voronoi -c 2000` as a process, text file to model file, start of Python included; fold models",
         "vote unless it says refit. liquidSVM gets arrays: its reading and writing are not in its time. ns per s² d:",
@@ -129,4 +136,4 @@ JOB = Job(
 )
 
 if __name__ == "__main__":
-    main(JOB)
+    main(COMPARISON, __doc__)

@@ -2,7 +2,7 @@
 
     python scripts/bench_scale.py [--sizes 10000,100000] [--quick]
 
-Runs of the job `run` that are the same (rows, cores, default cells) are taken from its results and not repeated. The
+Runs of bench_run.py that are the same (rows, cores, default cells) are taken from its results and not repeated. The
 exponent is the slope of a straight line through the logarithms.
 """
 
@@ -12,11 +12,12 @@ import argparse
 from functools import partial
 
 import numpy as np
-from benchmarking import commands
-from benchmarking.report import Summary, fixed, number, summaries, table
-from benchmarking.running import Case, Job, Record, main
-from benchmarking.sets import GENERATED, available
-from measuring import thousands
+from harness import cell_models
+from harness.comparison import Case, Comparison, Turn, main
+from harness.datasets import GENERATED, available
+from harness.summaries import Summary, fixed, summaries, summary_table
+from harness.tables import number, thousands
+from harness.timing import Figures
 
 SIZES, QUICK_SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000], [4_000, 8_000, 16_000]
 CELL_SIZES, QUICK_CELL_SIZES = [1000, 3000, 5000, 10_000, 20_000], [500, 1000]
@@ -32,14 +33,14 @@ def cases(options: argparse.Namespace) -> list[Case]:
     return growing + [Case(name, rows, CORES, (("cell_size", size),)) for name in names for size in cell_sizes]
 
 
-def ours(search: str, case: Case, options: argparse.Namespace) -> Record:
-    """As in the job `run`."""
-    return commands.train(case, options, search)
+def ours(search: str, case: Case, options: argparse.Namespace) -> Figures:
+    """As in bench_run.py."""
+    return cell_models.train(case, options, search)
 
 
 def cell_size(s: Summary) -> int:
     """Rows that a cell may have."""
-    return int(s.case.get("cell_size", commands.CELL_SIZE))
+    return int(s.case.get("cell_size", cell_models.CELL_SIZE))
 
 
 def slope(points: list[tuple[float, float]]) -> float | None:
@@ -53,22 +54,22 @@ def slope(points: list[tuple[float, float]]) -> float | None:
 def exponents(found: list[Summary], contestant: str) -> list[str]:
     """Time against rows, and against the cell size, of one contestant."""
     good = [s for s in found if s.contestant == contestant and s.status == "ok" and s.case.cores == CORES]
-    by_rows = [(s.case.rows, s.figures["wall"]) for s in good if cell_size(s) == commands.CELL_SIZE]
-    trained = [(s.case.rows, s.figures["seconds"]["train"]) for s in good if cell_size(s) == commands.CELL_SIZE]
+    by_rows = [(s.case.rows, s.figures["wall"]) for s in good if cell_size(s) == cell_models.CELL_SIZE]
+    trained = [(s.case.rows, s.figures["seconds"]["train"]) for s in good if cell_size(s) == cell_models.CELL_SIZE]
     rows = max((s.case.rows for s in good if s.case.get("cell_size")), default=0)
     by_cell = [(cell_size(s), s.figures["seconds"]["train"]) for s in good if s.case.rows == rows]
-    told = [
+    slopes = [
         ("the whole run against rows", slope(by_rows)),
         ("the training phase against rows", slope(trained)),
         (f"the training phase against the cell size, {thousands(rows)} rows", slope(by_cell)),
     ]
-    return [f"- {contestant}: {what}: {number(value)}" for what, value in told if value is not None]
+    return [f"- {contestant}: {what}: {number(value)}" for what, value in slopes if value is not None]
 
 
-def page(records: list[Record]) -> list[str]:
+def section(turns: list[Turn]) -> list[str]:
     """The table and the exponents."""
-    names = [name for name in JOB.contestants if any(r["contestant"] == name for r in records)]
-    mine = [s for s in summaries(records) if s.contestant in names]
+    names = [name for name in COMPARISON.contestants if any(t.contestant == name for t in turns)]
+    mine = [s for s in summaries(turns) if s.contestant in names]
     found = [s for s in mine if s.case.set == GENERATED and s.case.cores == CORES]
     found.sort(key=lambda s: (cell_size(s), s.case.rows))
     more = [
@@ -76,20 +77,20 @@ def page(records: list[Record]) -> list[str]:
         ("cells", fixed("cells", 0)),
         ("error %", fixed("error", 2)),
     ]
-    lines = table(found, more, [("cell size", lambda s: thousands(cell_size(s)))])
+    lines = summary_table(found, more, [("cell size", lambda s: thousands(cell_size(s)))])
     return [*lines, "", "Exponents (slopes on log-log axes):", "", *(e for n in names for e in exponents(found, n))]
 
 
-JOB = Job(
+COMPARISON = Comparison(
     "scale",
     "How training time grows with rows and with cells",
     cases,
     {"localsvm": partial(ours, "full"), "localsvm, adaptive": partial(ours, "adaptive")},
-    page,
-    prepare=commands.make_texts,
+    section,
+    prepare=cell_models.make_texts,
     reuse=("run",),
     about=["`lsvm-train -P voronoi` as a process on two cores, text file to model file, on HIGGS-like rows."],
 )
 
 if __name__ == "__main__":
-    main(JOB)
+    main(COMPARISON, __doc__)

@@ -15,18 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from benchmarking import inside, peers
-from benchmarking.report import fixed, megabytes, summaries, table, whole
-from benchmarking.running import Case, Job, Record, main
-from benchmarking.sets import Rows, available, dataset
-
-from localsvm.methods.base import Cell, Fitted
-from localsvm.methods.svm import KernelSVM
-from localsvm.runs.division import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.training import Summary, train
-from localsvm.targets.classification import Scheme
+from harness import peers
+from harness.comparison import Case, Comparison, Turn, main
+from harness.datasets import Rows, available, dataset
+from harness.library import LocalModel, Summary, TrainingConfig, fit_at_one_point, kernel_svm, predicted, train
+from harness.memory import Memory
+from harness.summaries import fixed, megabytes, summaries, summary_table, whole
+from harness.timing import Figures, error, timed
 
 SETS = ["higgs_like", "covtype", "ijcnn1", "skin_nonskin", "cod-rna"]
 SIZES, QUICK_SIZES = [2000, 5000, 10_000, 15_000, 20_000, 100_000], [2000]
@@ -47,68 +42,60 @@ def cases(options: argparse.Namespace) -> list[Case]:
     ]
 
 
-def ours(case: Case, options: argparse.Namespace) -> Record:
+def ours(case: Case, options: argparse.Namespace) -> Figures:
     """One core: what a worker does with a cell; two: a run of the library."""
     rows = Rows.of(case, options, draw=options.draw)
-    method = KernelSVM(offset=True, gamma=(1 / rows.X.shape[1],), cost=(case.get("C"),), tolerance=TOLERANCE)
+    method = kernel_svm(1 / rows.X.shape[1], case.get("C"), TOLERANCE)
     return in_cell(method, rows) if case.cores == 1 else whole_run(method, rows, case)
 
 
-def fit(method: KernelSVM, X: Any, y: Any) -> Fitted:
-    """The one problem of a cell."""
-    scheme, ones = Scheme(np.array([-1.0, 1.0])), np.ones(len(y))
-    cell = Cell(X, y, scheme, scheme.targets(y), ones, ones, np.zeros(len(y), int))
-    return method.fit(cell, method.grid(cell, float(len(y)), 5), None, "refit")
-
-
-def in_cell(method: KernelSVM, rows: Rows) -> Record:
+def in_cell(method: Any, rows: Rows) -> Figures:
     """Fit within this process."""
-    fit(method, rows.X[:WARM_UP_ROWS], rows.y[:WARM_UP_ROWS])
-    results: list[Fitted] = []
-    figures = inside.timed(lambda: results.append(fit(method, rows.X, rows.y)))
-    decisions = method.predictor(results[-1].state, 1, rows.X.shape[1]).decision_function(rows.X_test)[:, 0]
-    wrong = inside.error(np.where(decisions > 0, 1.0, -1.0), rows.y_test)
-    return {**figures, "error": wrong, "support_vectors": results[-1].report["support_vectors"]}
+    fit_at_one_point(method, rows.X[:WARM_UP_ROWS], rows.y[:WARM_UP_ROWS])
+    results: list[Any] = []
+    figures = timed(lambda: results.append(fit_at_one_point(method, rows.X, rows.y)))
+    wrong = error(predicted(results[-1], rows.X_test, method), rows.y_test)
+    return {**figures, "error": wrong, "support_vectors": results[-1].report.support_vectors}
 
 
-def whole_run(method: KernelSVM, rows: Rows, case: Case) -> Record:
+def whole_run(method: Any, rows: Rows, case: Case) -> Figures:
     """`lsvm-train -P none --offset --memory 8G` without the reading; no repetition."""
     config = TrainingConfig(method=method, partition="none", scale="none", select="refit")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         model, data, results = Path(folder) / "model.h5", dataset(rows), list[Summary]()
-        with inside.Memory(os.getpid()) as memory:
+        with Memory(os.getpid()) as memory:
             run = partial(train, data, config, model, jobs=case.cores, memory=MEMORY)
-            figures = inside.timed(lambda: results.append(run()), most=1)  # it consumes the data
+            figures = timed(lambda: results.append(run()), most=1)  # it consumes the data
         with LocalModel(model, case.cores) as local:
-            wrong = inside.error(local.predict(rows.X_test), rows.y_test)
+            wrong = error(local.predict(rows.X_test), rows.y_test)
     return {**figures, "peak": memory.peak, "error": wrong, "support_vectors": results[-1].support_vectors}
 
 
-def theirs(peer: str, case: Case, options: argparse.Namespace) -> Record:
+def theirs(peer: str, case: Case, options: argparse.Namespace) -> Figures:
     """A peer's SVC."""
     make, rows = peers.svc(peer), Rows.of(case, options, draw=options.draw)
     X, y = peers.rows_for(peer, rows.X, rows.y)
     X_test, _ = peers.rows_for(peer, rows.X_test, rows.y_test)
-    settings = {"kernel": "rbf", "C": case.get("C"), "gamma": 1 / X.shape[1], "tol": TOLERANCE}
-    make(**settings).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
-    model = make(**settings)
-    figures = inside.timed(lambda: model.fit(X, y))
-    wrong = inside.error(model.predict(X_test), rows.y_test)
+    parameters = {"kernel": "rbf", "C": case.get("C"), "gamma": 1 / X.shape[1], "tol": TOLERANCE}
+    make(**parameters).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
+    model = make(**parameters)
+    figures = timed(lambda: model.fit(X, y))
+    wrong = error(model.predict(X_test), rows.y_test)
     return {**figures, "error": wrong, "support_vectors": peers.support(model)}
 
 
-def page(records: list[Record]) -> list[str]:
+def section(turns: list[Turn]) -> list[str]:
     """The table."""
     more = [("error %", fixed("error", 2)), ("support vectors", whole("support_vectors")), ("peak MiB", megabytes())]
-    return table(summaries(records), more, [("C", lambda s: f"{s.case.get('C'):g}")])
+    return summary_table(summaries(turns), more, [("C", lambda s: f"{s.case.get('C'):g}")])
 
 
-JOB = Job(
+COMPARISON = Comparison(
     "single",
     "One fit with offset, gamma = 1 / features, tolerance 0.001",
     cases,
     {"localsvm": ours} | {peer: partial(theirs, peer) for peer in peers.SVCS},
-    page,
+    section,
     about=[
         "Rows are divided by their standard deviations; errors are on up to 20 000 test rows. Up to 15 000 rows it is",
         "the call that a worker makes for a cell, on one core; beyond, a run of the library without a partition within",
@@ -118,4 +105,4 @@ JOB = Job(
 )
 
 if __name__ == "__main__":
-    main(JOB)
+    main(COMPARISON, __doc__)

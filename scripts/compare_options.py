@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from localsvm.data.dataset import Dataset, as_examples
-from localsvm.data.reading import read
-from localsvm.runs.division import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.training import train
+from harness.datasets import examples
+from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, train
+from harness.machine import cores
 
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
 
@@ -44,7 +40,7 @@ def main() -> None:
     configs = [changed(fixed, field, value) for value in values.split(",")]
     print(f"| set | rows | {' | '.join(f'{field} {v}' for v in values.split(','))} |\n|---|---|{'---|' * len(configs)}")
     for name in options.sets.split(","):
-        print(row(options.data / f"{name}.train.libsvm.xz", name, configs, options), flush=True)
+        print(row(name, configs, options), flush=True)
 
 
 def changed(config: TrainingConfig, field: str, value: str) -> TrainingConfig:
@@ -53,11 +49,10 @@ def changed(config: TrainingConfig, field: str, value: str) -> TrainingConfig:
     return dataclasses.replace(config, **{field: kind(value)})
 
 
-def row(path: Path, name: str, configs: list[TrainingConfig], options: Any) -> str:
+def row(name: str, configs: list[TrainingConfig], options: Any) -> str:
     """The mean hold-out errors of one set."""
-    data = read(path)
-    y = np.where(data.y == 2, 1.0, -1.0) if name == "covtype" else data.y
-    errors = []
+    data = examples(options.data, name, "train")
+    y, errors = data.y, []
     for seed in range(options.seeds):
         order = np.random.default_rng(1000 + seed).permutation(len(y))[: options.rows]
         held, rest = order[: len(order) // 4], order[len(order) // 4 :]
@@ -71,7 +66,7 @@ def error(X: Any, y: Any, rest: Any, held: Any, config: TrainingConfig) -> float
     """Error in per cent on the rows held out of a model trained on the rest."""
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model.h5"
-        train(Dataset(as_examples(X[rest]), y[rest]), config, model, jobs=len(os.sched_getaffinity(0)))
+        train(Dataset(as_examples(X[rest]), y[rest]), config, model, jobs=cores())
         with LocalModel(model) as local:
             return 100 * float((local.predict(as_examples(X[held])) != y[held]).mean())
 

@@ -10,19 +10,22 @@ OUT/table.jsonl and not repeated; OUT/table.md is written from it. --quick: svmg
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import command, examples, finished, keep, processor
-
-from localsvm.data.writing import write
+from harness.commands import lsvm
+from harness.datasets import Files, text_files
+from harness.experiment import Experiment, carry_out
+from harness.library import read, write
+from harness.machine import processors
+from harness.options import names, parsed, parser
+from harness.runlog import Run
+from harness.tables import table
 
 CLUSTERS = {"svmguide1": 100, "ijcnn1": 100, "usps": 80, "mnist": 90}  # the paper's Table 2
 # chosen on the training files: std fails on usps alone, whose rarely used pixels it blows up
@@ -45,10 +48,21 @@ PAPER = {  # Table 3, test accuracy in per cent
     "ml3": {"svmguide1": 96.68, "ijcnn1": 97.73, "usps": 93.22, "mnist": 97.04},
     "l3": {"svmguide1": 95.73, "ijcnn1": 95.74, "usps": 92.12, "mnist": 95.05},
 }
+ABOUT = """\
+# Linear local methods on the L3-SVM paper's sets
+
+Written by `make reproduce-l3 DATA=...` (`scripts/reproduce_l3.py`): the paper's K ({clusters}), as many
+landmarks as features, C by 5-fold cross-validation, one-vs-all, std scaling (usps: none). C is 0.001 to 100;
+of l3, with the squared hinge of its authors' code (ijcnn1: the hinge), one of 1e-8 to 100; of ml3 it is 1.
+ml3 learns all classes at once, 10 models each, at C = 1 (lambda = 1/n) without selection, as in its paper.
+Test accuracy in per cent, mean (standard deviation; runs) over the seeds; {processor}, processor seconds
+of whole commands. The paper's value, one run, stands behind the stroke.
+"""
+Key = tuple[str, str, int]  # set, method, seed
 
 
 @dataclass(frozen=True)
-class Run:
+class Fit(Run):
     """One training and prediction."""
 
     name: str
@@ -61,64 +75,62 @@ class Run:
     predict_cpu: float
     options: str
 
+    @property
+    def key(self) -> Key:
+        """What was run."""
+        return self.name, self.method, self.seed
+
 
 def main() -> None:
     """Run what is missing, then write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/l3"))
-    parser.add_argument("--sets", default=",".join(CLUSTERS))
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="svmguide1 alone, two seeds")
-    options = parser.parse_args()
+    given = parser(__doc__, out=Path("docs/results/l3"), sets=CLUSTERS, seeds=5, quick="svmguide1 alone, two seeds")
+    given.add_argument("--methods", type=names, default=list(METHODS), help=f"default {','.join(METHODS)}")
+    options = parsed(given)
     if options.quick:
-        options.sets, options.seeds = "svmguide1", min(2, options.seeds)
-    options.out.mkdir(parents=True, exist_ok=True)
-    log = options.out / "table.jsonl"
-    done = finished(log, Run)
-    for name in options.sets.split(","):
-        known = {(r.method, r.seed) for r in done if r.name == name}
-        limited = {"l3 chosen": CHOSEN, "csvm": PAPER["csvm"]}  # csvm: the sets of two classes, as in the paper
-        methods = [m for m in options.methods.split(",") if name in limited.get(m, CLUSTERS)]
-        wanted = [(m, s) for s in range(options.seeds) for m in methods if (m, s) not in known]
-        for run in measured(options.data, name, wanted):
-            told = f"{run.name} {run.method} seed {run.seed}: {run.accuracy:.2f} %, {run.train_cpu:.1f} s"
-            print(told, file=sys.stderr)
-            done.append(run)
-            keep(log, run)
-    (options.out / "table.md").write_text(page(done))
+        options.sets, options.seeds = ["svmguide1"], min(2, options.seeds)
+    carry_out(Experiment("table", Fit, cases, measure, page, progress), options)
 
 
-def measured(data: Path, name: str, wanted: list[tuple[str, int]]) -> Iterator[Run]:
-    """The runs of one set."""
-    if not wanted:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        files = {part: Path(folder) / f"{part}.libsvm" for part in ("train", "test")}
-        for part, file in files.items():
-            found = examples(data, name, part)
-            write(file, found.X, found.y)
-        for method, seed in wanted:
-            try:
-                yield one(name, method, seed, files, Path(folder))
-            except subprocess.CalledProcessError as failure:
-                print(f"{name} {method} seed {seed}: failed with code {failure.returncode}", file=sys.stderr)
+def cases(options: Any) -> list[Key]:
+    """Every set with its methods and seeds; csvm on the sets of two classes, as in the paper."""
+    limited = {"l3 chosen": CHOSEN, "csvm": PAPER["csvm"]}
+    return [
+        (name, method, seed)
+        for name in options.sets
+        for seed in range(options.seeds)
+        for method in options.methods
+        if name in limited.get(method, CLUSTERS)
+    ]
 
 
-def one(name: str, method: str, seed: int, files: dict[str, Path], folder: Path) -> Run:
+def measure(missing: list[Key], _: list[Fit], options: Any) -> Iterator[Fit]:
+    """The missing runs, set by set; one that fails is reported on stderr and tried again by the next call."""
+    for name in dict.fromkeys(name for name, *_ in missing):
+        with text_files(options.data, name) as files:
+            for key in (key for key in missing if key[0] == name):
+                try:
+                    yield fit(key, files)
+                except subprocess.CalledProcessError as failure:
+                    print(f"{key}: failed with code {failure.returncode}", file=sys.stderr)
+
+
+def fit(key: Key, files: Files) -> Fit:
     """One run through the command line."""
-    given = options_of(name, method, seed, files, folder)
-    common = ["--json", "--force", "-q"]
-    report, cpu, _ = command("train", [*given, *common, str(files["train"]), str(folder / "model.h5")])
-    last = [str(folder / file) for file in ("test.libsvm", "model.h5", "out")]
-    score, predict_cpu, _ = command("predict", [*common, *last])
-    fit = report["summary"]
-    cv = float("nan") if fit["cv_error"] is None else 100 * (1 - fit["cv_error"])
-    return Run(name, method, seed, 100 * score["accuracy"], cv, fit["not_converged"], cpu, predict_cpu, " ".join(given))
+    given = options_of(*key, files)
+    report, training = lsvm("train", [*given, str(files.train), str(files.model)])
+    score, prediction = lsvm("predict", [str(files.test), str(files.model), str(files.predictions)])
+    found = report["summary"]
+    cv = float("nan") if found["cv_error"] is None else 100 * (1 - found["cv_error"])
+    figures = 100 * score["accuracy"], cv, found["not_converged"], training["cpu"], prediction["cpu"]
+    return Fit(*key, *figures, " ".join(given))
 
 
-def options_of(name: str, method: str, seed: int, files: dict[str, Path], folder: Path) -> list[str]:
+def progress(run: Fit) -> str:
+    """What the terminal shows of a run."""
+    return f"{run.name} {run.method} seed {run.seed}: {run.accuracy:.2f} %, {run.train_cpu:.1f} s"
+
+
+def options_of(name: str, method: str, seed: int, files: Files) -> list[str]:
     """What the paper names for a method; the kernel's parameters from a part of the rows where there are many."""
     given = ["-m", method.split()[0], "--scale", SCALES.get(name, "std"), "--seed", str(seed)]
     if method in ("csvm", "llsvm", "kmeans-svm", "l3"):
@@ -129,55 +141,41 @@ def options_of(name: str, method: str, seed: int, files: dict[str, Path], folder
         given += CHOSEN[name]
     if method != "rbf":
         return given
-    return given + kernel_point(given, files["train"], folder)
+    return given + kernel_point(given, files)
 
 
-def kernel_point(given: list[str], train: Path, folder: Path) -> list[str]:
+def kernel_point(given: list[str], files: Files) -> list[str]:
     """gamma and C of the global kernel SVM, chosen on at most RBF_ROWS rows."""
-    from localsvm.data.reading import read
-
-    data = read(train)
+    data = read(files.train)
     if len(data.y) <= RBF_ROWS:
         return []
-    rows = np.sort(np.random.default_rng(0).choice(len(data.y), RBF_ROWS, replace=False))
-    write(folder / "part.libsvm", data.X[rows], data.y[rows])
-    report, _, _ = command("cv", [*given, "--json", "-q", str(folder / "part.libsvm")])
+    rows, part = (
+        np.sort(np.random.default_rng(0).choice(len(data.y), RBF_ROWS, replace=False)),
+        files.folder / "part.libsvm",
+    )
+    write(part, data.X[rows], data.y[rows])
+    report, _ = lsvm("cv", [*given, str(part)])
     best = next(point for point in report["points"] if point["best"])
     return ["-g", str(best["gamma"]), "-C", str(best["cost"])]
 
 
-def page(runs: list[Run]) -> str:
+def page(runs: list[Fit], _: Any) -> str:
     """The tables."""
-    names = [n for n in CLUSTERS if any(r.name == n for r in runs)]
-    lines = ["# Linear local methods on the L3-SVM paper's sets", ""]
-    lines += [
-        "Written by `make reproduce-l3 DATA=...` (`scripts/reproduce_l3.py`): the paper's K ("
-        + ", ".join(f"{n} {CLUSTERS[n]}" for n in names)
-        + "), as many",
-        "landmarks as features, C by 5-fold cross-validation, one-vs-all, std scaling (usps: none). C is 0.001 to 100;",
-        "of l3, with the squared hinge of its authors' code (ijcnn1: the hinge), one of 1e-8 to 100; of ml3 it is 1.",
-        "ml3 learns all classes at once, 10 models each, at C = 1 (lambda = 1/n) without selection, as in its paper.",
-        f"Test accuracy in per cent, mean (standard deviation; runs) over the seeds; {processor()}, processor seconds",
-        "of whole commands. The paper's value, one run, stands behind the stroke.",
-        "",
-        "## Accuracy",
-        "",
-        "| method | " + " | ".join(names) + " |",
-        "|---" * (len(names) + 1) + "|",
-    ]
-    lines += [f"| {m} | " + " | ".join(accuracy(runs, m, n) for n in names) + " |" for m in METHODS]
-    lines += ["", "## Time: training with selection, prediction", "", "| method | " + " | ".join(names) + " |"]
-    lines += ["|---" * (len(names) + 1) + "|"]
-    lines += [f"| {m} | " + " | ".join(seconds(runs, m, n) for n in names) + " |" for m in METHODS]
-    return "\n".join(lines) + "\n"
+    sets = [name for name in CLUSTERS if any(run.name == name for run in runs)]
+    clusters = ", ".join(f"{name} {CLUSTERS[name]}" for name in sets)
+    lines = [ABOUT.format(clusters=clusters, processor=processors(run.machine for run in runs))]
+    for title, entry in (("Accuracy", accuracy), ("Time: training with selection, prediction", seconds)):
+        rows = [[method, *(entry(runs, method, name) for name in sets)] for method in METHODS]
+        lines += [f"## {title}", "", *table(("method", *sets), rows), ""]
+    return "\n".join(lines)
 
 
-def of(runs: list[Run], method: str, name: str) -> list[Run]:
+def of(runs: list[Fit], method: str, name: str) -> list[Fit]:
     """The runs of one entry."""
     return [r for r in runs if (r.method, r.name) == (method, name)]
 
 
-def accuracy(runs: list[Run], method: str, name: str) -> str:
+def accuracy(runs: list[Fit], method: str, name: str) -> str:
     """An entry of the table."""
     found: Any = [r.accuracy for r in of(runs, method, name)]
     theirs = PAPER.get(method, {}).get(name)
@@ -185,7 +183,7 @@ def accuracy(runs: list[Run], method: str, name: str) -> str:
     return f"{ours} / {theirs:.2f}" if theirs else ours
 
 
-def seconds(runs: list[Run], method: str, name: str) -> str:
+def seconds(runs: list[Fit], method: str, name: str) -> str:
     """Medians."""
     found = of(runs, method, name)
     if not found:

@@ -11,58 +11,60 @@ repeat and two numbers of clusters; a part of mnist's rows and three numbers of 
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from l3_figures import Run, landmarks, regions, small
-from measuring import finished, keep, processor
+from harness.experiment import Experiment, carry_out
+from harness.machine import cores_of_processors
+from harness.options import integers, parsed, parser
+from l3_figures import Key, Measurement, landmarks, regions, small
 
 ABOUT = """\
 # The figures of the L3-SVM paper
 
 Written by `make reproduce-l3 DATA=...` (`scripts/reproduce_l3_figures.py`), after Zantedeschi, Emonet and Sebban
 (L3-SVMs, 2017). The paper shows curves without numbers, so there is nothing to put beside ours but its claims. Times
-are of one core of an {processor}.
+are of {cores}.
 """
+FIGURES = {1: regions, 2: regions, small.FIGURE: small, landmarks.FIGURE: landmarks}
 
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/l3"))
-    parser.add_argument("--figures", type=lambda text: sorted(map(int, text.split(","))), default=[1, 2, 3, 4])
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    log = options.out / "figures.jsonl"
-    runs = finished(log, Run)
-    done = {run.key: run for run in runs}
-    for figure in options.figures:
-        for run in measured(figure, options, done):
-            runs.append(run)
-            keep(log, run)
-            print(*run.key, file=sys.stderr)
-    (options.out / "figures.md").write_text(page(runs, options.out))
+    given = parser(__doc__, out=Path("docs/results/l3"), quick="in two minutes: see above")
+    given.add_argument("--figures", type=integers, default=sorted(FIGURES), help="default %(default)s")
+    experiment = Experiment("figures", Measurement, cases, measure, page, progress, good)
+    carry_out(experiment, parsed(given))
 
 
-def measured(figure: int, options: Any, done: dict[Any, Run]) -> Iterator[Run]:
-    """What is missing of a figure."""
-    if figure in regions.PLANES:
-        return regions.measured(figure, done, options.out)
-    part = {small.FIGURE: small, landmarks.FIGURE: landmarks}[figure]
-    return part.measured(options.data, done, options.quick)
+def cases(options: Any) -> list[Key]:
+    """All measurements of the figures."""
+    return [key for figure in sorted(options.figures) for key in FIGURES[figure].cases(figure, options.quick)]
 
 
-def page(runs: list[Run], out: Path) -> str:
+def measure(missing: list[Key], known: list[Measurement], options: Any) -> Iterator[Measurement]:
+    """The missing ones, figure by figure."""
+    for figure in dict.fromkeys(figure for figure, *_ in missing):
+        yield from FIGURES[figure].measure([key for key in missing if key[0] == figure], known, options)
+
+
+def good(run: Measurement, options: Any) -> bool:
+    """Decision regions are drawn as they are measured: without their picture they are measured again."""
+    return FIGURES[run.figure] is not regions or regions.picture_path(run.name, options.out).exists()
+
+
+def page(runs: list[Measurement], options: Any) -> str:
     """The text in Markdown; the pictures of what was measured are drawn."""
-    lines = [ABOUT.format(processor=processor()), *regions.section(runs)]
-    for part in (small, landmarks):
-        lines += part.section([run for run in runs if run.figure == part.FIGURE], out)
-    return "\n".join(lines).rstrip() + "\n"
+    lines = [ABOUT.format(cores=cores_of_processors(run.machine for run in runs))]
+    for part in (regions, small, landmarks):
+        lines += part.section([run for run in runs if FIGURES[run.figure] is part], options.out)
+    return "\n".join(lines)
+
+
+def progress(run: Measurement) -> str:
+    """What the terminal shows of a measurement."""
+    return " ".join(map(str, run.key))
 
 
 if __name__ == "__main__":

@@ -12,25 +12,27 @@ larger limit; OUT/sizes.md and the pictures are written from it. --quick runs wh
 
 from __future__ import annotations
 
-import argparse
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import vp_sizes_page
-from measuring import command, examples, finished, keep, thousands
+from harness.commands import lsvm
+from harness.datasets import Files, examples
+from harness.experiment import Experiment, carry_out
+from harness.library import Dataset, write
+from harness.options import integers, parsed, parser
+from harness.runlog import Run
+from harness.tables import thousands
 
-from localsvm.data.dataset import Dataset
 from localsvm.data.synthetic import higgs_like
-from localsvm.data.writing import write
 
-SETS = ("covtype", "skin_nonskin", "cod-rna", "higgs-like")
+HIGGS = "higgs-like"
+SETS = ("covtype", "skin_nonskin", "cod-rna", HIGGS)
 CELLS = (2000, 5000, 10000, 15000)
 PARTITIONS = ("voronoi", "chunks")
 SIZES = 7
@@ -50,7 +52,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Run:
+class Fit(Run):
     """One training and prediction, as far as they came."""
 
     name: str
@@ -71,73 +73,63 @@ class Run:
     predict_wall: float | None = None
 
     @property
-    def plan(self) -> Plan:
+    def key(self) -> Plan:
         """What was run."""
         return Plan(self.name, self.rows, self.partition, self.cell_size)
 
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    options = parsed()
-    options.out.mkdir(parents=True, exist_ok=True)
-    log = options.out / "sizes.jsonl"
-    done = {run.plan: run for run in finished(log, Run)}  # of two runs of a plan the last counts
-    for name in options.sets.split(","):
-        with tempfile.TemporaryDirectory() as folder:
-            for run in runs(name, options, done, Path(folder)):
-                print(line(run), file=sys.stderr)
-                done[run.plan] = run
-                keep(log, run)
-    vp_sizes_page.write_page(list(done.values()), options.out)
+    quick = f"only sizes of at most {thousands(QUICK_ROWS)} rows"
+    given = parser(__doc__, out=Path("docs/results/vp"), sets=SETS, quick=quick)
+    given.add_argument("--cells", type=integers, default=list(CELLS), help="cell sizes (default %(default)s)")
+    given.add_argument("--sizes", type=integers, help="training sizes of each set, instead of seven halvings")
+    given.add_argument("--higgs-rows", type=int, default=1_000_000, help="training rows of higgs-like")
+    given.add_argument("--limit", type=float, default=30.0, help="minutes that a command may take")
+    carry_out(Experiment("sizes", Fit, plans, measure, vp_sizes_page.page, progress, good), parsed(given))
 
 
-def parsed() -> Any:
-    """The options of the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    numbers = partial(str.split, sep=",")
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/vp"))
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--cells", type=numbers, default=CELLS, help="cell sizes, default 2000,5000,10000,15000")
-    parser.add_argument("--sizes", type=numbers, help="training sizes of each set, instead of seven halvings")
-    parser.add_argument("--higgs-rows", type=int, default=1_000_000, help="training rows of higgs-like")
-    parser.add_argument("--limit", type=float, default=30.0, help="minutes that a command may take")
-    parser.add_argument("--quick", action="store_true", help=f"only sizes of at most {thousands(QUICK_ROWS)} rows")
-    return parser.parse_args()
+def good(run: Fit, options: Any) -> bool:
+    """A run that was stopped is tried again under a larger limit."""
+    return run.problem is None or run.limit >= options.limit
 
 
-def runs(name: str, options: Any, done: dict[Plan, Run], folder: Path) -> Iterator[Run]:
-    """The missing runs of one set, small sizes first."""
-    train, test = (shuffled(options.data, name, part, options.higgs_rows) for part in ("train", "test"))
-    here = None
-    for plan in plans(name, len(train.y), options):
-        if plan in done and (done[plan].problem is None or done[plan].limit >= options.limit):
-            continue
-        if here is None:
-            write(folder / "test.libsvm", test.X, test.y)
-        if here != plan.rows:
-            write(folder / "train.libsvm", train.X[: plan.rows], train.y[: plan.rows])
-            here = plan.rows
-        yield measured(plan, options.limit, folder)
+def plans(options: Any) -> list[Plan]:
+    """All runs, each once."""
+    return list(dict.fromkeys(plan for name in options.sets for plan in plans_of(name, options)))
 
 
-def plans(name: str, total: int, options: Any) -> list[Plan]:
-    """All runs of one set, each once."""
+def plans_of(name: str, options: Any) -> list[Plan]:
+    """The runs of one set, small sizes first."""
+    total = options.higgs_rows if name == HIGGS else len(examples(options.data, name, "train").y)
     halvings = [round(total / 2**k) for k in reversed(range(SIZES))]
-    sizes = sorted({min(int(s), total) for s in options.sizes or halvings})
-    wanted = [
-        Plan(name, rows, partition, int(cell)) if rows > int(cell) else Plan(name, rows, "none", 0)
+    sizes = sorted({min(size, total) for size in options.sizes or halvings})
+    return [
+        Plan(name, rows, partition, cell) if rows > cell else Plan(name, rows, "none", 0)
         for rows in sizes
         if rows <= QUICK_ROWS or not options.quick
         for cell in options.cells
         for partition in PARTITIONS
     ]
-    return list(dict.fromkeys(wanted))
+
+
+def measure(missing: list[Plan], _: list[Fit], options: Any) -> Iterator[Fit]:
+    """The missing runs, set by set, small sizes first."""
+    for name in dict.fromkeys(plan.name for plan in missing):
+        train, test = (shuffled(options.data, name, part, options.higgs_rows) for part in ("train", "test"))
+        with tempfile.TemporaryDirectory() as folder:
+            files, written = Files(Path(folder)), 0
+            write(files.test, test.X, test.y)
+            for plan in (plan for plan in missing if plan.name == name):
+                if written != plan.rows:
+                    write(files.train, train.X[: plan.rows], train.y[: plan.rows])
+                    written = plan.rows
+                yield fit(plan, options.limit, files)
 
 
 def shuffled(data: Path, name: str, part: str, higgs_rows: int) -> Dataset:
     """A part of the set, its training rows in random order, so that the first ones are a sample."""
-    if name == "higgs-like":
+    if name == HIGGS:
         rows = higgs_rows if part == "train" else HIGGS_TEST_ROWS
         return Dataset(*higgs_like(rows, np.random.default_rng(1 if part == "train" else 2)))
     found = examples(data, name, part)
@@ -145,47 +137,51 @@ def shuffled(data: Path, name: str, part: str, higgs_rows: int) -> Dataset:
     return Dataset(found.X[order], found.y[order])
 
 
-def measured(plan: Plan, limit: float, folder: Path) -> Run:
+def fit(plan: Plan, limit: float, files: Files) -> Fit:
     """One run through the command line, each command within the limit."""
     result: dict[str, Any] = {}
     for step in (training, prediction):
         try:
-            result |= step(plan, limit, folder)
+            result |= step(plan, limit, files)
         except subprocess.TimeoutExpired:
             result["problem"] = f"{step.__name__} over {limit:g} min"
             break
         except subprocess.CalledProcessError as failure:
             result["problem"] = f"{step.__name__} failed with code {failure.returncode}"
             break
-    return Run(**asdict(plan), limit=limit, **result)
+    return Fit(**asdict(plan), limit=limit, **result)
 
 
-def training(plan: Plan, limit: float, folder: Path) -> dict[str, Any]:
-    """What `lsvm train` says and takes."""
+def training(plan: Plan, limit: float, files: Files) -> dict[str, Any]:
+    """What `lsvm train` reports and takes."""
     cells = ["-c", str(plan.cell_size)] if plan.cell_size else []
-    files = [str(folder / "train.libsvm"), str(folder / "model.h5")]
-    report, cpu, wall = command("train", ["-P", plan.partition, *cells, "--json", "--force", "-q", *files], 60 * limit)
-    fit, sizes = report["summary"], report["summary"]["cell_rows"]
+    arguments = ["-P", plan.partition, *cells, str(files.train), str(files.model)]
+    report, figures = lsvm("train", arguments, 60 * limit)
+    summary, sizes = report["summary"], report["summary"]["cell_rows"]
     return {
-        "features": fit["features"],
-        "cells": fit["cells"],
+        "features": summary["features"],
+        "cells": summary["cells"],
         "squares": sizes["balance"] * sizes["cells"] * sizes["mean"] ** 2,
-        "not_converged": fit["not_converged"],
-        "train_cpu": cpu,
-        "train_wall": wall,
+        "not_converged": summary["not_converged"],
+        "train_cpu": figures["cpu"],
+        "train_wall": figures["wall"],
     }
 
 
-def prediction(plan: Plan, limit: float, folder: Path) -> dict[str, Any]:
-    """What `lsvm predict` says and takes."""
-    files = [str(folder / file) for file in ("test.libsvm", "model.h5", "out.txt")]
-    report, cpu, wall = command("predict", ["--json", "--force", "-q", *files], 60 * limit)
+def prediction(plan: Plan, limit: float, files: Files) -> dict[str, Any]:
+    """What `lsvm predict` reports and takes."""
+    report, figures = lsvm("predict", [str(files.test), str(files.model), str(files.predictions)], 60 * limit)
     error = 100 * (1 - report["accuracy"])
-    return {"test_rows": report["total"], "error": error, "predict_cpu": cpu, "predict_wall": wall}
+    return {
+        "test_rows": report["total"],
+        "error": error,
+        "predict_cpu": figures["cpu"],
+        "predict_wall": figures["wall"],
+    }
 
 
-def line(run: Run) -> str:
-    """What a person who waits reads of a run."""
+def progress(run: Fit) -> str:
+    """What the terminal shows of a run."""
     outcome = run.problem or f"{run.error:.3f} %, training {run.train_cpu:.1f} s of processor time"
     return f"{run.name}, {thousands(run.rows)} rows, {run.partition} {run.cell_size or ''}: {outcome}"
 

@@ -9,17 +9,18 @@ OUT/toy.jsonl and not repeated; OUT/toy.md and OUT/toy.png are written from it. 
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator
-from measuring import finished, keep, thousands
+from harness.experiment import Experiment, carry_out
+from harness.options import integers, parsed, parser
+from harness.pictures import BLUE, GREEN, GRID, ORANGE, RED, empty_figure, tick_texts
+from harness.runlog import Run
+from harness.tables import table, thousands
+from matplotlib.ticker import LogLocator
 
 from localsvm.data.synthetic import ellipse, ellipse_bayes_error, ellipse_score
 from localsvm.estimators import LocalSVC
@@ -32,11 +33,12 @@ GROWING = -1  # cell size of GROWTH n^(3/5) rows
 GROWTH = 8
 PLANS = {
     0: ("one SVM on all rows", "black", "D-"),
-    GROWING: (f"cells of at most {GROWTH} n$^{{3/5}}$ rows", "#3b5ba5", "o-"),
-    2000: ("cells of at most 2 000 rows", "#2a9d8f", "o-"),
-    500: ("cells of at most 500 rows", "#c6403a", "o-"),
+    GROWING: (f"cells of at most {GROWTH} n$^{{3/5}}$ rows", BLUE, "o-"),
+    2000: ("cells of at most 2 000 rows", GREEN, "o-"),
+    500: ("cells of at most 500 rows", RED, "o-"),
 }
 RATE = 2 / 5
+Key = tuple[int, int, int]  # rows, cell size, seed
 PAGE = """\
 # The toy example: excess error against training rows
 
@@ -75,7 +77,7 @@ Geometric mean of the excess error in per cent:
 
 
 @dataclass(frozen=True)
-class Run:
+class Fit(Run):
     """One training sample; cell_size is 0 for one SVM on all rows."""
 
     rows: int
@@ -84,30 +86,22 @@ class Run:
     cells: int
     excess: float
 
+    @property
+    def key(self) -> Key:
+        """What was run."""
+        return self.rows, self.cell_size, self.seed
+
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/vp"))
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--global-rows", type=int, default=16_000, help="most rows for one SVM on all of them")
-    parser.add_argument("--sizes", type=lambda text: tuple(map(int, text.split(","))), default=SIZES)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    log = options.out / "toy.jsonl"
-    runs = finished(log, Run)
-    known = {(run.rows, run.cell_size, run.seed) for run in runs}
-    test, _ = ellipse(TEST_ROWS, np.random.default_rng(TEST_SEED))
-    for plan in (plan for plan in plans(options) if plan not in known):
-        runs.append(measured(*plan, test))
-        keep(log, runs[-1])
-        print(f"{plan}: excess {100 * runs[-1].excess:.4f} %", file=sys.stderr)
-    picture(runs, options.out / "toy.png")
-    (options.out / "toy.md").write_text(page(runs, test))
+    quick = f"at most {thousands(QUICK_ROWS)} rows and {QUICK_SEEDS} seeds"
+    given = parser(__doc__, out=Path("docs/results/vp"), data="none", seeds=10, quick=quick)
+    given.add_argument("--global-rows", type=int, default=16_000, help="most rows for one SVM on all of them")
+    given.add_argument("--sizes", type=integers, default=list(SIZES), help="training rows (default %(default)s)")
+    carry_out(Experiment("toy", Fit, plans, measure, page, progress), parsed(given))
 
 
-def plans(options: Any) -> Iterator[tuple[int, int, int]]:
+def plans(options: Any) -> Iterator[Key]:
     """(rows, cell size, seed) of what is to be run: cells only where there are several."""
     seeds = min(options.seeds, QUICK_SEEDS) if options.quick else options.seeds
     for rows in options.sizes:
@@ -122,12 +116,29 @@ def size_of(cell_size: int, rows: int) -> int:
     return round(GROWTH * rows**0.6) if cell_size == GROWING else cell_size
 
 
-def measured(rows: int, cell_size: int, seed: int, test: np.ndarray) -> Run:
+def measure(missing: list[Key], _: list[Fit], options: Any) -> Iterator[Fit]:
+    """The missing runs."""
+    test = test_rows()
+    for rows, cell_size, seed in missing:
+        yield fit(rows, cell_size, seed, test)
+
+
+def test_rows() -> np.ndarray:
+    """The rows on which the excess error is measured."""
+    return ellipse(TEST_ROWS, np.random.default_rng(TEST_SEED))[0]
+
+
+def fit(rows: int, cell_size: int, seed: int, test: np.ndarray) -> Fit:
     """Train on one sample; the same sample for all cell sizes."""
     X, y = ellipse(rows, np.random.default_rng([seed, rows]))
     cells = {"partition": "voronoi", "cell_size": size_of(cell_size, rows)} if cell_size else {"partition": "none"}
     model = LocalSVC(**cells, n_jobs=-1, random_state=seed).fit(X, y)
-    return Run(rows, cell_size, seed, model.summary_.cells, excess_error(model.predict(test), ellipse_score(test)))
+    return Fit(rows, cell_size, seed, model.summary_.cells, excess_error(model.predict(test), ellipse_score(test)))
+
+
+def progress(run: Fit) -> str:
+    """What the terminal shows of a run."""
+    return f"{run.key}: excess {100 * run.excess:.4f} %"
 
 
 def excess_error(predicted: np.ndarray, score: np.ndarray) -> float:
@@ -135,12 +146,12 @@ def excess_error(predicted: np.ndarray, score: np.ndarray) -> float:
     return float(np.where(predicted != np.sign(score), np.abs(np.tanh(score / 2)), 0).mean())
 
 
-def curve(runs: list[Run], cell_size: int) -> tuple[np.ndarray, np.ndarray]:
+def curve(runs: list[Fit], cell_size: int) -> tuple[np.ndarray, np.ndarray]:
     """Sizes (s,) and log10 of the excess (s, seeds), of the seeds that all sizes have."""
     found = {(run.rows, run.seed): run.excess for run in runs if run.cell_size == cell_size}
     rows = sorted({r for r, _ in found})
     seeds = [seed for seed in sorted({s for _, s in found}) if all((r, seed) in found for r in rows)]
-    excess = np.array([[found[r, seed] for seed in seeds] for r in rows]).reshape(len(rows), -1)
+    excess = np.array([[found[r, seed] for seed in seeds] for r in rows]).reshape(len(rows), len(seeds))
     return np.array(rows), np.log10(np.maximum(excess, 1e-7))
 
 
@@ -153,9 +164,9 @@ def slope(rows: np.ndarray, excess: np.ndarray) -> str:
     return f"{slopes.mean():.2f} ({slopes.std(ddof=1) / np.sqrt(len(slopes)):.2f})"
 
 
-def picture(runs: list[Run], path: Path) -> None:
+def picture(runs: list[Fit], path: Path) -> None:
     """The sample on the left, excess error against rows on the right."""
-    figure = Figure(figsize=(11, 5), layout="constrained")
+    figure = empty_figure(11, 5)
     left, right = figure.subplots(1, 2, width_ratios=(4, 6))
     sample(left)
     for cell_size, (label, colour, style) in PLANS.items():
@@ -171,12 +182,12 @@ def picture(runs: list[Run], path: Path) -> None:
         right.plot(rows, height * (rows / rows[0]) ** -RATE, ":", color="0.4", label="theory's rate, slope -0.40")
     right.set(xscale="log", yscale="log", xlabel="training rows n", ylabel="excess error over the Bayes error")
     right.set_xticks(sorted({run.rows for run in runs}), minor=False)
-    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: thousands(round(value))))
+    tick_texts(right.xaxis, lambda value: thousands(round(value)))
     right.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    tick_texts(right.yaxis, "{:g}".format)
     right.minorticks_off()
     right.tick_params(axis="x", labelrotation=30)
-    right.grid(color="0.9")
+    right.grid(color=GRID)
     figure.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=2)
     figure.savefig(path, dpi=120)
 
@@ -184,7 +195,7 @@ def picture(runs: list[Run], path: Path) -> None:
 def sample(axes: Any) -> None:
     """500 rows and the Bayes rule."""
     X, y = ellipse(500, np.random.default_rng(0))
-    for label, colour in ((-1, "#e69f00"), (1, "#3b5ba5")):
+    for label, colour in ((-1, ORANGE), (1, BLUE)):
         axes.plot(*X[y == label].T, ".", ms=4, color=colour, label=f"class {label}")
     side = np.linspace(-6, 6, 241)
     grid = np.stack(np.meshgrid(side, side), axis=-1)
@@ -193,30 +204,37 @@ def sample(axes: Any) -> None:
     axes.legend(loc="upper right", fontsize="small")
 
 
-def page(runs: list[Run], test: np.ndarray) -> str:
-    """The text in Markdown."""
+def page(runs: list[Fit], options: Any) -> str:
+    """The text in Markdown; draws toy.png."""
+    picture(runs, options.out / "toy.png")
+    test = test_rows()
     curves = {cell_size: curve(runs, cell_size) for cell_size in PLANS}
     risk = 1 / (1 + np.exp(np.abs(ellipse_score(test))))
     slopes = [
-        f"| {PLANS[cell_size][0].replace('$^{3/5}$', '^(3/5)')} | {slope(rows, excess)} | {len(rows)} |"
+        f"| {plain_title(cell_size)} | {slope(rows, excess)} | {len(rows)} |"
         for cell_size, (rows, excess) in curves.items()
     ]
     return PAGE.format(
         bayes=ellipse_bayes_error(), coarse=ellipse_bayes_error(32), tests=thousands(len(test)),
         simulated=risk.mean(), noise=risk.std() / np.sqrt(len(risk)), seeds=len({run.seed for run in runs}),
-        start=thousands(FIT_FROM), slopes="\n".join(slopes), table=table(runs, curves),
+        start=thousands(FIT_FROM), slopes="\n".join(slopes), table="\n".join(excess_table(runs, curves)),
     )  # fmt: skip
 
 
-def table(runs: list[Run], curves: dict[int, tuple[np.ndarray, np.ndarray]]) -> str:
-    """A row a size."""
-    heads = [PLANS[cell_size][0].replace("$^{3/5}$", "^(3/5)") for cell_size in curves]
-    lines = [f"| n | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+def excess_table(runs: list[Fit], curves: dict[int, tuple[np.ndarray, np.ndarray]]) -> list[str]:
+    """A row for each size."""
+    heads = [plain_title(cell_size) for cell_size in curves]
     means = {c: dict(zip(rows, 100 * 10 ** e.mean(axis=1), strict=True)) for c, (rows, e) in curves.items() if e.size}
-    for n in sorted({run.rows for run in runs}):
-        entries = [f"{means[c][n]:.4f}" if n in means.get(c, {}) else "" for c in curves]
-        lines.append(f"| {thousands(n)} | {' | '.join(entries)} |")
-    return "\n".join(lines)
+    rows = [
+        [thousands(n), *(f"{means[c][n]:.4f}" if n in means.get(c, {}) else "" for c in curves)]
+        for n in sorted({run.rows for run in runs})
+    ]
+    return table(("n", *heads), rows)
+
+
+def plain_title(cell_size: int) -> str:
+    """A plan's title without TeX."""
+    return PLANS[cell_size][0].replace("$^{3/5}$", "^(3/5)")
 
 
 if __name__ == "__main__":

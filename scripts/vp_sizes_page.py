@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from measuring import processor, thousands
+from harness.machine import cores_of_processors
+from harness.pictures import (
+    BLUE,
+    GREEN,
+    GREY,
+    GRID,
+    ORANGE,
+    PURPLE,
+    RED,
+    empty_figure,
+    legend_below,
+    legend_entries,
+    tick_texts,
+)
+from harness.tables import table, thousands
+from matplotlib.ticker import LogLocator, NullLocator
 
 from localsvm.data.synthetic import higgs_like_bayes_error
 
 if TYPE_CHECKING:
-    from reproduce_vp_sizes import Run
+    from reproduce_vp_sizes import Fit
 
-COLOURS = ("#c6403a", "#e69f00", "#2a9d8f", "#3b5ba5", "#7b4ea3", "#666666")
+COLOURS = (RED, ORANGE, GREEN, BLUE, PURPLE, GREY)
 STYLES = {"voronoi": ("o", "-"), "chunks": ("s", "--")}
 TITLES = {"voronoi": "cells", "chunks": "chunks"}
 
@@ -51,7 +63,7 @@ Seven training sizes, each half of the next up to the whole set (a choice: the p
 here); a smaller one is the first rows of one random order. Where all rows fit into one cell nothing is divided: the
 black line.
 Errors are in per cent on the whole test file. Times are of whole commands, reading and writing included, on
-{cores} of {processor}, in processor seconds unless said. A command that took longer than its limit was stopped
+{cores}, in processor seconds unless said. A command that took longer than its limit was stopped
 and is reported as "over".
 
 covtype is class 2 against the rest. cod-rna is the part of the paper's set that could be had, a fifth of its rows.
@@ -71,39 +83,35 @@ ours; the paper shows its own as curves only.
 """
 
 
-def write_page(runs: list[Run], out: Path) -> None:
-    """OUT/sizes.md, sizes-error.png and sizes-time.png."""
+def page(runs: list[Fit], options: Any) -> str:
+    """The Markdown; draws sizes-error.png and sizes-time.png."""
     names = [name for name in PAPER if any(run.name == name for run in runs)]
-    if not names:
-        return
     bayes = 100 * higgs_like_bayes_error()
-    floors = {"higgs-like": bayes}
+    floors, out = {"higgs-like": bayes}, options.out
     picture(runs, names, lambda run: run.error, "test error, %", floors, out / "sizes-error.png")
     picture(runs, names, lambda run: run.train_cpu, "training time, processor s", {}, out / "sizes-time.png")
-    count = len(os.sched_getaffinity(0))
-    cores = f"{count} cores" if count > 1 else "one core"
-    about = ABOUT.format(cores=cores, processor=f"an {processor()}", bayes=bayes)
-    page = [about, AGAINST_PAPER, *against_paper(runs)]
+    about = ABOUT.format(cores=cores_of_processors(run.machine for run in runs), bayes=bayes)
+    lines = [about, AGAINST_PAPER, *against_paper(runs)]
     for name in names:
-        page += ["", f"## {name}", "", *every_run([run for run in runs if run.name == name])]
-    (out / "sizes.md").write_text("\n".join(page) + "\n")
+        lines += ["", f"## {name}", "", *every_run([run for run in runs if run.name == name])]
+    return "\n".join(lines)
 
 
 def picture(
-    runs: list[Run],
+    runs: list[Fit],
     names: list[str],
-    figure_of: Callable[[Run], float | None],
+    figure_of: Callable[[Fit], float | None],
     label: str,
     floors: dict[str, float],
     path: Path,
 ) -> None:
-    """A panel a set, a line a partition and cell size, both axes logarithmic."""
-    figure = Figure(figsize=(10, 4.2 * ((len(names) + 1) // 2) + 0.8), layout="constrained")
+    """A panel for each set, a curve for each partition and cell size, both axes logarithmic."""
+    figure = empty_figure(10, 4.2 * ((len(names) + 1) // 2) + 0.8)
     panels = figure.subplots((len(names) + 1) // 2, 2, squeeze=False).ravel()
     cells = sorted({run.cell_size for run in runs if run.cell_size})
     for panel, name in zip(panels, names, strict=False):
-        here = {run.plan: figure_of(run) for run in runs if run.name == name}
-        lines(panel, {(p.rows, p.partition, p.cell_size): v for p, v in here.items() if v}, cells)
+        here = {run.key: figure_of(run) for run in runs if run.name == name}
+        curves(panel, {(p.rows, p.partition, p.cell_size): v for p, v in here.items() if v}, cells)
         if name in floors:
             panel.axhline(floors[name], color="0.5", linestyle=":", label=f"Bayes error, {floors[name]:.2f} %")
         panel.set(xscale="log", yscale="log", title=name, xlabel="training rows", ylabel=label)
@@ -116,16 +124,15 @@ def picture(
 
 def legend(figure: Any, panels: Any) -> None:
     """One for all panels: cells above chunks of the same size, what else there is at the end."""
-    known = {text: handle for p in panels for handle, text in zip(*p.get_legend_handles_labels(), strict=True)}
+    known = legend_entries(panels)
     pairs = [text for text in known if "," in text and text.startswith(tuple(TITLES.values()))]
     texts = sorted(pairs, key=lambda text: int(text.split(", ")[1].replace(" ", "")))
     texts += [text for text in known if text not in pairs]
     columns = min(5, (len(texts) + 1) // 2)
-    handles = [known[text] for text in texts]
-    figure.legend(handles, texts, loc="outside lower center", ncols=columns, title="at most so many rows")
+    legend_below(figure, {text: known[text] for text in texts}, columns, title="at most so many rows")
 
 
-def lines(panel: Any, values: dict[tuple[int, str, int], float], cells: list[int]) -> None:
+def curves(panel: Any, values: dict[tuple[int, str, int], float], cells: list[int]) -> None:
     """The curves of one set; each starts at the largest size that was one cell."""
     whole = sorted((rows, value) for (rows, partition, _), value in values.items() if partition == "none")
     for colour, size in zip(COLOURS, cells, strict=False):
@@ -148,9 +155,9 @@ def tidy(panel: Any, sizes: list[int]) -> None:
     panel.set_xticks(sizes)
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+        tick_texts(axis, plain)
     panel.tick_params(axis="x", labelrotation=30)
-    panel.grid(color="0.9")
+    panel.grid(color=GRID)
 
 
 def plain(value: float) -> str:
@@ -158,66 +165,60 @@ def plain(value: float) -> str:
     return thousands(round(value)) if value >= 1000 else f"{value:.3g}"
 
 
-def against_paper(runs: list[Run]) -> list[str]:
-    """A row a set and cell size, at the largest training size run."""
-    table = [
-        "| set | rows: paper, ours | cell size | error % | paper, min | ours, min: wall, processor | paper, ns | "
-        "ours, ns: wall, processor |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+def against_paper(runs: list[Fit]) -> list[str]:
+    """A row for each set and cell size, at the largest training size run."""
+    head = ("set", "rows: paper, ours", "cell size", "error %", "paper, min", "ours, min: wall, processor", "paper, ns",
+            "ours, ns: wall, processor")  # fmt: skip
+    rows = []
     for name, paper in PAPER.items():
         largest = max((run.rows for run in runs if run.name == name), default=0)
         for place, cell in enumerate(PAPER_CELLS):
             for run in runs:
                 if (run.name, run.rows, run.partition, run.cell_size) == (name, largest, "voronoi", cell):
-                    table.append(paper_row(run, paper, place))
-    return table
+                    rows.append(paper_row(run, paper, place))
+    return table(head, rows)
 
 
-def paper_row(run: Run, paper: Paper, place: int) -> str:
-    """One line of it."""
+def paper_row(run: Fit, paper: Paper, place: int) -> list[object]:
+    """One row of it."""
     sizes = f"{thousands(paper.rows)}, {thousands(run.rows)}"
     ours, rate = (run.problem or "", "") if run.train_wall is None else (minutes(run), nanoseconds(run))
-    return (
-        f"| {run.name} | {sizes} | {thousands(run.cell_size)} | {errors(run)} | {paper.minutes[place]} | {ours} | "
-        f"{paper.nanoseconds[place]} | {rate} |"
-    )
+    return [
+        run.name, sizes, thousands(run.cell_size), errors(run), paper.minutes[place], ours, paper.nanoseconds[place],
+        rate,
+    ]  # fmt: skip
 
 
-def minutes(run: Run) -> str:
+def minutes(run: Fit) -> str:
     """Wall-clock and processor minutes."""
     return f"{run.train_wall / 60:.2f}, {run.train_cpu / 60:.2f}"
 
 
-def nanoseconds(run: Run) -> str:
+def nanoseconds(run: Fit) -> str:
     """The same in nanoseconds per (sum of squared cell sizes x features)."""
     unit = run.squares * run.features / 1e9
     return f"{run.train_wall / unit:.2f}, {run.train_cpu / unit:.2f}"
 
 
-def errors(run: Run) -> str:
+def errors(run: Fit) -> str:
     """The error or why there is none."""
     return run.problem if run.error is None else f"{run.error:.3f}"
 
 
-def every_run(runs: list[Run]) -> list[str]:
-    """All runs of a set: a row a training size, a column a partition and cell size."""
+def every_run(runs: list[Fit]) -> list[str]:
+    """All runs of a set: a row for each training size, a column for each partition and cell size."""
     order = ("none", "voronoi", "chunks")
     columns = sorted({(run.partition, run.cell_size) for run in runs}, key=lambda c: (order.index(c[0]), c[1]))
     heads = ["one cell" if p == "none" else f"{TITLES[p]}, {thousands(c)}" for p, c in columns]
-    table = [
-        "Error in per cent; training and prediction in processor seconds.",
-        "",
-        f"| rows | {' | '.join(heads)} |",
-        f"|---|{'---|' * len(columns)}",
-    ]
     found = {(run.rows, run.partition, run.cell_size): run for run in runs}
-    for rows in sorted({run.rows for run in runs}):
-        table.append(f"| {thousands(rows)} | {' | '.join(entry(found.get((rows, *column))) for column in columns)} |")
-    return table
+    rows = [
+        [thousands(size), *(entry(found.get((size, *column))) for column in columns)]
+        for size in sorted({run.rows for run in runs})
+    ]
+    return ["Error in per cent; training and prediction in processor seconds.", "", *table(("rows", *heads), rows)]
 
 
-def entry(run: Run | None) -> str:
+def entry(run: Fit | None) -> str:
     """One run in few words."""
     if run is None:
         return ""

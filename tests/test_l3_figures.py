@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import reproduce_l3_figures
-from l3_figures import Run, landmarks, regions, small
-from measuring import examples
+from harness.datasets import examples
+from l3_figures import Measurement, landmarks, regions, small
 
 from localsvm.data.writing import write
 
@@ -60,7 +60,7 @@ def test_constant_features_are_dropped(tmp_path: Path) -> None:
 
 def test_the_two_readings_of_the_best_landmarks() -> None:
     figures = {"outer": [[90.0, 80.0], [60.0, 80.0]], "inner": [[70.0, 60.0], [50.0, 40.0]]}
-    runs = [Run(3, "heart", "random", 1, 0, figures)]
+    runs = [Measurement(3, "heart", "random", 1, 0, figures)]
     assert small.best(runs).tolist() == [80.0]
     assert small.selected(runs).tolist() == [75.0]
 

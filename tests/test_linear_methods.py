@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from linear_problems import C, least, nearest, written_out
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.optimize import minimize
 from selecting import fit, score
 from sklearn.svm import LinearSVC
 
@@ -41,7 +41,6 @@ ALL: list[LinearMethod] = [
     L3SVM(clusters=(3.0,), landmarks_count=(5.0,), projection="rbf", gamma=(0.3,), landmarks="pca"),
 ]
 NAMES = [f"{m.name}-{m.projection}" if isinstance(m, L3SVM) else m.name for m in ALL]
-C = 0.7
 
 
 def examples(n: int = 150, d: int = 3, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -64,69 +63,6 @@ def fitted(method: LinearMethod, cell: Cell, select: str = "refit") -> tuple[Any
     scores = score(method, cell, grid, lines) if grid.n_points > 1 or select == "vote" else None
     state = fit(method, cell, grid, scores, select).state
     return method.predictor(state, cell.target, cell.X.shape[1]), state
-
-
-def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    return np.square(X[:, None, :].astype(np.float64) - centres).sum(axis=2)
-
-
-def least(objective: Callable[[np.ndarray], float], size: int) -> np.ndarray:
-    """What minimises a smooth convex objective."""
-    options = {"maxiter": 5000, "maxfun": 10**6, "ftol": 1e-15}
-    return np.asarray(minimize(objective, np.zeros(size), method="L-BFGS-B", options=options).x)
-
-
-def written_out(method: LinearMethod, X: np.ndarray, y: np.ndarray, state: dict[str, Any]) -> np.ndarray:
-    """Decision values of the method's problem with the squared hinge, as its paper writes it, by scipy."""
-    X = X.astype(np.float64)
-    d = X.shape[1]
-
-    def loss(f: np.ndarray) -> float:
-        return float(C * np.square(np.maximum(0, 1 - y * f)).sum())
-
-    if isinstance(method, LinearSVM):
-
-        def linear(v: np.ndarray) -> np.ndarray:
-            return X @ v[:d] + v[d]
-
-        return linear(least(lambda v: 0.5 * v @ v + loss(linear(v)), d + 1))
-    distances = nearest(X, state["centres"])
-    k, of = len(state["centres"]), distances.argmin(axis=1)
-    if isinstance(method, ClusteredSVM):  # w, w_1 .. w_k, b as in Gu and Han's problem
-
-        def clustered(v: np.ndarray) -> np.ndarray:
-            return np.einsum("ij,ij->i", X, v[d:-1].reshape(k, d)[of]) + v[-1]
-
-        def objective(v: np.ndarray) -> float:
-            apart = v[d:-1].reshape(k, d) - v[:d]
-            return 0.5 * (4.0 * v[:d] @ v[:d] + np.vdot(apart, apart) + v[-1] ** 2) + loss(clustered(v))
-
-        return clustered(least(objective, d + k * d + 1))
-    if isinstance(method, LocallyLinearSVM):
-        near = np.argsort(distances, axis=1)[:, : method.neighbours]
-        gamma = np.zeros_like(distances)
-        np.put_along_axis(gamma, near, 1 / np.take_along_axis(distances, near, axis=1), axis=1)
-        gamma /= gamma.sum(axis=1, keepdims=True)
-
-        def mixed(v: np.ndarray) -> np.ndarray:
-            W = v.reshape(k, d + 1)
-            return np.einsum("ik,ik->i", gamma, X @ W[:, :d].T + W[:, d])
-
-        return mixed(least(lambda v: 0.5 * v @ v + loss(mixed(v)), k * (d + 1)))
-    if isinstance(method, L3SVM):
-        points = state["landmarks"].astype(np.float64)
-        mu = X @ points.T if method.projection == "linear" else np.exp(-0.3 * nearest(X, points))
-
-        def projected(v: np.ndarray) -> np.ndarray:
-            return np.einsum("ij,ij->i", mu, v[:-1].reshape(k, -1)[of]) + v[-1]
-
-        return projected(least(lambda v: 0.5 * v @ v + loss(projected(v)), k * mu.shape[1] + 1))
-
-    def separate(v: np.ndarray) -> np.ndarray:
-        W = v.reshape(k, d + 1)[of]
-        return np.einsum("ij,ij->i", X, W[:, :d]) + W[:, d]
-
-    return separate(least(lambda v: 0.5 * v @ v + loss(separate(v)), k * (d + 1)))
 
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)

@@ -1,19 +1,20 @@
-"""What the figures of the L3-SVM paper share: a line of their log, colours, and formats. A module a kind of figure:
-decision regions (regions), small sets (small), choosing landmarks (landmarks)."""
+"""The figures of the L3-SVM paper, a module for each kind: decision regions (regions), small sets (small), choosing
+landmarks (landmarks). Each has `cases`, `measure` and `section`, its part of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.runlog import Run
+
 COSTS = tuple(10.0**k for k in range(-3, 3))  # the paper's grid
-BLUE, ORANGE, GREEN, RED = "#3b5ba5", "#e69f00", "#2a9d8f", "#c6403a"
+Key = tuple[int, str, str, int, int]  # the first five fields of a measurement
 
 
 @dataclass(frozen=True)
-class Run:
-    """A measurement: what of (the first five fields, the key), and the figures, whose meaning is their module's."""
+class Measurement(Run):
+    """What was measured (the first five fields), and the figures, whose meaning is their module's."""
 
     figure: int
     name: str
@@ -23,12 +24,6 @@ class Run:
     figures: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def key(self) -> tuple[int, str, str, int, int]:
-        """What is measured."""
+    def key(self) -> Key:
+        """What was measured."""
         return self.figure, self.name, self.variant, self.clusters, self.seed
-
-
-def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> list[str]:
-    """A table in Markdown."""
-    lines = ["| " + " | ".join(map(str, line)) + " |" for line in (head, *rows)]
-    return [lines[0], "|---" * (lines[0].count("|") - 1) + "|", *lines[1:]]

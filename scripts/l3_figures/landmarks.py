@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from measuring import thousands
+from harness.library import (
+    L3SVM,
+    Examples,
+    Scaling,
+    State,
+    as_examples,
+    choose_landmarks,
+    find_centres,
+    read,
+    solve,
+)
+from harness.pictures import BLUE, RED, empty_figure, legend_below, legend_entries, measured_ticks, tick_texts
+from harness.tables import table, thousands
+from matplotlib.ticker import LogLocator
 
-from l3_figures import BLUE, RED, Run, table
-from localsvm.data.dataset import Examples, as_examples
-from localsvm.data.reading import read
-from localsvm.data.scaling import Scaling
-from localsvm.methods.base import State
-from localsvm.methods.l3 import L3SVM
-from localsvm.representations.kmeans import find_centres
-from localsvm.representations.landmarks import choose_landmarks
-from localsvm.solvers.linear import solve
+from l3_figures import Key, Measurement
 
 FIGURE, NAME, QUICK_NAME = 4, "mnist", "a part of mnist"
 CLUSTERS = 100
@@ -64,30 +67,41 @@ class Rows:
         return Rows(as_examples(self.X[rows]), self.y[rows])
 
 
-def measured(data: Path, done: Mapping[Any, Run], quick: bool) -> Iterator[Run]:
-    """A run a seed, kind and number of landmarks."""
+def cases(figure: int, quick: bool) -> list[Key]:
+    """A measurement a seed, kind and number of landmarks."""
     name, counts, clusters = (QUICK_NAME, QUICK_LANDMARKS, QUICK_CLUSTERS) if quick else (NAME, LANDMARKS, CLUSTERS)
-    here = [run for run in done.values() if (run.figure, run.name) == (FIGURE, name)]
-    costs = {run.variant: run.figures["cost"] for run in here}
-    for seed in range(1 if quick else SEEDS):
-        known = {run.variant for run in here if run.seed == seed}
-        plans = [(kind, count) for count in counts for kind in KINDS if f"{kind} {count}" not in known]
-        if not plans:
-            continue
-        train, test = prepared(data, QUICK_ROWS if quick else None)
-        centres = find_centres(train.X, clusters, np.random.default_rng([seed, 0]))
-        for kind, count in plans:
-            variant = f"{kind} {count}"
-            started = time.process_time()
-            landmarks = choose_landmarks(train.X, count, kind, np.random.default_rng([seed, 1]))
-            seconds = time.process_time() - started
-            state = {"centres": centres, "landmarks": landmarks, "gamma": np.zeros(1)}
-            if variant not in costs:
-                costs[variant] = chosen_cost(train, state)
-            accuracy, converged = score(train, test, state, costs[variant])
-            figures = {"landmarks": count, "rows": len(train.y), "cost": costs[variant], "accuracy": accuracy}
-            figures |= {"converged": converged, "seconds": round(seconds, 4)}
-            yield Run(FIGURE, name, variant, clusters, seed, figures)
+    return [
+        (figure, name, f"{kind} {count}", clusters, seed)
+        for seed in range(1 if quick else SEEDS)
+        for count in counts
+        for kind in KINDS
+    ]
+
+
+def measure(missing: list[Key], known: list[Measurement], options: Any) -> Iterator[Measurement]:
+    """The missing ones, seed by seed, which share the clusters; C is chosen once for each kind and number."""
+    train, test = prepared(options.data, QUICK_ROWS if options.quick else None)
+    costs = {run.variant: run.figures["cost"] for run in known if run.key[:2] == missing[0][:2]}
+    centres: dict[int, np.ndarray] = {}
+    for key in missing:
+        _, _, variant, clusters, seed = key
+        kind, count = variant.split()
+        if seed not in centres:
+            centres[seed] = find_centres(train.X, clusters, np.random.default_rng([seed, 0]))
+        landmarks, seconds = timed_choice(train, kind, int(count), seed)
+        state = {"centres": centres[seed], "landmarks": landmarks, "gamma": np.zeros(1)}
+        if variant not in costs:
+            costs[variant] = chosen_cost(train, state)
+        accuracy, converged = score(train, test, state, costs[variant])
+        figures = {"landmarks": int(count), "rows": len(train.y), "cost": costs[variant], "accuracy": accuracy}
+        yield Measurement(*key, figures | {"converged": converged, "seconds": round(seconds, 4)})
+
+
+def timed_choice(train: Rows, kind: str, count: int, seed: int) -> tuple[np.ndarray, float]:
+    """Landmarks, and the processor seconds of choosing them."""
+    started = time.process_time()
+    landmarks = choose_landmarks(train.X, count, kind, np.random.default_rng([seed, 1]))
+    return landmarks, time.process_time() - started
 
 
 def prepared(data: Path, rows: int | None) -> tuple[Rows, Rows]:
@@ -123,7 +137,7 @@ def score(train: Rows, test: Rows, state: State, cost: float) -> tuple[float, bo
     return round(100 * right, 3), all(solution.report.converged for solution in found)
 
 
-def section(runs: list[Run], out: Path) -> list[str]:
+def section(runs: list[Measurement], out: Path) -> list[str]:
     """Picture and table of this figure's runs: those on all rows where there are any."""
     runs = [run for run in runs if run.name == NAME] or runs
     if not runs:
@@ -147,22 +161,22 @@ def section(runs: list[Run], out: Path) -> list[str]:
     return [about, *table(head, rows)]
 
 
-def landmarks_of(runs: list[Run]) -> list[int]:
+def landmarks_of(runs: list[Measurement]) -> list[int]:
     """The numbers of landmarks that were measured."""
     return sorted({run.figures["landmarks"] for run in runs})
 
 
-def seeds_of(runs: list[Run], count: int) -> int:
+def seeds_of(runs: list[Measurement], count: int) -> int:
     """How many seeds stand behind a row."""
     return len({run.seed for run in runs if run.figures["landmarks"] == count})
 
 
-def values(runs: list[Run], kind: str, count: int, figure: str) -> list[float]:
+def values(runs: list[Measurement], kind: str, count: int, figure: str) -> list[float]:
     """A figure for each seed."""
     return [run.figures[figure] for run in runs if run.variant == f"{kind} {count}"]
 
 
-def entries(runs: list[Run], kind: str, count: int) -> tuple[str, str, str]:
+def entries(runs: list[Measurement], kind: str, count: int) -> tuple[str, str, str]:
     """Accuracy, cost and time."""
     accuracy, cost, seconds = (values(runs, kind, count, figure) for figure in ("accuracy", "cost", "seconds"))
     if not accuracy:
@@ -170,23 +184,21 @@ def entries(runs: list[Run], kind: str, count: int) -> tuple[str, str, str]:
     return f"{np.mean(accuracy):.2f}", f"{cost[0]:g}", f"{np.mean(seconds):.2g}"
 
 
-def picture(runs: list[Run], path: Path) -> None:
+def picture(runs: list[Measurement], path: Path) -> None:
     """Accuracy on the left, time on the right, against landmarks."""
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure = empty_figure(10, 4.4)
     panels = figure.subplots(1, 2)
     for panel, name in zip(panels, ("accuracy", "seconds"), strict=True):
         for kind, (text, colour, style) in KINDS.items():
             found = {count: values(runs, kind, count, name) for count in landmarks_of(runs)}
             curve(panel, {count: v for count, v in found.items() if v}, style, colour, text)
-        panel.set(xscale="log", xlabel="landmarks L")
-        panel.set_xticks(landmarks_of(runs), [str(count) for count in landmarks_of(runs)])
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.grid(color="0.9")
+        panel.set_xlabel("landmarks L")
+        measured_ticks(panel, landmarks_of(runs))
     panels[0].set_ylabel("test accuracy, %")
     panels[1].set(yscale="log", ylabel="choosing the landmarks, processor s")
     panels[1].yaxis.set_major_locator(LogLocator())
-    panels[1].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    tick_texts(panels[1].yaxis, "{:g}".format)
+    legend_below(figure, legend_entries(panels[:1]), 2)
     figure.savefig(path, dpi=100)
 
 

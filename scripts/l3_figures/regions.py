@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.pictures import BLUE, ORANGE, empty_figure, legend_below, legend_entries
+from harness.tables import table, thousands
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
-from measuring import thousands
 
-from l3_figures import BLUE, ORANGE, Run, table
+from l3_figures import Key, Measurement
 from localsvm import estimators
 from localsvm.data.synthetic import (
     Floats,
@@ -71,20 +71,28 @@ of them cannot follow the rule, and Gaussians can.
 """
 
 
-def measured(figure: int, done: Mapping[Any, Run], out: Path) -> Iterator[Run]:
-    """Fit the models, and draw them: seconds, so all of them, where a run or the picture is missing."""
+def cases(figure: int, quick: bool) -> list[Key]:
+    """All models; it is a matter of seconds."""
+    return [(figure, PLANES[figure].title, title, 0, 0) for title in MODELS]
+
+
+def measure(missing: list[Key], _: list[Measurement], options: Any) -> Iterator[Measurement]:
+    """Fit all models, because the picture shows them together."""
+    figure = missing[0][0]
     plane = PLANES[figure]
-    path = out / f"{plane.title}.png"
-    if path.exists() and all((figure, plane.title, title, 0, 0) in done for title in MODELS):
-        return
     X, y = plane.draw(plane.rows, np.random.default_rng(0))
     tests = plane.draw(TEST_ROWS, np.random.default_rng(TEST_SEED))
     models = {title: fitted(*MODELS[title], X, y) for title in MODELS}
     runs = {title: described(figure, title, model, X, y, tests) for title, model in models.items()}
     dropped = min(L3, key=lambda title: runs[title].figures["cv_accuracy"])
     drawn = {title: models[title] for title in MODELS if title != dropped}
-    picture(plane, drawn, runs, X, y, path)
-    yield from (run for run in runs.values() if run.key not in done)
+    picture(plane, drawn, runs, X, y, picture_path(plane.title, options.out))
+    yield from (run for run in runs.values() if run.key in missing)
+
+
+def picture_path(title: str, out: Path) -> Path:
+    """Where the picture of a distribution goes."""
+    return out / f"{title}.png"
 
 
 def fitted(estimator: str, lists: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Any:
@@ -92,14 +100,14 @@ def fitted(estimator: str, lists: dict[str, Any], X: np.ndarray, y: np.ndarray) 
     return getattr(estimators, estimator)(grid="full", **lists).fit(X, y)
 
 
-def described(figure: int, title: str, model: Any, X: np.ndarray, y: np.ndarray, tests: Labelled) -> Run:
+def described(figure: int, title: str, model: Any, X: np.ndarray, y: np.ndarray, tests: Labelled) -> Measurement:
     """What the table says of a model."""
     figures = {
         "accuracy": 100 * float(np.mean(model.predict(tests[0]) == tests[1])),
         "cv_accuracy": 100 * (1 - model.summary_.cv_error),
         "support_vectors": int(support(model, X, y).sum()),
     }
-    return Run(figure, PLANES[figure].title, title, 0, 0, figures)
+    return Measurement(figure, PLANES[figure].title, title, 0, 0, figures)
 
 
 def support(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -108,10 +116,10 @@ def support(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def picture(
-    plane: Plane, models: dict[str, Any], runs: dict[str, Run], X: np.ndarray, y: np.ndarray, path: Path
+    plane: Plane, models: dict[str, Any], runs: dict[str, Measurement], X: np.ndarray, y: np.ndarray, path: Path
 ) -> None:
     """A panel a model."""
-    figure = Figure(figsize=(9, 9.4), layout="constrained")
+    figure = empty_figure(9, 9.4)
     side = np.linspace(-plane.width, plane.width, SIDE)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2).astype(np.float32)
     rule = plane.score(grid).reshape(SIDE, SIDE)
@@ -133,16 +141,16 @@ def picture(
         panel.set_ylabel("x2")
     panels[0, 0].plot([], [], "o", ms=4.5, mec="black", mew=0.6, mfc="white", label="support vectors")
     panels[0, 0].plot([], [], color="black", linewidth=1, label="Bayes rule")
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    legend_below(figure, legend_entries([panels[0, 0]]), 4)
     figure.savefig(path, dpi=72)
 
 
-def heading(title: str, run: Run) -> str:
+def heading(title: str, run: Measurement) -> str:
     """A panel's."""
     return f"{title}: {run.figures['accuracy']:.1f} %, {run.figures['support_vectors']} support vectors"
 
 
-def section(runs: list[Run]) -> list[str]:
+def section(runs: list[Measurement], out: Path) -> list[str]:
     """Pictures and tables."""
     present = [f for f in PLANES if any(run.figure == f for run in runs)]
     if not present:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
-from measuring import examples
+from harness.datasets import examples
+from harness.pictures import BLUE, GREEN, RED, empty_figure, legend_below, legend_entries, measured_ticks
+from harness.tables import mean_and_deviation, table
 from sklearn.model_selection import StratifiedKFold
 
-from l3_figures import BLUE, COSTS, GREEN, RED, Run, table
+from l3_figures import COSTS, Key, Measurement
 from localsvm import estimators
 
 FIGURE = 3
@@ -43,14 +43,21 @@ accuracy, and is what a user gets.
 """
 
 
-def measured(data: Path, done: Mapping[Any, Run], quick: bool) -> Iterator[Run]:
-    """A run a set, number of clusters and repeat; whole repeats first, so that an interrupted call leaves means."""
-    clusters = QUICK_CLUSTERS if quick else CLUSTERS
-    sets = {name: joined(data, name) for name in (QUICK_SETS if quick else LANDMARKS)}
-    for repeat in range(QUICK_REPEATS if quick else REPEATS):
-        for name, (X, y) in sets.items():
-            for k in (k for k in clusters if (FIGURE, name, "random", k, repeat) not in done):
-                yield repeated(name, X, y, k, repeat)
+def cases(figure: int, quick: bool) -> list[Key]:
+    """A measurement a set, number of clusters and repeat; repeat by repeat."""
+    return [
+        (figure, name, "random", k, repeat)
+        for repeat in range(QUICK_REPEATS if quick else REPEATS)
+        for name in (QUICK_SETS if quick else LANDMARKS)
+        for k in (QUICK_CLUSTERS if quick else CLUSTERS)
+    ]
+
+
+def measure(missing: list[Key], _: list[Measurement], options: Any) -> Iterator[Measurement]:
+    """The missing outer cross-validations."""
+    sets = {name: joined(options.data, name) for name in dict.fromkeys(key[1] for key in missing)}
+    for _, name, _, clusters, repeat in missing:
+        yield repeated(name, *sets[name], clusters, repeat)
 
 
 def joined(data: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -60,7 +67,7 @@ def joined(data: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return X[:, np.ptp(X, axis=0) > 0], np.concatenate([part.y for part in parts])
 
 
-def repeated(name: str, X: np.ndarray, y: np.ndarray, clusters: int, repeat: int) -> Run:
+def repeated(name: str, X: np.ndarray, y: np.ndarray, clusters: int, repeat: int) -> Measurement:
     """One outer cross-validation: per cent of each fold right, outer and inner, for each number of landmarks."""
     counts, outer, inner = LANDMARKS[name], [], []
     for fold, (train, test) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=repeat).split(X, y)):
@@ -68,7 +75,7 @@ def repeated(name: str, X: np.ndarray, y: np.ndarray, clusters: int, repeat: int
         outer.append([round(100 * float(np.mean(model.predict(X[test]) == y[test])), 3) for model in models])
         inner.append([round(100 * (1 - model.summary_.cv_error), 3) for model in models])
     figures = {"landmarks": counts, "outer": outer, "inner": inner}
-    return Run(FIGURE, name, "random", clusters, repeat, figures)
+    return Measurement(FIGURE, name, "random", clusters, repeat, figures)
 
 
 def fitted(X: np.ndarray, y: np.ndarray, clusters: int, landmarks: int, seed: int) -> Any:
@@ -77,24 +84,24 @@ def fitted(X: np.ndarray, y: np.ndarray, clusters: int, landmarks: int, seed: in
     return model.fit(X, y)
 
 
-def per_landmarks(runs: list[Run]) -> np.ndarray:
+def per_landmarks(runs: list[Measurement]) -> np.ndarray:
     """(repeats, landmarks) mean outer accuracy."""
     return np.mean([run.figures["outer"] for run in runs], axis=1)
 
 
-def best(runs: list[Run]) -> np.ndarray:
+def best(runs: list[Measurement]) -> np.ndarray:
     """(repeats,) accuracy with the number of landmarks that has the best mean."""
     values = per_landmarks(runs)
     return np.asarray(values[:, values.mean(axis=0).argmax()])
 
 
-def selected(runs: list[Run]) -> np.ndarray:
+def selected(runs: list[Measurement]) -> np.ndarray:
     """(repeats,) accuracy with the number of landmarks that is best inside each training part."""
     outer, inner = (np.asarray([run.figures[name] for run in runs]) for name in ("outer", "inner"))
     return np.take_along_axis(outer, inner.argmax(axis=2)[..., None], axis=2)[..., 0].mean(axis=1)
 
 
-def section(runs: list[Run], out: Path) -> list[str]:
+def section(runs: list[Measurement], out: Path) -> list[str]:
     """Picture and tables of this figure's runs."""
     names = [name for name in LANDMARKS if any(run.name == name for run in runs)]
     if not names:
@@ -108,32 +115,27 @@ def section(runs: list[Run], out: Path) -> list[str]:
     return lines
 
 
-def tables(name: str, of: dict[tuple[str, int], list[Run]]) -> list[str]:
+def tables(name: str, of: dict[tuple[str, int], list[Measurement]]) -> list[str]:
     """A row a number of clusters."""
     head = ("K", *(f"L = {count}" for count in LANDMARKS[name]), "best over L", "L by inner selection")
     rows = [
-        (k, *(spread(column) for column in (*per_landmarks(runs).T, best(runs), selected(runs))))
+        (k, *(mean_and_deviation(column, 1) for column in (*per_landmarks(runs).T, best(runs), selected(runs))))
         for (n, k), runs in sorted(of.items())
         if n == name
     ]
     return table(head, rows)
 
 
-def spread(values: np.ndarray) -> str:
-    """Mean and standard deviation."""
-    return f"{values.mean():.1f} ({values.std():.1f})"
-
-
-def picture(names: list[str], of: dict[tuple[str, int], list[Run]], path: Path) -> None:
+def picture(names: list[str], of: dict[tuple[str, int], list[Measurement]], path: Path) -> None:
     """A column a set: above against landmarks, below against clusters."""
-    figure = Figure(figsize=(11, 6), layout="constrained")
+    figure = empty_figure(11, 6)
     panels = figure.subplots(2, len(names), sharey="col", squeeze=False)
     for (upper, lower), name in zip(panels.T, names, strict=True):
         for k, colour in SHOWN.items():
             if (name, k) in of:
                 curve(upper, LANDMARKS[name], per_landmarks(of[name, k]).T, f"K = {k}", colour, "o-")
         clusters = sorted(k for n, k in of if n == name)
-        readings: dict[str, tuple[Callable[[list[Run]], np.ndarray], str, str]] = {
+        readings: dict[str, tuple[Callable[[list[Measurement]], np.ndarray], str, str]] = {
             "best over L": (best, "black", "o-"),
             "L by inner selection": (selected, GREEN, "s--"),
         }
@@ -141,12 +143,11 @@ def picture(names: list[str], of: dict[tuple[str, int], list[Run]], path: Path) 
             curve(lower, clusters, [reading(of[name, k]) for k in clusters], label, colour, style)
         upper.set(title=name, xlabel="landmarks L")
         lower.set(xlabel="clusters K")
-        tidy(upper, LANDMARKS[name])
-        tidy(lower, clusters)
+        measured_ticks(upper, LANDMARKS[name])
+        measured_ticks(lower, clusters)
     for panel in panels[:, 0]:
         panel.set_ylabel("accuracy, %")
-    known = {text: h for p in panels[:, 0] for h, text in zip(*p.get_legend_handles_labels(), strict=True)}
-    figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=4)
+    legend_below(figure, legend_entries(panels[:, 0]), 4)
     figure.savefig(path, dpi=100)
 
 
@@ -154,11 +155,3 @@ def curve(panel: Any, places: Any, values: Any, label: str, colour: str, style: 
     """Means with standard deviations."""
     means, deviations = ([f(v) for v in values] for f in (np.mean, np.std))
     panel.errorbar(places, means, deviations, fmt=style, ms=4, color=colour, label=label, capsize=2)
-
-
-def tidy(panel: Any, ticks: Any) -> None:
-    """A logarithmic axis with the measured places as ticks."""
-    panel.set_xscale("log")
-    panel.set_xticks(ticks, [str(tick) for tick in ticks])
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.grid(color="0.9")

@@ -1,6 +1,6 @@
-"""Tables from the results of a job: medians over the rounds, and ratios to ours within each round.
+"""The page of a comparison: medians over the rounds, and ratios to ours within each round.
 
-table(summaries(records), [("error %", lambda s: number(s.figures.get("error"), 2))])
+summary_table(summaries(turns), [("error %", fixed("error", 2))])
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from measuring import thousands
-
-from benchmarking.running import OURS, Case, Job, Record
+from harness.comparison import OURS, Case, Comparison, Turn
+from harness.tables import number, table, thousands
 
 Column = tuple[str, Callable[["Summary"], str]]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All runs of a contestant in one case. figures: medians, of errors the mean. ratio: its seconds over ours, None
+    """All turns of a contestant in one case. figures: medians, of errors the mean. ratio: its seconds over ours, None
     without both.
     """
 
@@ -33,23 +32,23 @@ class Summary:
     ratio: float | None
 
 
-def summaries(records: list[Record], baseline: str = OURS) -> list[Summary]:
-    """One for each case and contestant, in the order of their first records, cases together."""
-    found: dict[str, dict[str, list[Record]]] = {}
-    for record in records:
-        found.setdefault(record["case"], {}).setdefault(record["contestant"], []).append(record)
+def summaries(turns: list[Turn], baseline: str = OURS) -> list[Summary]:
+    """One for each case and contestant, in the order of their first turns, cases together."""
+    found: dict[str, dict[str, list[Turn]]] = {}
+    for turn in turns:
+        found.setdefault(turn.case, {}).setdefault(turn.contestant, []).append(turn)
     return [
-        _summary(Case.from_key(case), name, runs, contestants.get(baseline, []))
+        _summary(Case.from_key(case), name, turns, contestants.get(baseline, []))
         for case, contestants in found.items()
-        for name, runs in contestants.items()
+        for name, turns in contestants.items()
     ]
 
 
-def _summary(case: Case, name: str, runs: list[Record], ours: list[Record]) -> Summary:
-    good = [r for r in runs if r["status"] == "ok"]
-    bad = next((r for r in runs if r["status"] != "ok"), None)
-    status, message = (bad["status"], bad["message"]) if bad else ("ok", "")
-    return Summary(case, name, status, message, len(good), medians([r["figures"] for r in good]), ratio(good, ours))
+def _summary(case: Case, name: str, turns: list[Turn], ours: list[Turn]) -> Summary:
+    good = [t for t in turns if t.status == "ok"]
+    bad = next((t for t in turns if t.status != "ok"), None)
+    status, message = (bad.status, bad.message) if bad else ("ok", "")
+    return Summary(case, name, status, message, len(good), medians([t.figures for t in good]), ratio(good, ours))
 
 
 def medians(figures: list[dict[str, Any]]) -> dict[str, Any]:
@@ -69,23 +68,16 @@ def _median(values: list[Any]) -> Any:
     return statistics.median(values) if plain else values[0]
 
 
-def ratio(theirs: list[Record], ours: list[Record], figure: str = "wall") -> float | None:
+def ratio(theirs: list[Turn], ours: list[Turn], figure: str = "wall") -> float | None:
     """The median over the rounds of theirs over ours, each within its round; without a common round, of the medians."""
     a, b = (
-        {r["repeat"]: r["figures"][figure] for r in runs if r["status"] == "ok" and r["figures"].get(figure)}
-        for runs in (theirs, ours)
+        {t.repeat: t.figures[figure] for t in turns if t.status == "ok" and t.figures.get(figure)}
+        for turns in (theirs, ours)
     )
     if not a or not b:
         return None
     common = [a[repeat] / b[repeat] for repeat in a if repeat in b]
     return statistics.median(common) if common else statistics.median(a.values()) / statistics.median(b.values())
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """So many significant digits; from 1 000 on the whole number; nothing for None."""
-    if value is None:
-        return ""
-    return thousands(round(value)) if abs(value) >= 1000 else f"{value:.{digits}g}"
 
 
 def fixed(figure: str, decimals: int) -> Callable[[Summary], str]:
@@ -118,32 +110,28 @@ TIME: list[Column] = [
 NOTE: list[Column] = [("note", lambda s: s.message.replace("|", "/"))]
 
 
-def table(found: list[Summary], more: list[Column], settings: list[Column] | None = None) -> list[str]:
-    """A line for each summary: who, the job's settings, time, and the job's figures."""
-    columns = [*WHO, *(settings or []), *TIME, *more, *NOTE]
-    lines = [[text(s) for _, text in columns] for s in found]
-    return [_line([head for head, _ in columns]), _line(["---"] * len(columns)), *map(_line, lines)]
+def summary_table(found: list[Summary], more: list[Column], parameters: list[Column] | None = None) -> list[str]:
+    """A row for each summary: who, the case's own parameters, time, and the comparison's figures."""
+    columns = [*WHO, *(parameters or []), *TIME, *more, *NOTE]
+    return table([head for head, _ in columns], ([text(s) for _, text in columns] for s in found))
 
 
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def page(job: Job, records: list[Record]) -> str:
+def page(comparison: Comparison, turns: list[Turn]) -> str:
     """The whole Markdown page, a section for each machine (and SIMD level)."""
-    lines = [f"# {job.title}", "", *job.about, "", *_written_by(job), ""]
-    for machine in _different(records):
-        mine = [r for r in records if r["machine"] == machine]
-        commits = ", ".join(dict.fromkeys(r["commit"] for r in mine))
+    lines = [f"# {comparison.title}", "", *comparison.about, "", *_written_by(comparison), ""]
+    for machine in _different_machines(turns):
+        mine = [turn for turn in turns if turn.machine == machine]
+        commits = ", ".join(dict.fromkeys(turn.commit or "" for turn in mine))
         what = f"{machine['cpu']}, {machine['cores']} cores, SIMD level {machine['simd']}, {machine['memory_gib']} GiB"
-        lines += [f"## {what}", "", f"localsvm at {commits}.", "", *job.page(mine), ""]
+        lines += [f"## {what}", "", f"localsvm at {commits}.", "", *comparison.section(mine), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _written_by(job: Job) -> list[str]:
+def _written_by(comparison: Comparison) -> list[str]:
     """Where the figures come from."""
+    name = comparison.name
     return [
-        f"Written by `make bench DATA=...` (`scripts/bench_{job.name}.py`) from `{job.name}.jsonl`. Seconds are",
+        f"Written by `make {comparison.target} DATA=...` (`scripts/bench_{name}.py`) from `{name}.jsonl`. Seconds are",
         "medians over interleaved rounds, errors means; every run is a process of its own with as many threads as",
         "cores named. Imports and the making of the data are not in them. Ratios are taken within each round; where a",
         "run takes over a minute there is one round. Contestants that failed, were stopped or were not started are",
@@ -151,6 +139,6 @@ def _written_by(job: Job) -> list[str]:
     ]
 
 
-def _different(records: list[Record]) -> list[dict[str, Any]]:
-    texts = dict.fromkeys(json.dumps(r["machine"], sort_keys=True) for r in records)
+def _different_machines(turns: list[Turn]) -> list[dict[str, Any]]:
+    texts = dict.fromkeys(json.dumps(turn.machine, sort_keys=True) for turn in turns)
     return [json.loads(text) for text in texts]

@@ -1,10 +1,13 @@
-"""The data sets: HIGGS-like rows of any number, generated once and kept in a work folder, and real ones from a folder.
+"""The data sets: real ones from the folder DATA, and HIGGS-like rows of any number.
 
-    Rows.of(case, options)                      # arrays, scaled: X, y and X_test, y_test
+    examples(data, "magic", "train")            # rows and labels as they are in the file
+    with text_files(data, "magic") as files:    # LIBSVM text of both parts: files.train, files.test
+    Rows.of(case, options)                      # for comparisons, arrays, scaled: X, y and X_test, y_test
     text(options, "higgs_like", 100_000, "train")  # the file of LIBSVM text, made if it is not there
 
-A smaller generated set is the beginning of a larger one. Real sets are NAME.train.libsvm.xz and NAME.test.libsvm.xz in
-the folder DATA; of covtype, class 2 against the rest. What is kept in the work folder may be deleted at any time.
+Real sets are NAME.train.libsvm.xz and NAME.test.libsvm.xz; of covtype, class 2 against the rest. Comparisons have two
+classes, -1 and 1, and keep their files in a work folder, which may be deleted at any time. A smaller generated set is
+the beginning of a larger one.
 """
 
 from __future__ import annotations
@@ -14,22 +17,47 @@ import gzip
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from localsvm.data.dataset import Dataset
-from localsvm.data.reading import read
+from harness.library import Dataset, read, write
 from localsvm.data.synthetic import HIGGS_SEED, higgs_like
-from localsvm.data.writing import write
 
 GENERATED = "higgs_like"
 BLOCK = 100_000  # rows that one random stream makes
 PARTS = {"train": 0, "test": 1}
 TEST_ROWS = 20_000
+
+
+class Files:
+    """The files of a set in a folder: LIBSVM text of both parts, and what is made of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.train, self.test = folder, folder / "train.libsvm", folder / "test.libsvm"
+        self.model, self.predictions = folder / "model.h5", folder / "predictions.txt"
+
+
+@contextmanager
+def text_files(data: Path, name: str) -> Iterator[Files]:
+    """A set as LIBSVM text, with all its classes, in a temporary folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = Files(Path(folder))
+        for part, path in (("train", files.train), ("test", files.test)):
+            found = examples(data, name, part)
+            write(path, found.X, found.y)
+        yield files
+
+
+def examples(data: Path, name: str, part: str) -> Dataset:
+    """A part ("train" or "test") of a real set."""
+    found = read(data / f"{name}.{part}.libsvm.xz")
+    return Dataset(found.X, np.where(found.y == 2, 1.0, -1.0)) if name == "covtype" else found
 
 
 @dataclass(frozen=True)

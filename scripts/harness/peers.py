@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.machine import cores
+
 SVCS = ("scikit-learn", "scikit-learn-intelex", "thundersvm")
 CACHE_MB = 1000
+VORONOI_2000 = 4  # liquidSVM's partition_choice: Voronoi cells of at most about 2 000 rows
 
 
 def liquid_svm() -> Any:
@@ -42,9 +45,7 @@ def svc(peer: str) -> Callable[..., Any]:
     if peer == "thundersvm":
         from thundersvm import SVC as Thunder
 
-        from benchmarking.inside import threads
-
-        return lambda **options: Thunder(n_jobs=threads(), **options)
+        return lambda **options: Thunder(n_jobs=cores(), **options)
     from sklearn.svm import SVC as Plain
 
     return lambda **options: Plain(cache_size=CACHE_MB, **options)

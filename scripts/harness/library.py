@@ -1,0 +1,119 @@
+"""What the scripts use of localsvm's internals, in one place: where the library changes, this module follows.
+
+All else goes through `lsvm` commands, `localsvm.estimators`, `localsvm.runs` and the generated sets of
+`localsvm.data.synthetic`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from localsvm.data.dataset import Dataset, Examples, as_examples, thinned
+from localsvm.data.reading import read
+from localsvm.data.scaling import Scaling
+from localsvm.data.shared import SharedExamples
+from localsvm.data.writing import write
+from localsvm.kernels._kernels import LEVELS, simd_level
+from localsvm.methods.base import Fitted, State
+from localsvm.methods.cell import Cell
+from localsvm.methods.l3 import L3SVM
+from localsvm.methods.svm import KernelSVM
+from localsvm.partition import create, size_spread
+from localsvm.representations.kmeans import find_centres
+from localsvm.representations.landmarks import choose_landmarks
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.summary import Summary
+from localsvm.runs.training import train
+from localsvm.selection.cross_validation import CellSelection
+from localsvm.selection.folds import stratified
+from localsvm.selection.search import Search
+from localsvm.solvers._linear import LinearRows
+from localsvm.solvers.linear import solve
+from localsvm.targets.classification import Classification
+from localsvm.threads import Threads
+
+__all__ = [
+    "L3SVM",
+    "Dataset",
+    "Examples",
+    "LinearRows",
+    "LocalModel",
+    "Scaling",
+    "SharedExamples",
+    "State",
+    "Summary",
+    "Threads",
+    "TrainingConfig",
+    "as_examples",
+    "choose_landmarks",
+    "find_centres",
+    "read",
+    "size_spread",
+    "solve",
+    "thinned",
+    "train",
+    "write",
+]  # fmt: skip
+TARGET = Classification(np.array((-1.0, 1.0)))
+
+
+def simd_name() -> str:
+    """The SIMD level that the kernels use."""
+    return str(LEVELS[simd_level()])
+
+
+def voronoi(X: Any, y: Any, cell_size: int, rng: np.random.Generator, *threads: Threads) -> Any:
+    """A fitted Voronoi partition: `assign(X)`, and `training_cells()` with `rows`."""
+    return create("voronoi").fit(X, y, cell_size, rng, *threads)
+
+
+def binary_cell(X: Any, y: Any, folds: np.ndarray) -> Cell:
+    """A training cell of two classes, -1 and 1."""
+    ones = np.ones(len(y))
+    return Cell(X, y, TARGET, ones, ones, folds)
+
+
+def kernel_svm(gamma: float, cost: float, tolerance: float) -> KernelSVM:
+    """The Gaussian SVM with offset at one point."""
+    return KernelSVM(offset=True, gamma=(gamma,), cost=(cost,), tolerance=tolerance)
+
+
+def fit_at_one_point(method: KernelSVM, X: Any, y: Any) -> Fitted:
+    """What a worker does with a cell where nothing is selected."""
+    cell = binary_cell(X, y, np.zeros(len(y), int))
+    return CellSelection(method, cell, method.grid(cell, float(len(y)), 5)).fit(None, "refit")
+
+
+class SelectedCell:
+    """What a worker does with a cell of two classes: score the grid by cross-validation, refit the best point."""
+
+    def __init__(self, X: Any, y: Any, search: str, folds: int = 5, seed: int = 0) -> None:
+        of = stratified(y, folds, np.random.default_rng(seed))
+        order = np.argsort(of, kind="stable")
+        method, cell = KernelSVM(), binary_cell(X[order], y[order], of[order])
+        self._selection = CellSelection(method, cell, method.grid(cell, float(len(y)), folds))
+        self._scores = self._selection.search(Search(search))
+        self.refitted = self._selection.fit(self._scores, "refit")
+
+    def voting(self) -> Fitted:
+        """The fold models at the best point, which vote."""
+        return self._selection.fit(self._scores, "vote")
+
+
+def predicted(fitted: Fitted, X: Any, method: KernelSVM | None = None) -> np.ndarray:
+    """Labels -1 and 1 of a fitted cell."""
+    values = (method or KernelSVM()).predictor(fitted.state, TARGET, X.shape[1]).decision_function(X)[:, 0]
+    return np.where(values > 0, 1.0, -1.0)
+
+
+def support_pairs(model: LocalModel, X: Any) -> int:
+    """Rows times the support vectors of the cells that they fall into, summed."""
+    visits = np.diff(model.partition.route(model.scaling.apply(X)).tocsc().indptr)
+    return sum(int(n) * _support_rows(model.file.cell(i)) for i, n in enumerate(visits) if n)
+
+
+def _support_rows(cell: dict[str, Any]) -> int:
+    return len(cell["support"]) if "support" in cell else len(cell["support_indptr"]) - 1

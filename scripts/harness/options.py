@@ -1,0 +1,63 @@
+"""The command-line options that all experiments have.
+
+given = parser(__doc__, out=Path("docs/results"), sets=SETS, seeds=3)
+given.add_argument("--methods")             # an experiment's own
+options = parsed(given)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+DATA_HELP = "folder of NAME.train.libsvm.xz and NAME.test.libsvm.xz (default $LOCALSVM_DATA)"
+WORK = Path("build/bench")
+
+
+def parser(
+    description: str | None,
+    *,
+    out: Path | None,
+    data: str = "needed",
+    sets: Sequence[str] | None = None,
+    seeds: int | None = None,
+    quick: str = "the small end, in minutes",
+) -> argparse.ArgumentParser:
+    """A parser of DATA (needed, optional or none), --sets and --seeds where there are defaults, and the rest."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = os.environ.get("LOCALSVM_DATA") or None
+    made.set_defaults(needs_data=data == "needed")
+    if data != "none":
+        made.add_argument("data", type=Path, nargs="?", default=known, help=DATA_HELP, metavar="DATA")
+    if sets is not None:
+        made.add_argument("--sets", type=names, default=list(sets), help=f"data sets (default {','.join(sets)})")
+    if seeds is not None:
+        made.add_argument("--seeds", type=int, default=seeds, help="runs of each case (default %(default)s)")
+    made.add_argument(
+        "--out", type=Path, default=out, help=f"folder of log and page{f' (default {out})' if out else ''}"
+    )
+    made.add_argument("--quick", action="store_true", help=quick)
+    made.add_argument("--fresh", action="store_true", help="forget the log")
+    made.add_argument("--page-only", action="store_true", help="measure nothing, write the page from the log")
+    return made
+
+
+def parsed(made: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options, DATA as an absolute path or None. Where it is needed, only a page can be written without it."""
+    options = made.parse_args(arguments)
+    if options.needs_data and not (options.data or options.page_only):
+        made.error("the folder DATA of the data sets is needed, or the variable LOCALSVM_DATA")
+    options.data = Path(options.data).resolve() if getattr(options, "data", None) else None
+    return options
+
+
+def names(text: str) -> list[str]:
+    """a,b."""
+    return text.split(",")
+
+
+def integers(text: str) -> list[int]:
+    """2000,1e6."""
+    return [int(float(value)) for value in text.split(",")]
