@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ def print_points(result: Validation) -> None:
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(("cell", "rows", *result.names, "cost", "error", "best"))
     for p in result.points:
-        row = (p.cell, p.rows, *map(repr, p.setting), repr(p.cost), f"{p.error:.6g}", int(p.best))
+        row = (p.cell, p.rows, *map(repr, p.setting), _number(_cost(p)), f"{p.error:.6g}", int(p.best))
         table.writerow(row)
 
 
@@ -28,13 +29,14 @@ def best_text(result: Validation, method: str) -> str:
     chosen = [point for point in result.points if point.best]
     lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
     if len(chosen) == 1:
-        flags = [method_options.flag(method, name) for name in (*result.names, "cost")]
-        values = (*chosen[0].setting, chosen[0].cost)
-        point = " ".join(f"{flag} {value:.6g}" for flag, value in zip(flags, values, strict=True))
+        names, values = (*result.names, "cost"), (*chosen[0].setting, chosen[0].cost)
+        known = [(name, value) for name, value in zip(names, values, strict=True) if not math.isnan(value)]
+        point = " ".join(f"{method_options.flag(method, name)} {value:.6g}" for name, value in known)
         lines = [("best", point), *lines]
     else:
         columns = [(name, spread(p.setting[i] for p in chosen)) for i, name in enumerate(result.names)]
-        columns += [("C", spread(p.cost for p in chosen))]
+        if not math.isnan(chosen[0].cost):
+            columns += [("C", spread(p.cost for p in chosen))]
         lines = [
             ("chosen", f"by each of {result.cells:,} cells"),
             *((name, spread_text(values)) for name, values in columns),
@@ -49,13 +51,22 @@ def validation_report(result: Validation, config: TrainingConfig) -> dict[str, A
     return {**values, "seconds": result.seconds, "points": [_point(p, result.names) for p in result.points]}
 
 
+def _cost(point: Point) -> float | None:
+    """None where the method has no cost."""
+    return None if math.isnan(point.cost) else point.cost
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
 def _point(point: Point, names: tuple[str, ...]) -> dict[str, Any]:
     setting = dict(zip(names, point.setting, strict=True))
     return {
         "cell": point.cell,
         "rows": point.rows,
         **setting,
-        "cost": point.cost,
+        "cost": _cost(point),
         "error": point.error,
         "best": point.best,
     }

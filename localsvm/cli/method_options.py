@@ -9,7 +9,8 @@ test compares them with the dataclasses.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,8 @@ from localsvm.cli.value_types import Names, Option, Values
 if TYPE_CHECKING:
     from localsvm.methods.base import Method
 
-FOLDER = Path(__file__).parent.parent / "methods"
+OTHERS = [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
+FOLDERS = [Path(__file__).parent.parent / "methods", *map(Path, OTHERS)]
 KINDS = {"bool": click.BOOL, "int": click.INT, "float": click.FLOAT, "tuple[float, ...]": Values()}
 HELPER = "option"  # the function that makes an option's field
 BY_METHOD = "by method"  # the default that the help shows where methods have different ones
@@ -66,12 +68,13 @@ class MethodOption:
 @cache
 def methods() -> dict[str, tuple[MethodOption, ...]]:
     """The options of every method, by its name."""
-    return read(FOLDER)
+    return read(FOLDERS)
 
 
-def read(folder: Path) -> dict[str, tuple[MethodOption, ...]]:
-    """The options of the methods that a folder's files define, by their names."""
-    sources = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))]
+def read(folders: Sequence[Path]) -> dict[str, tuple[MethodOption, ...]]:
+    """The options of the methods that some folders' files define, by their names."""
+    paths = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    sources = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
     files = [{node.name: node for node in source.body if isinstance(node, ast.ClassDef)} for source in sources]
     named = [(node, file) for file in files for node in file.values() if _name(node)]
     return {str(_name(node)): tuple(_fields(node, file, files).values()) for node, file in named}
@@ -83,17 +86,20 @@ def options() -> list[Option]:
 
 
 def merged(methods: dict[str, tuple[MethodOption, ...]]) -> list[Option]:
-    """One option of each name: help as the first method that has it, the choices of all, the default if all agree.
+    """One option of each name: the choices of all methods, and the default if all agree.
 
-    TypeError where methods disagree on its flags or its type.
+    TypeError where methods disagree on its flags, its type or its help, or use a flag for several options.
     """
     found: dict[str, MethodOption] = {}
     shown: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for method, fields in methods.items():
         for option in fields:
             first = found.setdefault(option.name, option)
-            if (option.flags, option.annotation) != (first.flags, first.annotation):
-                raise TypeError(f"{option.name} of {method} has other flags, or another type, than before")
+            if (option.flags, option.annotation, option.help) != (first.flags, first.annotation, first.help):
+                raise TypeError(f"{option.name} of {method} has other flags, another type or another help than before")
+            if any(owners.setdefault(flag, option.name) != option.name for flag in option.flags):
+                raise TypeError(f"{option.name} of {method} has a flag of another option")
             found[option.name] = replace(first, choices=tuple(dict.fromkeys((*first.choices, *option.choices))))
             shown[option.name] = option.shown if shown.get(option.name, option.shown) == option.shown else BY_METHOD
     return [option.option(shown[name]) for name, option in found.items()]

@@ -1,17 +1,32 @@
-"""Learning methods, one file each; `METHODS` is filled from the files of this folder."""
+"""Learning methods, one file each, found by looking through this folder.
+
+Folders named by the variable LOCALSVM_METHODS (separated as in PATH) are looked through as well, so that a method can
+be tried without touching this package; docs/adding-a-method.md shows one.
+"""
 
 from __future__ import annotations
 
 import importlib
+import inspect
+import os
 import pkgutil
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from localsvm.errors import ModelError
 from localsvm.methods.base import Method
 
+__path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
 
+
+@cache
 def methods() -> dict[str, type[Method]]:
-    """Every method by name: the frozen dataclasses defined in this folder's files that give themselves one."""
+    """Every method by name: the frozen dataclasses defined in these folders' files that give themselves one.
+
+    TypeError for a method that lacks a part, and for two methods that use a name or an option for different things.
+    """
     found: dict[str, type[Method]] = {}
     for module in pkgutil.iter_modules(__path__):
         defined = importlib.import_module(f"{__name__}.{module.name}")
@@ -19,7 +34,9 @@ def methods() -> dict[str, type[Method]]:
             own = isinstance(item, type) and item.__module__ == defined.__name__
             name = vars(item).get("name") if own else None
             if isinstance(name, str):
+                _check_parts(name, item, found)
                 found[name] = item
+    check_options(found.values())
     return found
 
 
@@ -31,3 +48,27 @@ def method_from(options: dict[str, Any]) -> Method:
         return methods()[name](**values)
     except (KeyError, TypeError):
         raise ModelError(f"the model was trained with the method {name!r}, which this version does not have") from None
+
+
+def check_options(classes: Iterable[type[Method]]) -> None:
+    """TypeError unless an option name, and a flag, means one thing over all methods: the same field, type and help."""
+    meaning: dict[str, tuple[Any, ...]] = {}
+    for item in classes:
+        for field in fields(item):  # type: ignore[arg-type]
+            flags, text = field.metadata["flags"], field.metadata["help"]
+            for key in (field.name, *flags):
+                if meaning.setdefault(key, (field.name, field.type, flags, text)) != (
+                    field.name,
+                    field.type,
+                    flags,
+                    text,
+                ):
+                    raise TypeError(f"{item.__name__}: {key} means something else in another method")
+
+
+def _check_parts(name: str, item: type[Any], known: dict[str, type[Method]]) -> None:
+    if not issubclass(item, Method) or inspect.isabstract(item):
+        missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ()))) or "the base class Method"
+        raise TypeError(f"the method {name!r} ({item.__module__}.{item.__name__}) lacks: {missing}")
+    if name in known:
+        raise TypeError(f"{item.__module__}.{item.__name__} and {known[name].__name__} are both named {name!r}")

@@ -19,7 +19,7 @@ from localsvm.methods.base import FitReport
 from localsvm.parallel.local import LocalPool
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
+from localsvm.runs.division import Divided, divide
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, summarise
@@ -58,21 +58,11 @@ def train(
         divided = divide(data, config, partition_file, threads)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
+    cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
-        cells = RunCells(divided, config, jobs, memory, observer, pool)
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
-            states = (unpack(journal[str(i)]).state for i in range(len(divided.sizes)))
-            write_model(
-                output,
-                config=config.as_dict() | divided.as_dict(),
-                labels=divided.labels,
-                scaling=(divided.scaling.mode, divided.scaling.state()),
-                partition=(divided.partition.name, divided.partition.state()),
-                cells=states,
-                n_cells=len(divided.sizes),
-                force=force,
-            )
+            _write(output, config, divided, journal, force)
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
     return summarise(*about, reports, clock.seconds)
@@ -89,6 +79,20 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
             observer.cell_done(result.report.wrong, result.report.weight)
             journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]
+
+
+def _write(output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, force: bool) -> None:
+    cells = range(len(divided.sizes))
+    write_model(
+        output,
+        config=config.as_dict() | divided.as_dict(),
+        labels=divided.labels,
+        scaling=(divided.scaling.mode, divided.scaling.state()),
+        partition=(divided.partition.name, divided.partition.state()),
+        cells=(unpack(journal[str(i)]).state for i in cells),
+        n_cells=len(cells),
+        force=force,
+    )
 
 
 def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> str:

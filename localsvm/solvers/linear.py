@@ -1,11 +1,12 @@
 """The task-coupled linear SVM by any of its solvers, each from the solution of a similar problem.
 
-min_w  1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h (METHODS: one solver for the family)
+min_w  1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,45 @@ Vector = NDArray[np.float64]
 LARGEST_BLOCK = 1024  # weights of a task, up to which Newton's method makes its Hessian ...
 ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
 SMALL_HESSIAN = 1 << 20  # elements of one that is made however few entries sparse rows have
-PASSES = 200  # of coordinate ascent, after which an ill-conditioned problem is left to Newton's method by gradients,
-DIRECT_PASSES = 50  # sooner where that has a direct solution of its systems and a pass reads long rows,
-SQUARED_PASSES = 30  # for a squared hinge, which it takes few steps for,
-FEW_PASSES = 8  # where both are so, and where a step costs little more than a pass, after what small costs need:
-EASY_ROWS = 200  # with so many rows a weight
 LARGEST_TASK = 1 << 22  # elements of a task's sparse rows, up to which they are made dense for its system
 LONG_ROW = 64  # entries, from which on passes and products with all rows are dear, and so is a first Hessian
 SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
 SAMPLE_ROWS = 1024  # rows a weight
 WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
+DIRECT = ("blocks", "rows")
+
+
+class Ascent(NamedTuple):
+    """How many passes of coordinate ascent problems of one kind get, before they are left to Newton's method.
+
+    loss: "hinge", "squared" or "any"; systems: of Newton's method (see `system_of`); rows: a weight, at least;
+    entries: of a row on average, from .. below; known: only where weights of a similar problem are known, from which
+    Newton's method can go on; passes; afresh: Newton's method then begins anew, since so few passes lead nowhere.
+    """
+
+    loss: str
+    systems: tuple[str, ...]
+    rows: float
+    entries: tuple[float, float]
+    known: bool
+    passes: int
+    afresh: bool = False
+
+
+# The first row that fits holds. `make bench-linear` measures each row against other numbers of passes, and has its
+# table in docs/results/bench/linear-choice.md.
+ASCENTS = (
+    #      loss       systems         rows         entries            known  passes
+    Ascent("squared", DIRECT, 0, (0, np.inf), True, 0),
+    Ascent("hinge", DIRECT, 0, (0, np.inf), True, 0),
+    Ascent("squared", ("blocks",), SAMPLE_ROWS, (0, np.inf), False, 0),
+    Ascent("squared", ("blocks",), 0, (0, LONG_ROW), False, 0),
+    Ascent("any", ("blocks",), 200, (0, np.inf), False, 8, afresh=True),  # what small costs need
+    Ascent("squared", DIRECT, 0, (0, np.inf), False, 8),
+    Ascent("squared", ("gradients",), 0, (0, np.inf), False, 30),
+    Ascent("hinge", DIRECT, 0, (LONG_ROW, np.inf), False, 50),
+    Ascent("hinge", ("blocks", "rows", "gradients"), 0, (0, np.inf), False, 200),
+)
 
 
 @dataclass(frozen=True)
@@ -55,39 +85,64 @@ def solve(
     rows; passes: of stochastic subgradients ("sgd"), which have no tolerance and take the hinge only.
     """
     if solver == "sgd":
-        found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
-        w, report = found.weights[0], found.reports[0]
-        return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
-    blocks = one_task_each and few_weights(rows)
-    system = "blocks" if blocks else "rows" if one_task_each and small_tasks(rows) else "gradients"
-    direct = system != "gradients"
-    long_rows = _entries(rows) >= LONG_ROW
-    sampled = blocks and rows.n >= SAMPLE_ROWS * rows.size
-    if squared:  # Newton's method goes on from any weights, and needs few steps from zero
-        begun = (direct and start is not None) or (blocks and (sampled or not long_rows))
-    else:  # it goes on where it ended before
-        begun = direct and start is not None and start.width < FIRST_WIDTH
-    if solver == "sdca" or (solver == "auto" and not begun):
-        easy = blocks and rows.n >= EASY_ROWS * rows.size
-        if easy or (squared and direct):
-            passes = FEW_PASSES
-        else:
-            passes = SQUARED_PASSES if squared else DIRECT_PASSES if direct and long_rows else PASSES
-        most = {} if solver == "sdca" else {"max_passes": passes}
-        alpha = None if start is None else start.alpha
-        w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
-        ascended = Solution(w, alpha, FIRST_WIDTH, report)
-        if report.converged or solver == "sdca":
-            return ascended
-        start = None if easy else ascended
-    if sampled and start is None:
-        part = _every(rows, SAMPLE)
-        costs = SAMPLE * cost[::SAMPLE]
-        start = solve(part, y[::SAMPLE].copy(), costs, squared, tolerance, "primal", one_task_each=True)
+        return _by_subgradients(rows, y, cost, passes, seed)
+    system = system_of(rows, one_task_each)
+    if solver == "sdca":
+        return _by_ascent(rows, y, cost, squared, tolerance, start, seed)
+    if solver == "auto":
+        ascent = ascent_of(rows, system, squared, start)
+        if ascent.passes:
+            found = _by_ascent(rows, y, cost, squared, tolerance, start, seed, ascent.passes)
+            if found.report.converged:
+                return found
+            start = None if ascent.afresh else found
+    if start is None and system == "blocks" and rows.n >= SAMPLE_ROWS * rows.size:
+        start = solve(_every(rows, SAMPLE), y[::SAMPLE].copy(), SAMPLE * cost[::SAMPLE], squared, tolerance, "primal")
     first = None if start is None else start.w
     width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
     at, report = newton(rows, y, cost, squared, tolerance, system=system, start=first, width=width)
     return Solution(at.w, at.alpha, at.width, report)
+
+
+def system_of(rows: LinearRows, one_task_each: bool) -> str:
+    """How Newton's method solves for its steps: by Hessians, "blocks", one a task; by the "rows" of each task; or by
+    conjugate "gradients".
+    """
+    if not one_task_each:
+        return "gradients"
+    return "blocks" if few_weights(rows) else "rows" if small_tasks(rows) else "gradients"
+
+
+def ascent_of(rows: LinearRows, system: str, squared: bool, start: Solution | None) -> Ascent:
+    """The row of the table for a problem."""
+    # a squared hinge goes on from any weights, a hinge where its smoothing ended before
+    known = start is not None and (squared or start.width < FIRST_WIDTH)
+    loss, entries, a_weight = "squared" if squared else "hinge", _entries(rows), rows.n / rows.size
+    return next(
+        row
+        for row in ASCENTS
+        if row.loss in (loss, "any")
+        and system in row.systems
+        and row.rows <= a_weight
+        and row.entries[0] <= entries < row.entries[1]
+        and row.known <= known
+    )
+
+
+def _by_ascent(
+    rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, start: Solution | None, seed: int,
+    passes: int | None = None,
+) -> Solution:  # fmt: skip
+    most = {} if passes is None else {"max_passes": passes}
+    alpha = None if start is None else start.alpha
+    w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
+    return Solution(w, alpha, FIRST_WIDTH, report)
+
+
+def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, seed: int) -> Solution:
+    found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
+    w, report = found.weights[0], found.reports[0]
+    return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
 
 
 def few_weights(rows: LinearRows) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -88,7 +89,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_fields_are_inherited_in_a_dataclass_s_order(folder: Path) -> None:
-    found = method_options.read(folder)
+    found = method_options.read([folder])
     assert {name: [o.name for o in found[name]] for name in OPTIONS} == OPTIONS
     classes = package.methods()
     assert {"svm", *OPTIONS} <= set(classes)
@@ -109,10 +110,9 @@ def shown(*options: MethodOption) -> click.Option:
 
 
 def test_methods_share_an_option() -> None:
-    other = replace(COST, help="Another cost.")
-    assert (shown(COST, other).show_default, shown(COST, other).help) == ("grid", "The cost.")
-    assert shown(COST, other, replace(COST, default=(1.0,)), COST).show_default == "by method"
-    assert shown(COST, other).opts == ["-C", "--cost"] and shown(COST, other).default is None
+    assert (shown(COST, COST).show_default, shown(COST, COST).help) == ("grid", "The cost.")
+    assert shown(COST, COST, replace(COST, default=(1.0,)), COST).show_default == "by method"
+    assert shown(COST, COST).opts == ["-C", "--cost"] and shown(COST, COST).default is None
 
 
 def test_a_choice_of_any_method_can_be_given() -> None:
@@ -120,10 +120,15 @@ def test_a_choice_of_any_method_can_be_given() -> None:
     assert isinstance(kind, click.Choice) and list(kind.choices) == ["gaussian", "linear", "cosine"]
 
 
-@pytest.mark.parametrize("other", [replace(COST, flags=("--cost",)), replace(COST, annotation="float")])
-def test_other_flags_or_types_are_an_error(other: MethodOption) -> None:
-    with pytest.raises(TypeError, match="cost of 1 has other flags, or another type, than before"):
-        shown(COST, other)
+@pytest.mark.parametrize("other", [{"flags": ("--cost",)}, {"annotation": "float"}, {"help": "Another cost."}])
+def test_another_meaning_is_an_error(other: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="cost of 1 has other flags, another type or another help than before"):
+        shown(COST, replace(COST, **other))
+
+
+def test_a_flag_of_another_option_is_an_error() -> None:
+    with pytest.raises(TypeError, match="price of 1 has a flag of another option"):
+        merged({"0": (COST,), "1": (replace(COST, name="price", flags=("-C",)),)})
 
 
 def test_no_flag_has_two_meanings() -> None:

@@ -1,0 +1,119 @@
+"""The example of docs/adding-a-method.md, loaded from its one file, and what is refused when methods are loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from running import invoke
+from sklearn.neighbors import NearestCentroid
+
+import localsvm.methods as package
+from localsvm.cli import method_options
+from localsvm.data.dataset import as_examples
+from localsvm.data.synthetic import banana
+from localsvm.data.writing import write
+from localsvm.methods.base import Method, option
+from localsvm.methods.linear import LinearSVM
+
+EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    return {**os.environ, "LOCALSVM_METHODS": str(EXAMPLES)}
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Methods are loaded anew, before and after."""
+    package.methods.cache_clear()
+    yield
+    package.methods.cache_clear()
+
+
+def lsvm(environment: dict[str, str], *arguments: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "localsvm", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.mark.parametrize("partition", ["none", "voronoi"])
+def test_the_example_runs_from_one_file(partition: str, environment: dict[str, str], tmp_path: Path) -> None:
+    X, y = banana(600, np.random.default_rng(0))
+    write(tmp_path / "d.libsvm", as_examples(X), y)
+    common = ("-q", "-m", "nearest-centroid", "-P", partition, "-c", 150, "--scale", "none")
+    for jobs in (1, 2):
+        done = lsvm(environment, "train", *common, "-j", jobs, tmp_path / "d.libsvm", tmp_path / f"{jobs}.h5")
+        assert (done.returncode, done.stderr) == (0, "")
+    done = lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "1.h5", tmp_path / "p.txt")
+    assert done.returncode == 0 and "Accuracy" in done.stderr
+    again = lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "2.h5", tmp_path / "q.txt")
+    assert again.stderr == done.stderr
+    assert (tmp_path / "p.txt").read_text() == (tmp_path / "q.txt").read_text()
+    assert lsvm(environment, "cv", *common, tmp_path / "d.libsvm").stdout.count("\n") > 3
+
+
+def test_the_example_is_scikit_learn_s_nearest_centroid(environment: dict[str, str], tmp_path: Path) -> None:
+    X, y = banana(300, np.random.default_rng(1))
+    write(tmp_path / "d.libsvm", as_examples(X), y)
+    options = ("-q", "-m", "nearest-centroid", "-P", "none", "--scale", "none", "--keep", "1")
+    done = lsvm(environment, "train", *options, tmp_path / "d.libsvm", tmp_path / "m.h5")
+    assert done.returncode == 0, done.stderr
+    assert lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "m.h5", tmp_path / "p.txt").returncode == 0
+    labels = np.loadtxt(tmp_path / "p.txt")
+    np.testing.assert_array_equal(labels, NearestCentroid().fit(X, y).predict(X))
+
+
+def test_its_option_is_in_the_help(environment: dict[str, str]) -> None:
+    done = lsvm(environment, "train", "--help")
+    assert "nearest-centroid" in done.stdout and "--keep" in done.stdout
+    assert "--keep" not in invoke("train", "--help").stdout
+
+
+def test_a_method_that_lacks_a_part_is_refused_when_methods_are_loaded(
+    fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "halfdone.py").write_text(
+        "from dataclasses import dataclass\nfrom typing import ClassVar\n"
+        "from localsvm.methods.base import Method\n\n@dataclass(frozen=True)\nclass Half(Method):\n"
+        '    name: ClassVar[str] = "half"\n\n    def memory(self, size):\n        return 0\n'
+    )
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    with pytest.raises(TypeError, match=r"'half' .* lacks: grid, pack, predictor, prepare"):
+        package.methods()
+    sys.modules.pop("localsvm.methods.halfdone", None)
+
+
+@dataclass(frozen=True)
+class OtherCost(LinearSVM):
+    """An option of the same name, and another meaning."""
+
+    name: ClassVar[str] = "other"
+    cost: tuple[float, ...] = option((), "-C", "--cost", help="The price.")
+
+
+@dataclass(frozen=True)
+class OtherFlag(LinearSVM):
+    """A flag of another option."""
+
+    name: ClassVar[str] = "other"
+    price: tuple[float, ...] = option((), "-C", help="The price.")
+
+
+@pytest.mark.parametrize("other", [OtherCost, OtherFlag])
+def test_an_option_means_one_thing_over_all_methods(other: type[Method]) -> None:
+    package.check_options(package.methods().values())
+    with pytest.raises(TypeError, match="something else in another method"):
+        package.check_options([LinearSVM, other])
+
+
+def test_the_command_line_reads_the_same_options_from_the_source() -> None:
+    found = method_options.read([EXAMPLES])["nearest-centroid"]
+    assert [(o.name, o.flags) for o in found] == [("keep", ("--keep",))]
