@@ -23,7 +23,7 @@ import numpy as np
 from bench_linear import TOLERANCE
 from bench_linear import problem as scaled
 from harness.comparison import FULL_OUT, QUICK_OUT, Case
-from harness.datasets import available
+from harness.datasets import GENERATED, available
 from harness.experiment import Experiment, carry_out
 from harness.library import ASCENTS, Ascent, LinearRows, Solution, always, as_examples, ascent_of, solve, task_rows
 from harness.machine import cores_of_processors
@@ -71,7 +71,7 @@ Measured on {processors}.
 class Problem:
     """Something to solve at several costs.
 
-    row: of ASCENTS that it falls under; set; loss; rows: the first of a random order, 0 for all; method and its
+    row: of ASCENTS that it falls under; set; loss; rows: as many in a random order, 0 for all; method and its
     options: what makes the tasks.
     """
 
@@ -118,6 +118,7 @@ PROBLEMS = [
     Problem(4, "a9a", "hinge"),
     Problem(4, "ijcnn1", "hinge", 0, "kmeans-svm", clusters(8)),
     Problem(4, "svmguide1", "hinge"),
+    Problem(4, GENERATED, "hinge", 200_000),
     Problem(4, "mnist", "squared", 30_000, "l3", ONE_CLUSTER, SMALL_COSTS),
     Problem(4, "mnist", "hinge", 30_000, "l3", ONE_CLUSTER, SMALL_COSTS),
     Problem(5, "mnist", "squared", 20_000),
@@ -221,8 +222,8 @@ def loaded(
     data: Path, name: str, rows: int, method: str, options: tuple[tuple[str, Any], ...]
 ) -> tuple[LinearRows, Any, bool]:
     """Rows and their tasks, targets, and whether each row has one task."""
-    X, y = scaled(Case(name, 0), argparse.Namespace(data=data))
-    if rows:
+    X, y = scaled(Case(name, rows), argparse.Namespace(data=data))
+    if 0 < rows < len(y):
         chosen = np.random.default_rng(0).permutation(len(y))[:rows]
         X, y = as_examples(X[chosen]), y[chosen]
     return (made := task_rows(method, X, dict(options)))[0], np.ascontiguousarray(y, np.float64), made[1]
