@@ -4,46 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rooms import BESIDE, FLOOR, PACKAGE, ROOT, imports, room_of, sources
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "localsvm"
-# from the top to the ground; rooms in one line do not know each other, unless they are named in BESIDE
-ROOMS = (
-    ("__main__", "cli", "estimators"),
-    ("runs",),
-    ("selection",),
-    ("methods",),
-    ("targets", "representations"),
-    ("partition", "solvers"),
-    ("kernels",),
-    ("parallel", "data"),
-    ("store",),
-    ("_status", "errors", "threads", "__init__"),
-)
-FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
-BESIDE = {("__main__", "cli"), ("threads", "errors")}
 APART = {("validation", "training"), ("streaming", "training"), ("training", "validation"), ("training", "streaming")}
 LONGEST_FUNCTION, LONGEST_METHOD = 40, 300
-IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+(localsvm(?:\.\w+)*)(?:\s+c?import\s+(.+))?", re.MULTILINE)
-
-
-def sources() -> list[Path]:
-    return sorted(path for kind in ("*.py", "*.pyx", "*.pyi", "*.pxd") for path in PACKAGE.rglob(kind))
-
-
-def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].partition(".")[0]
-
-
-def imports(path: Path) -> Iterator[str]:
-    """The rooms that a file imports from, wherever in the file."""
-    for module, names in IMPORT.findall(path.read_text()):
-        parts = module.split(".")
-        yield from [parts[1]] if len(parts) > 1 else [n.strip("() ").split(" ")[0] for n in names.split(",")]
 
 
 def test_every_room_has_its_floor() -> None:
@@ -54,7 +21,6 @@ def test_every_room_has_its_floor() -> None:
 def test_imports_point_downwards(path: Path) -> None:
     room = room_of(path)
     for other in imports(path):
-        other = other if other in FLOOR else "__init__"  # as in `from localsvm import __version__`
         assert other == room or FLOOR[other] < FLOOR[room] or (room, other) in BESIDE, f"{room} imports {other}"
 
 
