@@ -6,6 +6,7 @@ import ast
 import re
 from pathlib import Path
 
+import draw_architecture
 import pytest
 from rooms import BESIDE, FLOOR, PACKAGE, ROOT, imports, room_of, sources
 
@@ -27,6 +28,19 @@ def test_imports_point_downwards(path: Path) -> None:
 def test_the_rule_sees_imports_in_functions_and_extensions() -> None:
     assert "data" in set(imports(PACKAGE / "cli" / "train.py"))
     assert "kernels" in set(imports(PACKAGE / "solvers" / "_smo.pyx"))
+
+
+def test_the_page_and_the_drawing_of_the_architecture_are_up_to_date() -> None:
+    told = "run scripts/draw_architecture.py, and look at the drawing"
+    begin, end = draw_architecture.MARKS
+    page = draw_architecture.PAGE.read_text(encoding="utf-8")
+    assert page.partition(begin)[2].partition(end)[0].strip() == draw_architecture.table().strip(), told
+    # names and numbers, not bytes: versions of matplotlib differ
+    picture = draw_architecture.PICTURE.read_text(encoding="utf-8")
+    names = {line.name: f"{line.imports}" for line in draw_architecture.lines()}
+    assert set(re.findall(r'id="(\w+--[\w-]+)"', picture)) == names.keys(), told
+    texts = re.findall(r"<text [^>]*>([^<]*)</text>", picture)
+    assert sorted(texts) == sorted([*names.values(), *draw_architecture.places()]), told
 
 
 def test_runs_do_not_lean_on_each_other() -> None:
