@@ -50,7 +50,7 @@ def train_stream(
 ) -> Summary:
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
-    Raises OptionError for what streams cannot do, DataError for the file, RunError.
+    Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
     """
     method = _check(config)
     clock = Clock(observer or Silent())
@@ -125,7 +125,10 @@ class StreamedCell:
         return self.method.represent(self.survey.sample, self.grid.setting(setting), random)
 
     def solve(self, c: int, state: State, left_out: list[int]) -> Descended:
-        """All binary problems without each of some folds: problem p without left_out[k] is number p * folds + k."""
+        """All binary problems without each of some folds, at cost number c.
+
+        Problem p without left_out[k] is number p * len(left_out) + k of what is found.
+        """
         seen = self.stream.rows - np.asarray([0 if k == WHOLE else self._fold_rows[k] for k in left_out])
         costs = np.asarray([self.grid.costs_for(max(1.0, float(n)))[c] for n in seen])
 
@@ -138,7 +141,7 @@ class StreamedCell:
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
     def losses(self, found: Descended, state: State) -> list[tuple[float, float]]:
-        """Loss and tie of a point, by the models that did not see a row."""
+        """[(loss, tie)] of a point, each row by the models that did not see it; found: without each fold."""
         tally, folds = Tally(self.target, 1), self.config.folds
         for part in self.stream.parts(self.survey.scaling):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))

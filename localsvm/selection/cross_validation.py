@@ -34,8 +34,12 @@ class Point(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What stays of a scored point: a start a job, for the final solutions, and the held-out values (problems, n), None
-    where they were not held in memory.
+    """What stays of a scored point.
+
+    Attributes
+    ----------
+    starts : one a job, for the final solutions; empty where these begin from nothing.
+    values : (problems, n) float64 held-out values, None where they were not held in memory.
     """
 
     starts: list[Start]
@@ -46,8 +50,11 @@ class Kept(NamedTuple):
 class Scores:
     """What cross-validation found at some settings of one cell's grid.
 
-    loss (settings, costs): weighted share of held-out rows that the combined decision gets wrong, nan where a point was
-    not scored; best: the best point; kept: what stays of it.
+    Attributes
+    ----------
+    loss : (settings, costs) float64, the mean held-out loss of each point (for classes the weighted share of rows that
+        the combined decision gets wrong), nan where a point was not scored.
+    best : the best point, and `kept` what stays of it.
     """
 
     loss: Floats
@@ -66,7 +73,7 @@ class Scores:
 
 
 class Path(Protocol):
-    """The solutions along the costs at one setting of a grid, which it finds for so many costs at once."""
+    """The solutions along the costs at one setting of a grid, found for `costs_at_once` costs at a time."""
 
     costs_at_once: int
 
@@ -78,7 +85,13 @@ class Path(Protocol):
 
 
 def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path]) -> Scores:
-    """Score grid.settings[i] for i in settings, each along the costs until the search ends it."""
+    """Score some settings of a grid, each along the costs until the search ends it.
+
+    Parameters
+    ----------
+    settings : their indices in grid.settings.
+    path_at : makes the path of the setting with this index.
+    """
     scores = Scores.of(grid)
     for i in settings:
         path, loss = path_at(i), scores.loss[i]
@@ -93,7 +106,16 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
 
 
 def search_grid(grid: Grid, search: Search, score_some: Callable[[Sequence[int]], Scores]) -> Scores:
-    """All rounds of the search; score_some scores the settings of one."""
+    """All rounds of the search.
+
+    Parameters
+    ----------
+    score_some : scores the settings of one round, given by their indices.
+
+    Returns
+    -------
+    The scores of all rounds together.
+    """
     scores = Scores.of(grid)
     while settings := search.next_settings(scores.loss, grid.ordered):
         scores = scores.merge(score_some(settings))
@@ -119,9 +141,12 @@ class CellSelection:
         return self._score(settings, search, len(settings))
 
     def fit(self, scores: Scores | None, select: str) -> Fitted:
-        """The model of the best point: its fold models (`select` = "vote") or one of the whole cell ("refit").
+        """The model of the best point.
 
-        Without scores the grid has one point, and the model is that of the whole cell.
+        Parameters
+        ----------
+        scores : of the grid; None where it has one point, which is then solved on the whole cell.
+        select : "vote" for the fold models, "refit" for one model of the whole cell.
         """
         point = scores.best if scores else Point(np.nan, np.nan, 0, 0)
         cost = float(self.grid.costs_for(self.cell.rows)[point.cost])
@@ -153,7 +178,7 @@ class CellSelection:
         return found
 
     def system(self, view: tuple[int, int], setting: int, purpose: Purpose, settings: int) -> System:
-        """The system of a view at a setting, one of so many."""
+        """The system of a view (fold, problem) at the setting of this index, one of so many settings."""
         if view not in self._prepared:
             self._prepared[view] = self.method.prepare(self.cell, View(*view, settings))
         return self._prepared[view].at(self.grid.setting(setting), purpose)
@@ -186,7 +211,7 @@ class CellPath:
         self._first = 0
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
-        """Solve all jobs for a stretch of the costs, and tell the loss and the tie of its points."""
+        """Solve all jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
         cell = self._selection.cell
         jobs = self._selection.jobs(range(cell.n_folds), slice(first, last))
         self._values = np.empty((last - first, cell.target.n_problems, len(cell.y)))

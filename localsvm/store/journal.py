@@ -60,7 +60,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._synced = time.monotonic()
 
     def __getitem__(self, task: str) -> dict[str, NDArray[Any]]:
-        """The arrays of a task; ModelError when they have changed since they were read or written."""
+        """The arrays of a task, read-only. Raises ModelError when they have changed since they were read or written."""
         start, size = self._places[task]
         body = self._body(start, size)
         if body is None:
@@ -76,7 +76,14 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     def append(self, task: str, arrays: Arrays) -> None:
         """Record a finished task; a record of the same name that was there before is superseded.
 
-        ValueError for arrays of objects. RunError when the disk is full; the records before stay.
+        Parameters
+        ----------
+        task : its name.
+        arrays : of numbers, by name; copied to the file before this returns.
+
+        Raises
+        ------
+        ValueError : arrays of something else. RunError : the file cannot be written; the records before stay.
         """
         body = _pack(task, arrays)
         try:
@@ -170,11 +177,17 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 def open_journal(path: str | os.PathLike[str], key: str, *, resume: bool = False, force: bool = False) -> Journal:
     """Open the journal of a run, or begin it.
 
-    key: 64 hexadecimal digits that stand for the data and the options which determine the model. A journal
-    that is there is continued with `resume` if its key is equal, and replaced with `force`; with both,
-    replaced only if it cannot be continued. With neither it is in the way, unless it holds nothing.
-    Raises ModelError: not a journal, a newer version, damaged, another key; RunError: in use by a running
-    process, in the way, cannot be written.
+    Parameters
+    ----------
+    key : 64 hexadecimal digits that stand for the data and the options which determine the model.
+    resume, force : a journal that is there is continued with `resume` if its key is equal, and replaced with
+        `force`; with both, replaced only if it cannot be continued. With neither it is in the way, unless it holds
+        nothing.
+
+    Raises
+    ------
+    ModelError : not a journal, another version, damaged, another key.
+    RunError : in use by a running process, in the way, cannot be written.
     """
     journal = Journal(Path(path), _locked(path))
     try:

@@ -17,9 +17,13 @@ SCHEMES = ("ova", "ava")
 class Classification(Target):
     """The binary problems of some classes.
 
-    labels (classes,) float64 ascending. Two classes are one problem, the larger label positive. With `ova` problem k is
-    class k (positive) against the rest; with `ava` the problems are all pairs (i, j), i < j, in lexicographic order, j
-    positive. Fields i < 0 of `pairs` stand for "the rest".
+    Two classes are one problem, the larger label positive. With `ova` problem k is class k (positive) against the rest;
+    with `ava` the problems are all pairs (i, j), i < j, in lexicographic order, j positive.
+
+    Attributes
+    ----------
+    labels : (classes,) float64, ascending.
+    scheme : "ova" or "ava".
     """
 
     labels: NDArray[np.float64]
@@ -70,11 +74,17 @@ class Classification(Target):
         return targets
 
     def vote(self, votes: NDArray[np.float64], problem: int, decisions: NDArray[np.float64]) -> None:
-        """Add to votes (n, classes) what the decision values (n,) of one problem say.
+        """Add to the votes what one problem says.
 
         ova: the value, for the problem's class. ava: one vote for the class that won the pair, none at exactly 0, and,
         to break ties, a share of the value clipped to [-1, 1], so small that all shares together stay below half a
         vote.
+
+        Parameters
+        ----------
+        votes : (n, classes) float64, added to in place.
+        problem : its number.
+        decisions : (n,) float64, its decision values.
         """
         i, j = self.pairs[problem]
         if i < 0 or len(self.labels) == 2:
