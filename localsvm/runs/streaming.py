@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.stream import Part, Stream, Survey
+from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, State
 from localsvm.methods.cell import WHOLE, Job
@@ -148,7 +148,7 @@ class StreamedCell:
             tally.add(np.asarray(f)[None], part.y, self.weight(part))
         return tally.losses()
 
-    def weight(self, part: Part) -> NDArray[np.float64]:
+    def weight(self, part: StreamBlock) -> NDArray[np.float64]:
         """(n,) factor of each row on C and on the loss."""
         return self._factors[self.target.codes(part.y)]
 
