@@ -1,4 +1,4 @@
-"""RowIndices that occur so often that no boundary can divide them into cells: each is kept once, with a weight."""
+"""Rows that occur so often that no boundary can divide them into cells: each is kept once, with a weight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def collapse(
     """Keeps rows whose values occur more than `most` times (whatever their label) once per label.
 
     Cells can only be cut between rows of different values, so a value too frequent would make cells too
-    large, or cells of nothing else. RowIndices that occur less often stay as they are, because in
+    large, or cells of nothing else. Rows that occur less often stay as they are, because in
     cross-validation a weighted row falls into one fold as a whole.
 
     Returns the kept rows, ascending (int64; the first of every collapsed kind), and (n,) how many each row

@@ -38,7 +38,7 @@ class _Training:
 class TreePartition(Partition):
     """A partition whose cells are the leaves of a tree of centres; subclasses say how a node is divided.
 
-    No training cell has more than cell_size rows. RowIndices that occur more than cell_size / 2 times (on data of
+    No training cell has more than cell_size rows. Rows that occur more than cell_size / 2 times (on data of
     more than cell_size rows) are kept once per label and carry their number as weight. What remains
     undivided is only more than cell_size rows of equal values and all different labels.
     """
