@@ -19,42 +19,42 @@ enum { AHEAD = 4, AHEAD_BYTES = 1024 };
     0.05 /* below it the scale is multiplied into the weights; the average's parts cancel by as much */
 
 /* One row without its zeros, a 1 for the bias appended; and what a step computes from it. */
-typedef struct {
+struct row_work {
     float *x;
     int32_t *at;
     int64_t n;
     float *products;         /* width: W x before scaling */
     float *old;              /* models rounded up: the true class's products before the round */
     float *beta_true, *beta; /* models rounded up, zero behind the models: of the true and of the wrong class */
-    int64_t lanes;           /* models rounded up to ML3_LANES */
+    int64_t lanes;           /* models rounded up to LSVM_ML3_LANES */
     double reach;            /* largest ratio of |c|_q to the largest of c */
     void *block;
-} row_work;
+};
 
-static int64_t rounded_up(int64_t n) { return (n + ML3_LANES - 1) / ML3_LANES * ML3_LANES; }
+static int64_t rounded_up(int64_t n) { return (n + LSVM_ML3_LANES - 1) / LSVM_ML3_LANES * LSVM_ML3_LANES; }
 
-static int row_work_new(const ml3_model *m, row_work *w)
+static int row_work_new(const struct lsvm_ml3_model *m, struct row_work *w)
 {
     const size_t values = (size_t)m->features + 1, lanes = (size_t)rounded_up(m->models), width = (size_t)m->width;
     float *f = calloc(2 * values + width + 3 * lanes, sizeof(float));
     if (!f)
-        return ML3_NO_MEMORY;
+        return LSVM_ML3_NO_MEMORY;
     w->block = f;
     w->products = f, w->old = f + width, w->beta_true = w->old + lanes, w->beta = w->beta_true + lanes;
     w->x = w->beta + lanes, w->at = (int32_t *)(w->x + values);
     w->lanes = (int64_t)lanes;
     w->reach = isinf(m->q) ? 1 : pow((double)m->models, 1 / m->q);
-    return ML3_OK;
+    return LSVM_ML3_OK;
 }
 
-INLINE void keep_nonzero(row_work *w, float x, int64_t at)
+INLINE void keep_nonzero(struct row_work *w, float x, int64_t at)
 {
     w->x[w->n] = x;
     w->at[w->n] = (int32_t)at;
     w->n += x != 0;
 }
 
-INLINE void gather(row_work *w, const ml3_rows *rows, int64_t row)
+INLINE void gather(struct row_work *w, const struct lsvm_ml3_rows *rows, int64_t row)
 {
     w->n = 0;
     if (rows->indptr)
@@ -67,7 +67,7 @@ INLINE void gather(row_work *w, const ml3_rows *rows, int64_t row)
 }
 
 /* Rows are visited in random order: without this every one of them waits for memory. */
-static void prefetch(const ml3_rows *rows, int64_t row)
+static void prefetch(const struct lsvm_ml3_rows *rows, int64_t row)
 {
     if (row < 0 || row >= rows->n_rows)
         return;
@@ -80,8 +80,9 @@ static void prefetch(const ml3_rows *rows, int64_t row)
     }
 }
 
-/* out = the sum of the row's lines, `width` (a multiple of ML3_LANES) floats long and `stride` apart. */
-INLINE void multiply(const float *restrict lines, int64_t stride, int64_t width, const row_work *w, float *restrict out)
+/* out = the sum of the row's lines, `width` (a multiple of LSVM_ML3_LANES) floats long and `stride` apart. */
+INLINE void multiply(const float *restrict lines, int64_t stride, int64_t width, const struct row_work *w,
+                     float *restrict out)
 {
     const float *restrict x = w->x;
     int64_t j = 0;
@@ -154,7 +155,7 @@ static double uniform(uint64_t *state)
 }
 
 /* Uniform in the cube [0, 1]^m, and what lies outside the unit ball of the p-norm shrunk onto it. */
-static void random_beta(ml3_training *t, int64_t m, float *beta)
+static void random_beta(struct lsvm_ml3_training *t, int64_t m, float *beta)
 {
     double sum = 0;
     for (int64_t k = 0; k < m; k++) {
@@ -167,7 +168,8 @@ static void random_beta(ml3_training *t, int64_t m, float *beta)
 }
 
 /* The class other than `code` with the largest score, and its score before scaling; -1 where there is no other class. */
-INLINE int64_t most_wrong(const ml3_model *m, const ml3_training *t, const row_work *w, int64_t code, double *score)
+INLINE int64_t most_wrong(const struct lsvm_ml3_model *m, const struct lsvm_ml3_training *t, const struct row_work *w,
+                          int64_t code, double *score)
 {
     int64_t wrong = -1;
     *score = -INFINITY;
@@ -188,7 +190,8 @@ INLINE int64_t most_wrong(const ml3_model *m, const ml3_training *t, const row_w
 }
 
 /* lines of one class += a beta x'. Lanes behind the models get + 0. */
-INLINE void add_outer(float *restrict lines, int64_t width, const row_work *w, float a, const float *restrict beta)
+INLINE void add_outer(float *restrict lines, int64_t width, const struct row_work *w, float a,
+                      const float *restrict beta)
 {
     for (int64_t j = 0; j < w->n; j++) {
         float *restrict line = lines + w->at[j] * width;
@@ -198,13 +201,14 @@ INLINE void add_outer(float *restrict lines, int64_t width, const row_work *w, f
     }
 }
 
-INLINE void add_pair(const ml3_model *m, float *lines, const row_work *w, int64_t code, int64_t wrong, double a)
+INLINE void add_pair(const struct lsvm_ml3_model *m, float *lines, const struct row_work *w, int64_t code,
+                     int64_t wrong, double a)
 {
     add_outer(lines + code * m->models, m->width, w, (float)a, w->beta_true);
     add_outer(lines + wrong * m->models, m->width, w, (float)-a, w->beta);
 }
 
-void ml3_fold_scale(ml3_model *m, ml3_training *t)
+void lsvm_ml3_fold_scale(struct lsvm_ml3_model *m, struct lsvm_ml3_training *t)
 {
     const float scale = (float)m->scale, sum = (float)t->sum;
     for (int64_t i = 0; i < (m->features + 1) * m->width; i++) {
@@ -219,7 +223,7 @@ void ml3_fold_scale(ml3_model *m, ml3_training *t)
     m->scale = 1;
 }
 
-static void forget(ml3_model *m, ml3_training *t)
+static void forget(struct lsvm_ml3_model *m, struct lsvm_ml3_training *t)
 {
     memset(m->weights, 0, (size_t)((m->features + 1) * m->width) * sizeof(float));
     m->scale = 1;
@@ -227,7 +231,8 @@ static void forget(ml3_model *m, ml3_training *t)
 }
 
 /* The gradient's part of a step for a row whose loss is positive; then the projection. */
-INLINE void descend(ml3_model *m, ml3_training *t, const row_work *w, int64_t code, int64_t wrong, double step)
+INLINE void descend(struct lsvm_ml3_model *m, struct lsvm_ml3_training *t, const struct row_work *w, int64_t code,
+                    int64_t wrong, double step)
 {
     const double a = step / m->scale,
                  beta_square = dot(w->beta_true, w->beta_true, m->models) + dot(w->beta, w->beta, m->models);
@@ -243,7 +248,7 @@ INLINE void descend(ml3_model *m, ml3_training *t, const row_work *w, int64_t co
         m->scale = t->radius / norm;
 }
 
-INLINE void step(ml3_model *m, ml3_training *t, row_work *w, int64_t row)
+INLINE void step(struct lsvm_ml3_model *m, struct lsvm_ml3_training *t, struct row_work *w, int64_t row)
 {
     const int64_t code = t->codes[row], lines = m->features + 1;
     double score;
@@ -269,12 +274,13 @@ INLINE void step(ml3_model *m, ml3_training *t, row_work *w, int64_t row)
         descend(m, t, w, code, wrong, t->weight[row] / (t->lambda * t->steps));
     t->sum += m->scale;
     if (m->scale < SMALLEST_SCALE)
-        ml3_fold_scale(m, t);
+        lsvm_ml3_fold_scale(m, t);
 }
 
-PASS int ml3_steps(ml3_model *model, ml3_training *training, const ml3_rows *rows, const int64_t *order, int64_t n)
+PASS int lsvm_ml3_steps(struct lsvm_ml3_model *model, struct lsvm_ml3_training *training,
+                        const struct lsvm_ml3_rows *rows, const int64_t *order, int64_t n)
 {
-    row_work work;
+    struct row_work work;
     int code = row_work_new(model, &work);
     if (code)
         return code;
@@ -282,7 +288,7 @@ PASS int ml3_steps(ml3_model *model, ml3_training *training, const ml3_rows *row
         if (i + AHEAD < n)
             prefetch(rows, order[i + AHEAD]);
         if (order[i] < 0 || order[i] >= rows->n_rows) {
-            code = ML3_ROW;
+            code = LSVM_ML3_ROW;
             goto out;
         }
         gather(&work, rows, order[i]);
@@ -293,13 +299,14 @@ out:
     return code;
 }
 
-PASS int ml3_scores(const ml3_model *model, const ml3_rows *rows, int64_t begin, int64_t n, double *out)
+PASS int lsvm_ml3_scores(const struct lsvm_ml3_model *model, const struct lsvm_ml3_rows *rows, int64_t begin, int64_t n,
+                         double *out)
 {
-    row_work work;
+    struct row_work work;
     if (begin < 0 || begin + n > rows->n_rows)
-        return ML3_ROW;
+        return LSVM_ML3_ROW;
     if (row_work_new(model, &work))
-        return ML3_NO_MEMORY;
+        return LSVM_ML3_NO_MEMORY;
     for (int64_t i = 0; i < n; i++) {
         gather(&work, rows, begin + i);
         multiply(model->weights, model->width, model->width, &work, work.products);
@@ -310,5 +317,5 @@ PASS int ml3_scores(const ml3_model *model, const ml3_rows *rows, int64_t begin,
         }
     }
     free(work.block);
-    return ML3_OK;
+    return LSVM_ML3_OK;
 }

@@ -57,7 +57,7 @@ INLINE double sparse_dot(const float *restrict x, const int32_t *restrict at, in
     return add_lanes(lane);
 }
 
-INLINE double row_dot(const nearest_matrix *m, int64_t row, const double *u)
+INLINE double row_dot(const struct lsvm_nearest_matrix *m, int64_t row, const double *u)
 {
     if (!m->indptr)
         return row_by_vector(m->data + row * m->n_features, u, m->n_features);
@@ -65,7 +65,7 @@ INLINE double row_dot(const nearest_matrix *m, int64_t row, const double *u)
     return sparse_dot(m->data + begin, m->indices + begin, m->indptr[row + 1] - begin, u);
 }
 
-INLINE double row_square(const nearest_matrix *m, int64_t row)
+INLINE double row_square(const struct lsvm_nearest_matrix *m, int64_t row)
 {
     const float *x = m->data + row * m->n_features;
     if (!m->indptr)
@@ -76,10 +76,10 @@ INLINE double row_square(const nearest_matrix *m, int64_t row)
     return add_lanes(lane);
 }
 
-static int outside(const nearest_matrix *m, int64_t row) { return row < 0 || row >= m->n_rows; }
+static int outside(const struct lsvm_nearest_matrix *m, int64_t row) { return row < 0 || row >= m->n_rows; }
 
 /* The rows of a node are scattered over the matrix; without this every one of them waits for memory. */
-static void prefetch(const nearest_matrix *m, const int64_t *rows, int64_t i, int64_t n)
+static void prefetch(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t i, int64_t n)
 {
     if (i + AHEAD >= n || outside(m, rows[i + AHEAD]))
         return;
@@ -94,7 +94,7 @@ static void prefetch(const nearest_matrix *m, const int64_t *rows, int64_t i, in
         __builtin_prefetch(row + b);
 }
 
-INLINE void add_row(const nearest_matrix *m, int64_t row, double *restrict total)
+INLINE void add_row(const struct lsvm_nearest_matrix *m, int64_t row, double *restrict total)
 {
     if (m->indptr) {
         for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++)
@@ -106,37 +106,38 @@ INLINE void add_row(const nearest_matrix *m, int64_t row, double *restrict total
     }
 }
 
-PASS int nearest_project(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *direction, double *out)
+PASS int lsvm_nearest_project(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n,
+                              const double *direction, double *out)
 {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i]))
-            return NEAREST_ROW;
+            return LSVM_NEAREST_ROW;
         prefetch(m, rows, i, n);
         out[i] = row_dot(m, rows[i], direction);
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
-PASS int nearest_squares(const nearest_matrix *m, const int64_t *rows, int64_t n, double *out)
+PASS int lsvm_nearest_squares(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n, double *out)
 {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i]))
-            return NEAREST_ROW;
+            return LSVM_NEAREST_ROW;
         prefetch(m, rows, i, n);
         out[i] = row_square(m, rows[i]);
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
-PASS int nearest_total(const nearest_matrix *m, const int64_t *rows, int64_t n, double *total)
+PASS int lsvm_nearest_total(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n, double *total)
 {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i]))
-            return NEAREST_ROW;
+            return LSVM_NEAREST_ROW;
         prefetch(m, rows, i, n);
         add_row(m, rows[i], total);
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
 /* The value that would be at place k if the n values were sorted; reorders them (Hoare's quickselect). */
@@ -169,10 +170,10 @@ static double select_place(double *value, int64_t n, int64_t k)
 }
 
 /* Sets out to the row of the largest |x - centre|^2, of which |centre|^2 is left out. */
-static int farthest(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *squares,
+static int farthest(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n, const double *squares,
                     const double *centre, double *projection, double *out)
 {
-    const int code = nearest_project(m, rows, n, centre, projection);
+    const int code = lsvm_nearest_project(m, rows, n, centre, projection);
     int64_t best = 0;
     if (code)
         return code;
@@ -181,18 +182,19 @@ static int farthest(const nearest_matrix *m, const int64_t *rows, int64_t n, con
             best = i;
     memset(out, 0, (size_t)m->n_features * sizeof *out);
     add_row(m, rows[best], out);
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
-static int farthest_first(const nearest_matrix *m, const int64_t *rows, int64_t n, double *far, double *work)
+static int farthest_first(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n, double *far,
+                          double *work)
 {
     const int64_t d = m->n_features;
     double *squares = work, *projection = work + n, *mean = work + 2 * n;
-    int code = nearest_squares(m, rows, n, squares);
+    int code = lsvm_nearest_squares(m, rows, n, squares);
     if (code)
         return code;
     memset(mean, 0, (size_t)d * sizeof *mean);
-    code = nearest_total(m, rows, n, mean);
+    code = lsvm_nearest_total(m, rows, n, mean);
     for (int64_t j = 0; j < d; j++)
         mean[j] /= (double)n;
     if (!code)
@@ -212,7 +214,7 @@ static int64_t count_up_to(const double *value, int64_t n, double most)
 
 /* The centres become the means of the n_low rows of lowest projection, ties by order, and of the others. is_high is 0
  * and 1 for these; returns whether it changed. */
-PASS static int move_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, int64_t n_low,
+PASS static int move_pair(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n, int64_t n_low,
                           const double *projection, double last, double *pair, double *is_high)
 {
     const int64_t d = m->n_features;
@@ -234,10 +236,10 @@ PASS static int move_pair(const nearest_matrix *m, const int64_t *rows, int64_t 
     return changed;
 }
 
-int64_t nearest_pair_work(int64_t n, int64_t n_features) { return 3 * n + n_features; }
+int64_t lsvm_nearest_pair_work(int64_t n, int64_t n_features) { return 3 * n + n_features; }
 
-PASS int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_steps *steps, double *far,
-                      double *pair, double *work)
+PASS int lsvm_nearest_pair(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n,
+                           const struct lsvm_nearest_steps *steps, double *far, double *pair, double *work)
 {
     const int64_t d = m->n_features, least = steps->least;
     double *projection = work, *scratch = work + n, *is_high = work + 2 * n, *direction = work + 3 * n;
@@ -249,7 +251,7 @@ PASS int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, c
     for (int64_t step = 0; step < steps->halves + steps->nearest; step++) {
         for (int64_t j = 0; j < d; j++)
             direction[j] = pair[d + j] - pair[j];
-        code = nearest_project(m, rows, n, direction, projection);
+        code = lsvm_nearest_project(m, rows, n, direction, projection);
         if (code)
             return code;
         const double bisector = (vector_by_vector(pair + d, pair + d, d) - vector_by_vector(pair, pair, d)) / 2;
@@ -265,10 +267,10 @@ PASS int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, c
         if (!move_pair(m, rows, n, n_low, projection, last, pair, is_high) && step >= steps->halves)
             break;
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
-INLINE int32_t choose(const nearest_matrix *m, int64_t row, const nearest_children *children)
+INLINE int32_t choose(const struct lsvm_nearest_matrix *m, int64_t row, const struct lsvm_nearest_children *children)
 {
     int32_t best = 0;
     double best_score = 0;
@@ -280,24 +282,25 @@ INLINE int32_t choose(const nearest_matrix *m, int64_t row, const nearest_childr
     return best;
 }
 
-PASS int nearest_choose(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_children *children,
-                        int32_t *child)
+PASS int lsvm_nearest_choose(const struct lsvm_nearest_matrix *m, const int64_t *rows, int64_t n,
+                             const struct lsvm_nearest_children *children, int32_t *child)
 {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, rows[i]))
-            return NEAREST_ROW;
+            return LSVM_NEAREST_ROW;
         prefetch(m, rows, i, n);
         child[i] = choose(m, rows[i], children);
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
-int nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_children, int64_t *scratch, int64_t *bounds)
+int lsvm_nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_children, int64_t *scratch,
+                       int64_t *bounds)
 {
     memset(bounds, 0, (size_t)(n_children + 1) * sizeof *bounds);
     for (int64_t i = 0; i < n; i++) {
         if (child[i] < 0 || child[i] >= n_children)
-            return NEAREST_CHILD;
+            return LSVM_NEAREST_CHILD;
         bounds[child[i]]++;
     }
     int64_t total = 0;
@@ -312,25 +315,27 @@ int nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_chil
     /* each bound has moved to the next child's start: move them back by one place */
     memmove(bounds + 1, bounds, (size_t)n_children * sizeof *bounds);
     bounds[0] = 0;
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
 /* The child of a node that a row goes to; negative for a broken tree. */
-INLINE int64_t step_down(const nearest_matrix *m, int64_t row, const nearest_tree *tree, int64_t node)
+INLINE int64_t step_down(const struct lsvm_nearest_matrix *m, int64_t row, const struct lsvm_nearest_tree *tree,
+                         int64_t node)
 {
     const int64_t first = tree->first_child[node];
-    const nearest_children children = {tree->directions + first * m->n_features, tree->thresholds + first,
-                                       tree->n_children[node]};
+    const struct lsvm_nearest_children children = {tree->directions + first * m->n_features, tree->thresholds + first,
+                                                   tree->n_children[node]};
     if (first <= node || first + children.n > tree->n_nodes)
         return -1;
     return first + choose(m, row, &children);
 }
 
 /* Several rows go down side by side: a row alone waits at each node for the product that says which node is next. */
-PASS int nearest_route(const nearest_matrix *m, int64_t begin, int64_t n, const nearest_tree *tree, int32_t *cell)
+PASS int lsvm_nearest_route(const struct lsvm_nearest_matrix *m, int64_t begin, int64_t n,
+                            const struct lsvm_nearest_tree *tree, int32_t *cell)
 {
     if (begin < 0 || n < 0 || begin > m->n_rows - n)
-        return NEAREST_ROW;
+        return LSVM_NEAREST_ROW;
     for (int64_t at = 0; at < n; at += TOGETHER) {
         const int64_t size = n - at < TOGETHER ? n - at : TOGETHER;
         int64_t node[TOGETHER] = {0};
@@ -341,14 +346,14 @@ PASS int nearest_route(const nearest_matrix *m, int64_t begin, int64_t n, const 
                     continue;
                 node[i] = step_down(m, begin + at + i, tree, node[i]);
                 if (node[i] < 0)
-                    return NEAREST_TREE;
+                    return LSVM_NEAREST_TREE;
                 inner = 1;
             }
         }
         for (int64_t i = 0; i < size; i++)
             cell[at + i] = tree->cell[node[i]];
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
 /* The finalizer of splitmix64 (Steele, Lea, Flood 2014), a bijection that spreads every bit. */
@@ -369,10 +374,10 @@ static uint64_t value_hash(float x, int64_t column, uint64_t seed)
     return mix(seed ^ (((uint64_t)column << 32) | bits));
 }
 
-PASS int nearest_hash(const nearest_matrix *m, int64_t begin, int64_t n, uint64_t seed, uint64_t *out)
+PASS int lsvm_nearest_hash(const struct lsvm_nearest_matrix *m, int64_t begin, int64_t n, uint64_t seed, uint64_t *out)
 {
     if (begin < 0 || n < 0 || begin > m->n_rows - n)
-        return NEAREST_ROW;
+        return LSVM_NEAREST_ROW;
     for (int64_t i = 0; i < n; i++) {
         uint64_t h = 0;
         if (m->indptr) {
@@ -385,17 +390,17 @@ PASS int nearest_hash(const nearest_matrix *m, int64_t begin, int64_t n, uint64_
         }
         out[i] = h;
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }
 
-static int64_t skip_zeros(const nearest_matrix *m, int64_t k, int64_t end)
+static int64_t skip_zeros(const struct lsvm_nearest_matrix *m, int64_t k, int64_t end)
 {
     while (k < end && m->data[k] == 0.0F)
         k++;
     return k;
 }
 
-static int sparse_same(const nearest_matrix *m, int64_t a, int64_t b)
+static int sparse_same(const struct lsvm_nearest_matrix *m, int64_t a, int64_t b)
 {
     const int64_t end_a = m->indptr[a + 1], end_b = m->indptr[b + 1];
     int64_t i = skip_zeros(m, m->indptr[a], end_a), j = skip_zeros(m, m->indptr[b], end_b);
@@ -408,7 +413,7 @@ static int sparse_same(const nearest_matrix *m, int64_t a, int64_t b)
     return i == end_a && j == end_b;
 }
 
-static int dense_same(const nearest_matrix *m, int64_t a, int64_t b)
+static int dense_same(const struct lsvm_nearest_matrix *m, int64_t a, int64_t b)
 {
     const float *x = m->data + a * m->n_features, *z = m->data + b * m->n_features;
     for (int64_t j = 0; j < m->n_features; j++)
@@ -417,12 +422,12 @@ static int dense_same(const nearest_matrix *m, int64_t a, int64_t b)
     return 1;
 }
 
-int nearest_same(const nearest_matrix *m, const int64_t *a, const int64_t *b, int64_t n, uint8_t *same)
+int lsvm_nearest_same(const struct lsvm_nearest_matrix *m, const int64_t *a, const int64_t *b, int64_t n, uint8_t *same)
 {
     for (int64_t i = 0; i < n; i++) {
         if (outside(m, a[i]) || outside(m, b[i]))
-            return NEAREST_ROW;
+            return LSVM_NEAREST_ROW;
         same[i] = (uint8_t)(m->indptr ? sparse_same(m, a[i], b[i]) : dense_same(m, a[i], b[i]));
     }
-    return NEAREST_OK;
+    return LSVM_NEAREST_OK;
 }

@@ -35,7 +35,7 @@ struct cell {
     uint64_t *hashes;
     char *text, *written;
     size_t text_size;
-    lsvm_text_counts counts;
+    struct lsvm_text_counts counts;
     double *labels;
     float *values;
     int32_t *indices;
@@ -158,20 +158,20 @@ static struct lsvm_smo problem_of(const struct cell *c, int is_double, int offse
                              .max_iterations = 1000000};
 }
 
-static nearest_matrix matrix_of(const struct cell *c)
+static struct lsvm_nearest_matrix matrix_of(const struct cell *c)
 {
-    return (nearest_matrix){.data = c->x, .n_rows = ROWS, .n_features = FEATURES};
+    return (struct lsvm_nearest_matrix){.data = c->x, .n_rows = ROWS, .n_features = FEATURES};
 }
 
-static lsvm_text_sink sink_of(const struct cell *c)
+static struct lsvm_text_sink sink_of(const struct cell *c)
 {
-    return (lsvm_text_sink){.rows = c->counts.rows,
-                            .width = FEATURES,
-                            .capacity = c->counts.entries,
-                            .labels = c->labels,
-                            .values = c->values,
-                            .indices = c->indices,
-                            .lengths = c->lengths};
+    return (struct lsvm_text_sink){.rows = c->counts.rows,
+                                   .width = FEATURES,
+                                   .capacity = c->counts.entries,
+                                   .labels = c->labels,
+                                   .values = c->values,
+                                   .indices = c->indices,
+                                   .lengths = c->lengths};
 }
 
 /* A kernel's name is what callgrind knows it by: it must stay a function of its own. */
@@ -255,44 +255,44 @@ MEASURE(text_count) { lsvm_text_count(c->text, c->text_size, 0, &c->counts); }
 
 MEASURE(read_dense)
 {
-    lsvm_text_sink sink = sink_of(c);
-    lsvm_text_place place;
+    struct lsvm_text_sink sink = sink_of(c);
+    struct lsvm_text_place place;
     c->code = lsvm_text_read_dense(c->text, c->text_size, &sink, &place);
 }
 
 MEASURE(read_sparse)
 {
-    lsvm_text_sink sink = sink_of(c);
-    lsvm_text_place place;
+    struct lsvm_text_sink sink = sink_of(c);
+    struct lsvm_text_place place;
     c->code = lsvm_text_read_sparse(c->text, c->text_size, &sink, &place);
 }
 
 MEASURE(write_dense)
 {
     static char labels[ROWS];
-    const lsvm_text_style style = {.label_width = 1, .labels = memset(labels, '1', sizeof labels)};
+    const struct lsvm_text_style style = {.label_width = 1, .labels = memset(labels, '1', sizeof labels)};
     c->code = !lsvm_text_write_dense(c->x, ROWS, FEATURES, &style, c->written);
 }
 
 MEASURE(project)
 {
-    const nearest_matrix m = matrix_of(c);
-    c->code = nearest_project(&m, c->row, ROWS, c->directions, c->projections);
+    const struct lsvm_nearest_matrix m = matrix_of(c);
+    c->code = lsvm_nearest_project(&m, c->row, ROWS, c->directions, c->projections);
 }
 
 MEASURE(route)
 {
     static const int32_t children[NODES] = {CHILDREN, CHILDREN, CHILDREN, CHILDREN, CHILDREN};
     static const int32_t first[NODES] = {1, 5, 9, 13, 17}, cells[NODES] = {0};
-    const nearest_matrix m = matrix_of(c);
-    const nearest_tree tree = {c->directions, c->thresholds, first, children, cells, NODES};
-    c->code = nearest_route(&m, 0, ROWS, &tree, c->routed);
+    const struct lsvm_nearest_matrix m = matrix_of(c);
+    const struct lsvm_nearest_tree tree = {c->directions, c->thresholds, first, children, cells, NODES};
+    c->code = lsvm_nearest_route(&m, 0, ROWS, &tree, c->routed);
 }
 
 MEASURE(hash)
 {
-    const nearest_matrix m = matrix_of(c);
-    c->code = nearest_hash(&m, 0, ROWS, 1, c->hashes);
+    const struct lsvm_nearest_matrix m = matrix_of(c);
+    c->code = lsvm_nearest_hash(&m, 0, ROWS, 1, c->hashes);
 }
 
 /* What the next kernels start from: coefficients for the product, its result for the path, zero for the solves. */

@@ -10,11 +10,11 @@ cdef extern from "libsvm_text.h" nogil:
         LSVM_TEXT_INDEX_REPEATED, LSVM_TEXT_INDEX_DESCENDING, LSVM_TEXT_COLON_MISSING, LSVM_TEXT_VALUE_MISSING
         LSVM_TEXT_VALUE_NOT_NUMBER, LSVM_TEXT_VALUE_NOT_FINITE, LSVM_TEXT_VALUE_TOO_LARGE, LSVM_TEXT_LONE_RETURN
         LSVM_TEXT_ENTRY_BYTES, LSVM_TEXT_ROW_BYTES
-    ctypedef struct lsvm_text_counts:
+    cdef struct lsvm_text_counts:
         int64_t lines, rows, entries, width
-    ctypedef struct lsvm_text_place:
+    cdef struct lsvm_text_place:
         int64_t line, column, offset
-    ctypedef struct lsvm_text_sink:
+    cdef struct lsvm_text_sink:
         int zero_based
         int64_t rows, width, capacity
         double *labels
@@ -22,7 +22,7 @@ cdef extern from "libsvm_text.h" nogil:
         int32_t *indices
         int64_t *lengths
         int64_t row, entry
-    ctypedef struct lsvm_text_style:
+    cdef struct lsvm_text_style:
         int zero_based, digits
         int64_t label_width
         const char *labels

@@ -7,18 +7,18 @@ from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
 
 cdef extern from "ml3.h":
-    enum: ML3_OK, ML3_NO_MEMORY, ML3_LANES
-    ctypedef struct ml3_rows:
+    enum: LSVM_ML3_OK, LSVM_ML3_NO_MEMORY, LSVM_ML3_LANES
+    cdef struct lsvm_ml3_rows:
         const float *data
         const int32_t *indices
         const int64_t *indptr
         int64_t n_rows, n_features
-    ctypedef struct ml3_model:
+    cdef struct lsvm_ml3_model:
         int64_t classes, models, features, width
         double q
         float *weights
         double scale
-    ctypedef struct ml3_training:
+    cdef struct lsvm_ml3_training:
         const int32_t *codes
         const double *weight
         double radius, steps, square, p, sum
@@ -27,25 +27,25 @@ cdef extern from "ml3.h":
         const float *before
         float *total
         float *late
-    int ml3_steps(ml3_model *, ml3_training *, const ml3_rows *, const int64_t *, int64_t) nogil
-    void ml3_fold_scale(ml3_model *, ml3_training *) nogil
-    int ml3_scores(const ml3_model *, const ml3_rows *, int64_t, int64_t, double *) nogil
+    int lsvm_ml3_steps(lsvm_ml3_model *, lsvm_ml3_training *, const lsvm_ml3_rows *, const int64_t *, int64_t) nogil
+    void lsvm_ml3_fold_scale(lsvm_ml3_model *, lsvm_ml3_training *) nogil
+    int lsvm_ml3_scores(const lsvm_ml3_model *, const lsvm_ml3_rows *, int64_t, int64_t, double *) nogil
 
 # products a call may compute before the interpreter looks for Ctrl-C: a few tenths of a second
 cdef int64_t PRODUCTS_PER_CALL = 1 << 30
 
 
 cdef int end_call(int code) except -1:
-    if code == ML3_OK:
+    if code == LSVM_ML3_OK:
         return PyErr_CheckSignals()
-    if code == ML3_NO_MEMORY:
+    if code == LSVM_ML3_NO_MEMORY:
         raise MemoryError("no memory for one row's products")
     raise IndexError("a row index is outside the matrix")
 
 
 cdef class Rows:
     """Rows of float32, dense C-order or CSR with ascending indices, checked once; X must not change meanwhile."""
-    cdef ml3_rows m
+    cdef lsvm_ml3_rows m
     cdef object keep
 
     def __init__(self, X):
@@ -78,21 +78,21 @@ cdef class Rows:
 
 cdef class Model:
     """Weights (classes, models, features + 1) of which the last column is the bias; q >= 1, may be infinite."""
-    cdef ml3_model m
+    cdef lsvm_ml3_model m
     cdef float[::1] weights
 
     def __init__(self, int64_t classes, int64_t models, int64_t features, double q):
         if classes < 1 or models < 1 or features < 0 or not q >= 1:
             raise ValueError("classes and models must be positive, q at least 1")
         self.m.classes, self.m.models, self.m.features, self.m.q = classes, models, features, q
-        self.m.width = (classes * models + ML3_LANES - 1) // ML3_LANES * ML3_LANES
+        self.m.width = (classes * models + LSVM_ML3_LANES - 1) // LSVM_ML3_LANES * LSVM_ML3_LANES
         self.m.scale = 1
         self.weights = self.lines()
         self.m.weights = &self.weights[0]
 
     def lines(self) -> np.ndarray:
         """Zeros in the layout of the weights."""
-        return np.zeros((self.m.features + 1) * self.m.width + ML3_LANES, np.float32)
+        return np.zeros((self.m.features + 1) * self.m.width + LSVM_ML3_LANES, np.float32)
 
     def _columns(self, lines) -> np.ndarray:
         """View of such an array: (features + 1, classes * models)."""
@@ -119,7 +119,7 @@ cdef class Model:
         while begin < n:
             size = min(block, n - begin)
             with nogil:
-                code = ml3_scores(&self.m, &rows.m, begin, size, &out[begin, 0])
+                code = lsvm_ml3_scores(&self.m, &rows.m, begin, size, &out[begin, 0])
             end_call(code)
             begin += size
         return np.asarray(out)
@@ -133,7 +133,7 @@ cdef class Training:
     """
     cdef Model model
     cdef Rows rows
-    cdef ml3_training t
+    cdef lsvm_ml3_training t
     cdef const int32_t[::1] codes
     cdef const double[::1] weight
 
@@ -168,13 +168,13 @@ cdef class Training:
         while begin < n:
             size = min(block, n - begin)
             with nogil:
-                code = ml3_steps(&self.model.m, &self.t, &self.rows.m, &order[begin], size)
+                code = lsvm_ml3_steps(&self.model.m, &self.t, &self.rows.m, &order[begin], size)
             end_call(code)
             begin += size
-        ml3_fold_scale(&self.model.m, &self.t)
+        lsvm_ml3_fold_scale(&self.model.m, &self.t)
         return self.model.shaped(np.asarray(total) / np.float32(n)) if average else None
 
     def _by_class(self) -> np.ndarray:
         """The weights as (classes, features + 1, models), and the space behind that a pass may read."""
         W = np.ascontiguousarray(self.model.shaped(self.model.weights).transpose(0, 2, 1))
-        return np.concatenate([W.ravel(), np.zeros(2 * ML3_LANES, np.float32)])
+        return np.concatenate([W.ravel(), np.zeros(2 * LSVM_ML3_LANES, np.float32)])
