@@ -20,7 +20,7 @@ PYTHON ?= python3
 CC ?= cc
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
+SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
 .PHONY: demo build test pytest lint check-c sanitize count-instructions check-instructions reproduce-vp peers bench
@@ -54,7 +54,7 @@ pytest: build
 lint: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.c
+	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.[ch]
 	$(BIN)/mypy
 
 check-c:
@@ -79,7 +79,7 @@ sanitize: build
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py
+	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
 
 reproduce-vp: build
 	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }

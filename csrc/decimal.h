@@ -1,11 +1,11 @@
-/*
- * Decimal text to binary floating point and back, the same in every locale.
+/* decimal.h - decimal text to binary floating point and back, the same in every locale.
  *
- * Reading: lsvm_decimal_scan() cuts a number out of a text, lsvm_decimal_to_float() and lsvm_decimal_to_double() convert
- * it when that takes a few operations, and lsvm_decimal_slow() converts the rare rest. A float is always the float32
- * nearest to the correctly rounded double of the text: what (float)strtod(text, NULL) gives in the C locale.
+ * Reading: lsvm_decimal_scan() cuts a number out of a text, lsvm_decimal_to_float() and lsvm_decimal_to_double()
+ * convert it when that takes a few operations, and lsvm_decimal_slow() converts the rare rest. A float is always the
+ * float32 nearest to the correctly rounded double of the text: what (float)strtod(text, NULL) gives in the C locale.
  * Writing: lsvm_decimal_write() gives the shortest text that reads back as the same float.
  *
+ * Only lsvm_decimal_slow() allocates, and frees again.
  * A text handed in must hold, after the number, a byte that cannot be part of one (the reader's newline).
  * All functions are static; the file that includes this one defines _GNU_SOURCE first (for strtod_l).
  */
@@ -21,6 +21,8 @@
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
+
+#include "status.h"
 
 /* 10^22 is the last power of ten that a double holds exactly; 19 digits always fit 64 bits */
 enum { LSVM_EXACT_POWER = 22, LSVM_DIGITS = 19 };
@@ -38,7 +40,8 @@ struct lsvm_decimal {
 
 static inline unsigned lsvm_digit(char c) { return (unsigned)(unsigned char)c - '0'; }
 
-/* More than 19 digits: keep the first significant ones. `first` is the first digit or point, `count` the digits in all. */
+/* More than 19 digits: keep the first significant ones. `first` is the first digit or point, `count` the digits in
+ * all. */
 static __attribute__((noinline)) void lsvm_decimal_cut(const char *first, int64_t count, struct lsvm_decimal *out)
 {
     int kept = 0;
@@ -166,13 +169,14 @@ static inline int lsvm_decimal_to_double(const struct lsvm_decimal *number, doub
     return 1;
 }
 
-/* The correctly rounded double of the number in [begin, end), by the C library in the C locale. -1: out of memory. */
+/* The correctly rounded double of the number in [begin, end), by the C library in the C locale. LSVM_OK or
+ * LSVM_NO_MEMORY. */
 static __attribute__((noinline)) int lsvm_decimal_slow(const char *begin, const char *end, double *out)
 {
     char small[128], *copy = small;
     size_t size = (size_t)(end - begin);
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    int code = -1;
+    int code = LSVM_NO_MEMORY;
     if (size >= sizeof small)
         copy = malloc(size + 1);
     if (!copy || !plain)
@@ -180,7 +184,7 @@ static __attribute__((noinline)) int lsvm_decimal_slow(const char *begin, const 
     memcpy(copy, begin, size);
     copy[size] = '\0';
     *out = strtod_l(copy, NULL, plain);
-    code = 0;
+    code = LSVM_OK;
 out:
     if (plain)
         freelocale(plain);
@@ -243,9 +247,9 @@ static inline char *lsvm_decimal_layout(uint64_t digits, int exponent, char *out
 }
 
 /*
- * Writes a finite float to `out` (up to 20 bytes, no terminator) and returns the end. places = 0: the shortest text that
- * reads back as the same float (below 1e-38, where fewer than six digits might do, up to six); 1 to 9: that many significant digits, less trailing zeros,
- * cut off where rounding would exceed the largest float.
+ * Writes a finite float to `out` (up to 20 bytes, no terminator) and returns the end. places = 0: the shortest text
+ * that reads back as the same float (below 1e-38, where fewer than six digits might do, up to six); 1 to 9: that many
+ * significant digits, less trailing zeros, cut off where rounding would exceed the largest float.
  */
 static inline char *lsvm_decimal_write(float value, int places, char *out)
 {

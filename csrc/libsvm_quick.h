@@ -1,7 +1,7 @@
-/*
- * The quick way through the entries of a row: short numbers after single blanks, as programs write them. Whatever it
- * does not take, and the mistakes among it, are left where they stand to the plain way of libsvm_text.c, which says the
- * same of every text; so do the first and the last bytes of a text, around which quick loads would leave it.
+/* libsvm_quick.h - the quick way through the entries of a row: short numbers after single blanks, as programs write
+ * them. Whatever it does not take, and the mistakes among it, are left where they stand to the plain way of
+ * libsvm_text.c, which says the same of every text; so do the first and the last bytes of a text, around which quick
+ * loads would leave it.
  */
 #ifndef LSVM_LIBSVM_QUICK_H
 #define LSVM_LIBSVM_QUICK_H
@@ -73,12 +73,12 @@ static void quick_prepare(struct lsvm_quick *q, const char *text, const char *en
 LSVM_INLINE int keep_sparse(struct lsvm_text_sink *sink, int64_t column, float value)
 {
     if (column >= sink->width || value == 0)
-        return LSVM_TEXT_OK;
+        return LSVM_OK;
     if (sink->entry == sink->capacity)
         return LSVM_TEXT_CHANGED;
     sink->indices[sink->entry] = (int32_t)column;
     sink->values[sink->entry++] = value;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* Keeps an entry that ends at `end` (NULL: none was read) if a token ends there. Where to go on, NULL if not kept. */

@@ -81,19 +81,19 @@ LSVM_INLINE int read_label(const char **cursor, double *label)
     if (!end || !ends_token(end))
         return label_mistake(*cursor, end);
     if (!lsvm_decimal_to_double(&number, label) && lsvm_decimal_slow(*cursor, end, label))
-        return LSVM_TEXT_NO_MEMORY;
+        return LSVM_NO_MEMORY;
     if (!isfinite(*label))
         return LSVM_TEXT_LABEL_TOO_LARGE;
     *label += 0.0; /* no -0 */
     *cursor = skip_blanks(end);
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 LSVM_INLINE int skip_query(const char **cursor)
 {
     const char *p = *cursor;
     if (*p != 'q' || p[1] != 'i' || p[2] != 'd' || p[3] != ':')
-        return LSVM_TEXT_OK;
+        return LSVM_OK;
     p += 4;
     p += *p == '-' || *p == '+';
     while (lsvm_digit(*p) <= 9)
@@ -101,7 +101,7 @@ LSVM_INLINE int skip_query(const char **cursor)
     if (lsvm_digit(p[-1]) > 9 || !ends_token(p))
         return LSVM_TEXT_QUERY_NOT_NUMBER;
     *cursor = p;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* `last`: the column before on this line. Stops after the colon. */
@@ -123,16 +123,16 @@ LSVM_INLINE int read_index(const char **cursor, int zero_based, int64_t last, in
     if (*column <= last)
         return *column == last ? LSVM_TEXT_INDEX_REPEATED : LSVM_TEXT_INDEX_DESCENDING;
     *cursor = p + 1;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 COLD int slow_value(const char *p, const char *end, float *value)
 {
     double exact;
     if (lsvm_decimal_slow(p, end, &exact))
-        return LSVM_TEXT_NO_MEMORY;
+        return LSVM_NO_MEMORY;
     *value = (float)exact;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 LSVM_INLINE int read_value(const char **cursor, float *value)
@@ -142,12 +142,12 @@ LSVM_INLINE int read_value(const char **cursor, float *value)
     if (!end || !ends_token(end))
         return value_mistake(*cursor, end);
     if (!lsvm_decimal_to_float(&number, value) && slow_value(*cursor, end, value))
-        return LSVM_TEXT_NO_MEMORY;
+        return LSVM_NO_MEMORY;
     if (!isfinite(*value))
         return LSVM_TEXT_VALUE_TOO_LARGE;
     *value += 0.0f; /* no -0: rows that are equal are equal byte for byte */
     *cursor = end;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 LSVM_INLINE int keep(struct lsvm_text_sink *sink, int sparse, float *x, int64_t column, float value)
@@ -156,7 +156,7 @@ LSVM_INLINE int keep(struct lsvm_text_sink *sink, int sparse, float *x, int64_t 
         return keep_sparse(sink, column, value);
     if (column < sink->width)
         x[column] = value;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* One example; *cursor stands on the label's first byte and stops at the end of the line or on the mistake. */
@@ -190,7 +190,7 @@ LSVM_INLINE int read_row(const char **cursor, struct lsvm_text_sink *sink, int s
     if (sparse)
         sink->lengths[sink->row] = sink->entry - begin;
     sink->row++;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* All lines of [text, end), the last byte of which is a newline; *place goes on from where it is. */
@@ -198,7 +198,7 @@ LSVM_INLINE int read_lines(const char *text, const char *end, struct lsvm_text_s
                            struct lsvm_text_place *place)
 {
     const char *line = text, *p = text;
-    int code = LSVM_TEXT_OK;
+    int code = LSVM_OK;
     struct lsvm_quick q;
     quick_prepare(&q, text, end, sink);
     for (; line < end; line = ++p, place->line++) {
@@ -243,7 +243,7 @@ static int read_text(const char *text, size_t size, lines_reader *lines, struct 
         goto out;
     copy = malloc(size - tail + 1);
     if (!copy) {
-        code = LSVM_TEXT_NO_MEMORY;
+        code = LSVM_NO_MEMORY;
         goto out;
     }
     memcpy(copy, text + tail, size - tail);

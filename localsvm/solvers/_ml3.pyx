@@ -2,17 +2,13 @@
 
 import numpy as np
 
-from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from localsvm._core cimport end_call, lsvm_ops, lsvm_rows, ops_at, take_rows
 
 
 cdef extern from "ml3.h":
-    enum: LSVM_ML3_OK, LSVM_ML3_NO_MEMORY, LSVM_ML3_LANES
-    cdef struct lsvm_ml3_rows:
-        const float *data
-        const int32_t *indices
-        const int64_t *indptr
-        int64_t n_rows, n_features
+    enum: LSVM_ML3_LANES
     cdef struct lsvm_ml3_model:
         int64_t classes, models, features, width
         double q
@@ -27,58 +23,32 @@ cdef extern from "ml3.h":
         const float *before
         float *total
         float *late
-    int lsvm_ml3_steps(lsvm_ml3_model *, lsvm_ml3_training *, const lsvm_ml3_rows *, const int64_t *, int64_t) nogil
-    void lsvm_ml3_fold_scale(lsvm_ml3_model *, lsvm_ml3_training *) nogil
-    int lsvm_ml3_scores(const lsvm_ml3_model *, const lsvm_ml3_rows *, int64_t, int64_t, double *) nogil
+    int lsvm_ml3_steps(const lsvm_ops *, lsvm_ml3_model *, lsvm_ml3_training *, const lsvm_rows *, const int64_t *,
+                       int64_t) nogil
+    void lsvm_ml3_fold_scale(const lsvm_ops *, lsvm_ml3_model *, lsvm_ml3_training *) nogil
+    int lsvm_ml3_scores(const lsvm_ops *, const lsvm_ml3_model *, const lsvm_rows *, int64_t, int64_t, double *) nogil
 
 # products a call may compute before the interpreter looks for Ctrl-C: a few tenths of a second
 cdef int64_t PRODUCTS_PER_CALL = 1 << 30
 
 
-cdef int end_call(int code) except -1:
-    if code == LSVM_ML3_OK:
-        return PyErr_CheckSignals()
-    if code == LSVM_ML3_NO_MEMORY:
-        raise MemoryError("no memory for one row's products")
-    raise IndexError("a row index is outside the matrix")
-
-
 cdef class Rows:
     """Rows of float32, dense C-order or CSR with ascending indices, checked once; X must not change meanwhile."""
-    cdef lsvm_ml3_rows m
+    cdef lsvm_rows m
     cdef object keep
 
     def __init__(self, X):
-        if isinstance(X, np.ndarray):
-            if X.ndim != 2 or X.dtype != np.float32 or not X.flags.c_contiguous:
-                raise TypeError("X must be a C-order float32 matrix or a CSR array")
-            self.keep = (X,)
-        elif getattr(X, "format", None) != "csr" or X.data.dtype != np.float32:
-            raise TypeError("X must be a C-order float32 matrix or a CSR array")
-        else:
-            self._read_sparse(X)
-        self.m.data = <const float *><uintptr_t>self.keep[0].ctypes.data
-        self.m.n_rows, self.m.n_features = X.shape
-        if self.m.n_features >= 2**31 - 1:
-            raise ValueError("X has too many columns")
-
-    def _read_sparse(self, X):
-        if not X.has_sorted_indices:
+        self.keep = take_rows(X, &self.m)
+        if len(self.keep) > 1 and not X.has_sorted_indices:
             raise ValueError("the indices of X must ascend within a row")
-        data, indices = np.ascontiguousarray(X.data), np.ascontiguousarray(X.indices, dtype=np.int32)
-        indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
-        if len(indices) and (indices.min() < 0 or indices.max() >= X.shape[1]):
-            raise ValueError("a column index of X is outside the matrix")
-        if indptr[0] != 0 or indptr.max() > min(len(data), len(indices)) or np.any(np.diff(indptr) < 0):
-            raise ValueError("X.indptr must ascend from 0 to the number of stored values")
-        self.keep = (data, indices, indptr)
-        self.m.indices = <const int32_t *><uintptr_t>indices.ctypes.data
-        self.m.indptr = <const int64_t *><uintptr_t>indptr.ctypes.data
+        if self.m.d >= 2**31 - 1:
+            raise ValueError("X has too many columns")
 
 
 cdef class Model:
     """Weights (classes, models, features + 1) of which the last column is the bias; q >= 1, may be infinite."""
     cdef lsvm_ml3_model m
+    cdef const lsvm_ops *ops
     cdef float[::1] weights
 
     def __init__(self, int64_t classes, int64_t models, int64_t features, double q):
@@ -87,6 +57,7 @@ cdef class Model:
         self.m.classes, self.m.models, self.m.features, self.m.q = classes, models, features, q
         self.m.width = (classes * models + LSVM_ML3_LANES - 1) // LSVM_ML3_LANES * LSVM_ML3_LANES
         self.m.scale = 1
+        self.ops = ops_at(None)
         self.weights = self.lines()
         self.m.weights = &self.weights[0]
 
@@ -110,16 +81,16 @@ cdef class Model:
     def scores(self, X) -> np.ndarray:
         """Scores (n, classes) float64 of the rows of X."""
         cdef Rows rows = Rows(X)
-        cdef int64_t n = rows.m.n_rows, begin = 0, size, block
+        cdef int64_t n = rows.m.n, begin = 0, size, block
         cdef double[:, ::1] out = np.empty((n, self.m.classes))
         cdef int code
-        if rows.m.n_features != self.m.features:
+        if rows.m.d != self.m.features:
             raise ValueError("X must have as many columns as the model has features")
         block = max(1, PRODUCTS_PER_CALL // (self.m.width * (self.m.features + 1)))
         while begin < n:
             size = min(block, n - begin)
             with nogil:
-                code = lsvm_ml3_scores(&self.m, &rows.m, begin, size, &out[begin, 0])
+                code = lsvm_ml3_scores(self.ops, &self.m, &rows.m, begin, size, &out[begin, 0])
             end_call(code)
             begin += size
         return np.asarray(out)
@@ -139,8 +110,8 @@ cdef class Training:
 
     def __init__(self, Model model, X, codes, weight, double p, double lambda_, double radius, uint64_t seed):
         self.model, self.rows, self.codes, self.weight = model, Rows(X), codes, weight
-        cdef int64_t n = self.rows.m.n_rows
-        if self.rows.m.n_features != model.m.features or self.codes.shape[0] != n or self.weight.shape[0] != n or n < 1:
+        cdef int64_t n = self.rows.m.n
+        if self.rows.m.d != model.m.features or self.codes.shape[0] != n or self.weight.shape[0] != n or n < 1:
             raise ValueError("codes and weight need one entry a row, X as many columns as the model has features")
         if np.min(codes) < 0 or np.max(codes) >= model.m.classes:
             raise ValueError("codes must be numbers of classes")
@@ -168,10 +139,10 @@ cdef class Training:
         while begin < n:
             size = min(block, n - begin)
             with nogil:
-                code = lsvm_ml3_steps(&self.model.m, &self.t, &self.rows.m, &order[begin], size)
+                code = lsvm_ml3_steps(self.model.ops, &self.model.m, &self.t, &self.rows.m, &order[begin], size)
             end_call(code)
             begin += size
-        lsvm_ml3_fold_scale(&self.model.m, &self.t)
+        lsvm_ml3_fold_scale(self.model.ops, &self.model.m, &self.t)
         return self.model.shaped(np.asarray(total) / np.float32(n)) if average else None
 
     def _by_class(self) -> np.ndarray:
