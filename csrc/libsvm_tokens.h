@@ -1,4 +1,6 @@
-/* What stands between and after the tokens of a LIBSVM text. A newline ends every scan: a text needs one at its end. */
+/* libsvm_tokens.h - what stands between and after the tokens of a LIBSVM text. A newline ends every scan: a text needs
+ * one at its end. Nothing here allocates or fails.
+ */
 #ifndef LSVM_LIBSVM_TOKENS_H
 #define LSVM_LIBSVM_TOKENS_H
 
