@@ -43,12 +43,13 @@ INLINE void keep_nonzero(struct row_work *w, float x, int64_t at)
 INLINE void gather(struct row_work *w, const struct lsvm_rows *rows, int64_t row)
 {
     w->n = 0;
-    if (rows->indptr)
+    if (lsvm_rows_dense(rows)) {
+        const float *x = lsvm_rows_at(rows, row);
+        for (int64_t j = 0; j < rows->d; j++)
+            keep_nonzero(w, x[j], j);
+    } else
         for (int64_t k = rows->indptr[row]; k < rows->indptr[row + 1]; k++)
             keep_nonzero(w, rows->values[k], rows->indices[k]);
-    else
-        for (int64_t j = 0; j < rows->d; j++)
-            keep_nonzero(w, lsvm_rows_at(rows, row)[j], j);
     keep_nonzero(w, 1, rows->d);
 }
 
@@ -274,7 +275,7 @@ static int ml3_steps(struct lsvm_ml3_model *model, struct lsvm_ml3_training *tra
     for (int64_t i = 0; i < n; i++) {
         if (i + ML3_AHEAD < n)
             ml3_prefetch(rows, order[i + ML3_AHEAD]);
-        if (lsvm_rows_outside(rows, order[i])) {
+        if (order[i] < 0 || order[i] >= rows->n) {
             code = LSVM_BAD_ROW;
             goto out;
         }
