@@ -16,8 +16,8 @@ from localsvm.errors import OptionError
 from localsvm.kernels._kernels import aligned
 from localsvm.partition._nearest import Matrix
 from localsvm.solvers._linear import LinearRows
-from localsvm.solvers._ml3 import Model, Training
-from localsvm.solvers._smo import Problem
+from localsvm.solvers._ml3 import ML3Model, ML3Training
+from localsvm.solvers._smo import KernelDual
 
 CSRC = Path(__file__).parent.parent / "csrc"
 RANDOM = np.random.default_rng(1)
@@ -49,8 +49,8 @@ def test_names_in_headers_have_the_prefix(path: Path) -> None:
 
 def trained(rows: np.ndarray | sp.csr_array) -> np.ndarray:
     """Weights and scores of an epoch, as bytes in a row."""
-    model, n = Model(3, 5, X.shape[1], 3.0), len(X)
-    training = Training(model, rows, (np.arange(n) % 3).astype(np.int32), np.ones(n), 1.5, 0.01, 10.0, 7)
+    model, n = ML3Model(3, 5, X.shape[1], 3.0), len(X)
+    training = ML3Training(model, rows, (np.arange(n) % 3).astype(np.int32), np.ones(n), 1.5, 0.01, 10.0, 7)
     order = np.random.default_rng(2).permutation(n)
     training.epoch(order, 0, initial=True)
     average = training.epoch(order, n, average=True)
@@ -80,7 +80,7 @@ def test_unfused_loops_give_the_same_bits_at_every_level(
 
 def test_one_variable_chooses_the_level_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCALSVM_SIMD", "neon2")
-    for make in (lambda: Matrix(X), lambda: Model(2, 1, 3, 2.0), lambda: LinearRows(X)):
+    for make in (lambda: Matrix(X), lambda: ML3Model(2, 1, 3, 2.0), lambda: LinearRows(X)):
         with pytest.raises(OptionError, match="LOCALSVM_SIMD=neon2"):
             make()
 
@@ -115,6 +115,6 @@ def test_a_signal_ends_smo() -> None:
     rows = RANDOM.normal(size=(1024, 13))
     K = aligned((len(rows), len(rows)), np.float64)
     K[:] = rows @ rows.T  # of low rank and with costs without bound: the loop has no end
-    problem = Problem(K, np.where(RANDOM.random(len(rows)) < 0.5, -1.0, 1.0), max_iterations=10**12)
+    problem = KernelDual(K, np.where(RANDOM.random(len(rows)) < 0.5, -1.0, 1.0), max_iterations=10**12)
     with pytest.raises(Stopped):
         problem.solve(np.full(len(rows), -1e9), np.full(len(rows), 1e9), 0.0)

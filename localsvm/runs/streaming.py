@@ -29,7 +29,7 @@ from localsvm.runs.summary import Summary, summarise
 from localsvm.selection.cross_validation import Kept, Point, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
-from localsvm.solvers.linear import Solution
+from localsvm.solvers.linear import LinearSolution
 from localsvm.solvers.stochastic import Block, Descended, descend
 from localsvm.store.model import write_model
 
@@ -113,7 +113,7 @@ class StreamedCell:
         found = self.solve(best.cost, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.rows)[best.cost])
         models = [
-            (Job(p, WHOLE, np.asarray([cost])), Solution(w, None, 0.0, reached))
+            (Job(p, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, reached))
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
         fitted = pack_linear(self.method, state, cost, models, support=found.support)

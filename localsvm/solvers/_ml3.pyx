@@ -32,7 +32,7 @@ cdef extern from "ml3.h":
 cdef int64_t PRODUCTS_PER_CALL = 1 << 30
 
 
-cdef class Rows:
+cdef class CheckedRows:
     """Rows of float32, dense C-order or CSR with ascending indices, checked once; X must not change meanwhile."""
     cdef lsvm_rows m
     cdef object keep
@@ -45,7 +45,7 @@ cdef class Rows:
             raise ValueError("X has too many columns")
 
 
-cdef class Model:
+cdef class ML3Model:
     """Weights (classes, models, features + 1) of which the last column is the bias; q >= 1, may be infinite."""
     cdef lsvm_ml3_model m
     cdef const lsvm_ops *ops
@@ -80,7 +80,7 @@ cdef class Model:
 
     def scores(self, X) -> np.ndarray:
         """Scores (n, classes) float64 of the rows of X."""
-        cdef Rows rows = Rows(X)
+        cdef CheckedRows rows = CheckedRows(X)
         cdef int64_t n = rows.m.n, begin = 0, size, block
         cdef double[:, ::1] out = np.empty((n, self.m.classes))
         cdef int code
@@ -96,20 +96,20 @@ cdef class Model:
         return np.asarray(out)
 
 
-cdef class Training:
+cdef class ML3Training:
     """Epochs of Pegasos that change a model, whose weights begin at zero.
 
     Parameters: X the rows; codes (n,) int32, classes of the rows; weight (n,) float64 >= 0; p of the initial epoch's random
     combinations; lambda_ and radius as in csrc/ml3.h; seed of those combinations.
     """
-    cdef Model model
-    cdef Rows rows
+    cdef ML3Model model
+    cdef CheckedRows rows
     cdef lsvm_ml3_training t
     cdef const int32_t[::1] codes
     cdef const double[::1] weight
 
-    def __init__(self, Model model, X, codes, weight, double p, double lambda_, double radius, uint64_t seed):
-        self.model, self.rows, self.codes, self.weight = model, Rows(X), codes, weight
+    def __init__(self, ML3Model model, X, codes, weight, double p, double lambda_, double radius, uint64_t seed):
+        self.model, self.rows, self.codes, self.weight = model, CheckedRows(X), codes, weight
         cdef int64_t n = self.rows.m.n
         if self.rows.m.d != model.m.features or self.codes.shape[0] != n or self.weight.shape[0] != n or n < 1:
             raise ValueError("codes and weight need one entry a row, X as many columns as the model has features")

@@ -36,7 +36,7 @@ MAX_ITERATIONS = 10_000_000
 
 
 @dataclass
-class Report:
+class DualReport:
     """What a solve reached.
 
     objective: the dual objective; gap: duality gap in its units, float64; violation: largest KKT violation of a pair
@@ -52,10 +52,10 @@ class Report:
 
 
 cdef object as_report(const lsvm_report *r):
-    return Report(r.objective, r.gap, r.violation, r.bias, r.iterations, bool(r.converged))
+    return DualReport(r.objective, r.gap, r.violation, r.bias, r.iterations, bool(r.converged))
 
 
-cdef class Problem:
+cdef class KernelDual:
     """Kernel matrix and targets of a dual: max y'b - 1/2 b'Kb over boxes (and sum b = 0 with an offset).
 
     Parameters: K (n, ld) float32 or float64, aligned rows, ld and n multiples of the padding; y (n,) float64 in
@@ -94,7 +94,7 @@ cdef class Problem:
         return np.asarray(out)
 
     def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None):
-        """(b, f, Report): coefficients, Kb without the bias, certified in float64.
+        """(b, f, DualReport): coefficients, Kb without the bias, certified in float64.
 
         tolerance: without offset the gap over the sum of the costs, with offset LIBSVM's KKT violation.
         start: feasible coefficients (n,), default zero.
