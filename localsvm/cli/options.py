@@ -142,9 +142,9 @@ def plot(what: str) -> Decorator:
 
 
 learning = together(method, _method_options)
-dividing = together(partition, cell_size, scale)
+partitioning = together(partition, cell_size, scale)
 selection = together(folds, multiclass, class_weights)
-running = together(jobs, memory)
+resources = together(jobs, memory)
 
 
 def training_config(options: dict[str, Any], file: str | None = None) -> TrainingConfig:
