@@ -26,21 +26,22 @@ MARKS = "<!-- rooms: written by scripts/draw_architecture.py -->", "<!-- end of 
 BOX = {"__main__": "cli", "errors": "errors, threads", "threads": "errors, threads", "__init__": "errors, threads"}
 # the middles of boxes, from the left, so that few lines pass behind a box; the others of a row are spread evenly
 MIDDLES = {
-    "cli": 6.18,
-    "estimators": 8.09,
-    "runs": 4.53,
-    "selection": 1.74,
-    "methods": 10.24,
+    "cli": 6.09,
+    "estimators": 2.75,
+    "runs": 3.39,
+    "selection": 1.05,
+    "methods": 10.29,
     "targets": 0.85,
-    "representations": 8.8,
-    "partition": 5.51,
-    "solvers": 1.83,
-    "kernels": 9.55,
-    "parallel": 2.53,
-    "data": 7.57,
-    "store": 3.36,
+    "representations": 8.72,
+    "partition": 5.25,
+    "solvers": 7.52,
+    "kernels": 9.99,
+    "parallel": 2.4,
+    "data": 8.07,
+    "store": 0.85,
+    "_core": 7.23,
 }
-WIDTH, GAP, SIDE, TALL = 11.2, 0.95, 1.5, 0.42  # of the drawing, between rows, of a box; in inches
+WIDTH, GAP, SIDE, TALL = 11.2, 0.92, 1.5, 0.42  # of the drawing, between rows, of a box; in inches
 PORTS = 1.2  # the part of a box's side at which lines end
 INK, LINE, PAPER = "#222222", "0.72", "#f4f6fb"
 STYLE = {"svg.hashsalt": "localsvm", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9.0}
@@ -82,8 +83,8 @@ def table() -> str:
     lines = ["| room | what it holds | imports from |", "|---|---|---|"]
     for row in ROOMS:
         for room in row:
-            below = ", ".join(f"{other} {n}" for (own, other), n in found.items() if own == room)
-            lines.append(f"| `{room}` | {says(room).rstrip('.')} | {below.replace('__init__', '`__init__`')} |")
+            below = ", ".join(f"`{other}` {n}" for (own, other), n in found.items() if own == room)
+            lines.append(f"| `{room}` | {says(room).rstrip('.')} | {below} |")
     return "\n".join(lines) + "\n"
 
 

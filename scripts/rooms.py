@@ -5,7 +5,6 @@ tests/test_rooms.py holds the imports against this list, and draw_architecture.p
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ ROOMS = (
     ("kernels",),
     ("parallel", "data"),
     ("store",),
+    ("_core",),
     ("errors", "threads", "__init__"),
 )
 FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
@@ -59,6 +59,7 @@ def edges() -> dict[tuple[str, str], int]:
 
 def says(room: str) -> str:
     """What a room holds: the first paragraph of its docstring."""
-    path = PACKAGE / room / "__init__.py"
-    text = ast.get_docstring(ast.parse((path if path.exists() else PACKAGE / f"{room}.py").read_text())) or ""
-    return " ".join(text.partition("\n\n")[0].split())
+    files = (PACKAGE / room / "__init__.py", PACKAGE / f"{room}.py", PACKAGE / f"{room}.pyx")
+    text = next(path.read_text() for path in files if path.exists())
+    about = re.match(r'"""(.*?)(?:\n\n|""")', text, re.DOTALL)
+    return " ".join(about[1].split()) if about else ""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from running import invoke
+from command_line import invoke
 from sklearn.neighbors import NearestCentroid
 
 import localsvm.methods as package

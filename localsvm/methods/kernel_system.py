@@ -18,8 +18,8 @@ from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.base import System
 from localsvm.methods.cell import WHOLE, Cell, Job
 from localsvm.methods.kernel_expansion import KernelModel
-from localsvm.solvers._smo import Problem, Report
-from localsvm.solvers.blocks import BlockProblem
+from localsvm.solvers._smo import DualReport, KernelDual
+from localsvm.solvers.blocks import BlockDual
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[Any] | KernelRows
@@ -148,7 +148,7 @@ class BinaryProblem:
     def models(self, jobs: Sequence[Job], starts: Sequence[KernelStart | None]) -> list[KernelModel | None]:
         """The models to keep; rows of one side have one constant model for all folds."""
         if not self.solved:
-            report = Report(0.0, 0.0, 0.0, self.constant, 0, True)
+            report = DualReport(0.0, 0.0, 0.0, self.constant, 0, True)
             nothing = np.empty(0, np.int64), np.empty(0)
             model = KernelModel(self.index, WHOLE, self.system.kernel, 0.0, 0.0, report, *nothing) if self.n else None
             return [model, *[None] * (len(jobs) - 1)]
@@ -167,7 +167,7 @@ class BinaryProblem:
         b, _, _ = self._solver().solve(lo, hi, self.system.tolerance)
         return float(np.count_nonzero(b)) / self.n
 
-    def _model(self, solver: Problem | BlockProblem, job: Job, start: KernelStart | None) -> KernelModel:
+    def _model(self, solver: KernelDual | BlockDual, job: Job, start: KernelStart | None) -> KernelModel:
         """Solve and certify."""
         cost = float(job.costs[0])
         box = cost * self._weight_without(job.fold)
@@ -179,12 +179,12 @@ class BinaryProblem:
         gap = report.gap / box.sum() if box.sum() else 0.0
         return KernelModel(self.index, job.fold, self.system.kernel, cost, gap, report, self.rows[keep], b[keep])
 
-    def _solver(self) -> Problem | BlockProblem:
+    def _solver(self) -> KernelDual | BlockDual:
         K, offset = self.system.K, self.system.offset
         if isinstance(K, KernelRows):
-            return BlockProblem(K if self.everybody else K.part(self.rows), self.y, offset)
+            return BlockDual(K if self.everybody else K.part(self.rows), self.y, offset)
         part = K if self.everybody else self._gather(K)
-        return Problem(part, self.y, offset, self.system.kernel.uses_distances)
+        return KernelDual(part, self.y, offset, self.system.kernel.uses_distances)
 
     def _gather(self, K: NDArray[Any]) -> NDArray[Any]:
         out = self.cell.scratch.array("part", (self.size, self.size), K.dtype)
@@ -192,7 +192,7 @@ class BinaryProblem:
         out[: self.n, : self.n] = K[np.ix_(self.rows, self.rows)]
         return out
 
-    def _units(self, solver: Problem | BlockProblem, jobs: Sequence[Job]) -> list[Floats]:
+    def _units(self, solver: KernelDual | BlockDual, jobs: Sequence[Job]) -> list[Floats]:
         """K (y * weight) without each fold, where the paths begin: the sum over the other folds."""
         if self.system.offset:  # paths start at zero
             return [np.zeros(self.size) for _ in jobs]

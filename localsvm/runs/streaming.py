@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.stream import Part, Stream, Survey
+from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, State
 from localsvm.methods.cell import WHOLE, Job
@@ -29,7 +29,7 @@ from localsvm.runs.summary import Summary, summarise
 from localsvm.selection.cross_validation import Kept, Point, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
-from localsvm.solvers.linear import Solution
+from localsvm.solvers.linear import LinearSolution
 from localsvm.solvers.stochastic import Block, Descended, descend
 from localsvm.store.model import write_model
 
@@ -113,7 +113,7 @@ class StreamedCell:
         found = self.solve(best.cost, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.rows)[best.cost])
         models = [
-            (Job(p, WHOLE, np.asarray([cost])), Solution(w, None, 0.0, reached))
+            (Job(p, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, reached))
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
         fitted = pack_linear(self.method, state, cost, models, support=found.support)
@@ -151,7 +151,7 @@ class StreamedCell:
             tally.add(np.asarray(f)[None], part.y, self.weight(part))
         return tally.losses()
 
-    def weight(self, part: Part) -> NDArray[np.float64]:
+    def weight(self, part: StreamBlock) -> NDArray[np.float64]:
         """(n,) factor of each row on C and on the loss."""
         return self._factors[self.target.codes(part.y)]
 
