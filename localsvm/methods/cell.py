@@ -100,6 +100,10 @@ class Job:
     fold: int
     costs: Floats
 
+    def at(self, first: int, last: int) -> Job:
+        """The same for the costs first .. last - 1 alone."""
+        return Job(self.problem, self.fold, self.costs[first:last])
+
 
 def fill_held_out(cell: Cell, jobs: Sequence[Job], out: Floats, values: Callable[[int, int, slice], Floats]) -> None:
     """Fill in decision values of the rows that the jobs' folds hold out; the jobs run on the cell's threads.

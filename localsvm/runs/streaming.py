@@ -148,7 +148,7 @@ class StreamedCell:
             held = [(k, *edge) for k, edge in enumerate(edges)]
             models = range(0, len(found.weights), folds)
             f = [np.concatenate([rows.values(found.weights[m + k], a, z) for k, a, z in held]) for m in models]
-            tally.add(np.asarray(f)[None], part.y, self.weight(part))
+            tally.add(np.asarray(f)[None], part.y, self.target.encode(part.y), self.weight(part))
         return tally.losses()
 
     def weight(self, part: StreamBlock) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -153,7 +154,7 @@ class CellSelection:
         purpose = Purpose(cost, final=True, single=scores is None)
         vote = select == "vote" and scores is not None
         folds = range(self.cell.n_folds) if vote else [WHOLE]
-        jobs = self.jobs(folds, slice(point.cost, point.cost + 1))
+        jobs = [job.at(point.cost, point.cost + 1) for job in self.jobs(folds)]
         known = scores.kept.starts if scores else None
         fits: list[Fit | None] = [None] * len(jobs)
         for view, places in self.views(jobs).items():
@@ -164,10 +165,15 @@ class CellSelection:
                 fits[i] = Fit(system, job, solution)
         return self.method.pack(self.cell, [fit for fit in fits if fit is not None])
 
-    def jobs(self, folds: Sequence[int], costs: slice) -> list[Job]:
-        """All problems without each of some folds, problem by problem, for a stretch of the costs."""
+    def jobs(self, folds: Sequence[int]) -> list[Job]:
+        """All problems without each of some folds, problem by problem, for all costs."""
         problems = [ALL] if self.method.joint else range(self.cell.target.n_problems)
-        return [Job(p, k, self._costs(p, k)[costs]) for p in problems for k in folds]
+        return [Job(p, k, self._costs(p, k)) for p in problems for k in folds]
+
+    @cached_property
+    def fold_jobs(self) -> list[Job]:
+        """The jobs of cross-validation: all problems without each fold."""
+        return self.jobs(range(self.cell.n_folds))
 
     def views(self, jobs: Sequence[Job]) -> dict[tuple[int, int], list[int]]:
         """(fold, problem) of what may be looked at to prepare, with the places of the jobs that share it."""
@@ -202,18 +208,17 @@ class CellPath:
     def __init__(self, selection: CellSelection, setting: int, n_settings: int) -> None:
         self._selection, self.costs_at_once = selection, selection.method.costs_at_once
         purpose = Purpose(float(selection.grid.costs_for(selection.cell.rows).max()))
-        jobs = selection.jobs(range(selection.cell.n_folds), slice(None))
+        self._jobs = selection.fold_jobs
         self._systems = [
             (selection.system(view, setting, purpose, n_settings), places)
-            for view, places in selection.views(jobs).items()
+            for view, places in selection.views(self._jobs).items()
         ]
-        self._solutions: list[list[Solution]] = [[None]] * len(jobs)
+        self._solutions: list[list[Solution]] = [[None]] * len(self._jobs)
         self._first = 0
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
         """Solve all jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
-        cell = self._selection.cell
-        jobs = self._selection.jobs(range(cell.n_folds), slice(first, last))
+        cell, jobs = self._selection.cell, [job.at(first, last) for job in self._jobs]
         self._values = np.empty((last - first, cell.target.n_problems, len(cell.y)))
         self._first = first
         for system, places in self._systems:
@@ -223,7 +228,7 @@ class CellPath:
             for i, found in zip(places, solutions, strict=True):
                 self._solutions[i] = found
         tally = Tally(cell.target, last - first)
-        tally.add(self._values, cell.y, cell.weight)
+        tally.add(self._values, cell.y, cell.Y, cell.weight)
         return tally.losses()
 
     def keep(self, cost: int) -> Kept:

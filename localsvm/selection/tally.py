@@ -17,15 +17,16 @@ class Tally:
         self._target = target
         self._loss, self._tie, self._weight = np.zeros(n), np.zeros(n), 0.0
 
-    def add(self, values: Floats, y: Floats, weight: Floats) -> None:
+    def add(self, values: Floats, y: Floats, Y: Floats, weight: Floats) -> None:
         """Count rows.
 
         Parameters
         ----------
         values : (points, problems, n) float64 held-out decision values.
         y, weight : (n,) float64 labels, and weights of the rows in the loss.
+        Y : (n, problems) float64, the encoded labels.
         """
-        loss, tie = self._target.losses(values, y, weight)
+        loss, tie = self._target.losses(values, y, Y, weight)
         self._loss += loss
         self._tie += tie
         self._weight += float(weight.sum())

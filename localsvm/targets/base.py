@@ -33,13 +33,14 @@ class Target(ABC):
         """(n, problems) float64: what each problem is to learn of the labels y (n,)."""
 
     @abstractmethod
-    def losses(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
+    def losses(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
         """The loss of some points of the grid, summed over rows.
 
         Parameters
         ----------
         values : (points, problems, n) float64 held-out decision values.
         y, weight : (n,) float64 labels, and weights of the rows.
+        Y : (n, problems) float64, `encode` of the labels: whoever asks has it at hand.
 
         Returns
         -------
