@@ -4,7 +4,7 @@ PYTHON ?= python3
 CC ?= cc
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*/*.pyx)
+SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
 .PHONY: help demo build test pytest lint check-c sanitize count-instructions check-instructions
@@ -42,7 +42,7 @@ pytest: build ## the tests
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.c
+	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.[ch]
 	$(BIN)/mypy
 
 check-c: ## the C code under strict warnings
@@ -70,7 +70,7 @@ sanitize: build ## the tests of the C code under the address and undefined-behav
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py
+	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
 
 # The experiments keep finished runs, so each of the following can be interrupted and goes on.
 reproduce-vp: build ## DATA=folder [QUICK=1] tables and pictures of local SVMs, into docs/results; quick: minutes

@@ -6,11 +6,13 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-LEVELS = ["csrc/level_baseline.c", "csrc/level_avx2.c", "csrc/level_avx512.c", "csrc/simd.c"]
+LEVELS = ["baseline", "avx2", "avx512", "baseline_unfused", "avx2_unfused"]
 EXTENSIONS = {
-    "localsvm.kernels._kernels": ["csrc/kernels.c", *LEVELS],
-    "localsvm.solvers._smo": ["csrc/smo.c", *LEVELS],
-    "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c", *LEVELS],
+    # the hot loops are compiled once: the others are handed the table of a level by this one
+    "localsvm._core": ["csrc/simd.c", *(f"csrc/level_{level}.c" for level in LEVELS)],
+    "localsvm.kernels._kernels": ["csrc/kernels.c"],
+    "localsvm.solvers._smo": ["csrc/smo.c"],
+    "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c"],
     "localsvm.solvers._ml3": ["csrc/ml3.c"],
     "localsvm.partition._nearest": ["csrc/nearest.c"],
     "localsvm.data._text": ["csrc/libsvm_text.c", "csrc/libsvm_count.c"],

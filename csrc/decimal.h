@@ -1,11 +1,11 @@
-/*
- * Decimal text to binary floating point and back, the same in every locale.
+/* decimal.h - decimal text to binary floating point and back, the same in every locale.
  *
- * Reading: lsvm_decimal_scan() cuts a number out of a text, lsvm_decimal_to_float() and lsvm_decimal_to_double() convert
- * it when that takes a few operations, and lsvm_decimal_slow() converts the rare rest. A float is always the float32
- * nearest to the correctly rounded double of the text: what (float)strtod(text, NULL) gives in the C locale.
+ * Reading: lsvm_decimal_scan() cuts a number out of a text, lsvm_decimal_to_float() and lsvm_decimal_to_double()
+ * convert it when that takes a few operations, and lsvm_decimal_slow() converts the rare rest. A float is always the
+ * float32 nearest to the correctly rounded double of the text: what (float)strtod(text, NULL) gives in the C locale.
  * Writing: lsvm_decimal_write() gives the shortest text that reads back as the same float.
  *
+ * Only lsvm_decimal_slow() allocates, and frees again.
  * A text handed in must hold, after the number, a byte that cannot be part of one (the reader's newline).
  * All functions are static; the file that includes this one defines _GNU_SOURCE first (for strtod_l).
  */
@@ -22,6 +22,8 @@
 #include <xlocale.h>
 #endif
 
+#include "status.h"
+
 /* 10^22 is the last power of ten that a double holds exactly; 19 digits always fit 64 bits */
 enum { LSVM_EXACT_POWER = 22, LSVM_DIGITS = 19 };
 
@@ -29,17 +31,18 @@ static const double lsvm_power10[LSVM_EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,
                                                           1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                                           1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-typedef struct {
+struct lsvm_decimal {
     uint64_t digits;  /* the first 19 significant digits */
     int64_t exponent; /* |value| = digits * 10^exponent */
     int negative;
     int cut; /* 1 when a digit other than 0 beyond the 19th was cut off */
-} lsvm_decimal;
+};
 
 static inline unsigned lsvm_digit(char c) { return (unsigned)(unsigned char)c - '0'; }
 
-/* More than 19 digits: keep the first significant ones. `first` is the first digit or point, `count` the digits in all. */
-static __attribute__((noinline)) void lsvm_decimal_cut(const char *first, int64_t count, lsvm_decimal *out)
+/* More than 19 digits: keep the first significant ones. `first` is the first digit or point, `count` the digits in
+ * all. */
+static __attribute__((noinline)) void lsvm_decimal_cut(const char *first, int64_t count, struct lsvm_decimal *out)
 {
     int kept = 0;
     out->digits = 0;
@@ -75,7 +78,7 @@ static inline const char *lsvm_decimal_exponent(const char *p, int64_t *exponent
 }
 
 /* Cuts [+-]digits[.digits][e[+-]digits] out of the text at p. Returns the number's end, or NULL when there is none. */
-static inline const char *lsvm_decimal_scan(const char *p, lsvm_decimal *out)
+static inline const char *lsvm_decimal_scan(const char *p, struct lsvm_decimal *out)
 {
     const char *first, *point;
     uint64_t digits = 0;
@@ -116,7 +119,7 @@ static inline double lsvm_scale10(double value, int64_t exponent)
 }
 
 /* Digits and power are exact doubles, so that their one product or quotient is correctly rounded (Clinger 1990). */
-static inline int lsvm_decimal_exact(const lsvm_decimal *v)
+static inline int lsvm_decimal_exact(const struct lsvm_decimal *v)
 {
     return v->digits <= UINT64_C(1) << 53 && v->exponent >= -LSVM_EXACT_POWER && v->exponent <= LSVM_EXACT_POWER &&
            !v->cut;
@@ -127,7 +130,7 @@ static inline int lsvm_decimal_exact(const lsvm_decimal *v)
  * correct double does, unless a border between two floats lies within the error. 1e-15 is 9 half-ulps, the error of
  * the correct double included. Returns 0 when a border is that near (about once in 10^7 numbers).
  */
-static inline int lsvm_decimal_near(const lsvm_decimal *v, float *out)
+static inline int lsvm_decimal_near(const struct lsvm_decimal *v, float *out)
 {
     double value;
     float below, above;
@@ -141,7 +144,7 @@ static inline int lsvm_decimal_near(const lsvm_decimal *v, float *out)
 }
 
 /* Returns 1 with the float in *out (infinite when too large), or 0 when lsvm_decimal_slow() has to decide. */
-static inline int lsvm_decimal_to_float(const lsvm_decimal *v, float *out)
+static inline int lsvm_decimal_to_float(const struct lsvm_decimal *v, float *out)
 {
     double value;
     if (!lsvm_decimal_exact(v))
@@ -153,9 +156,9 @@ static inline int lsvm_decimal_to_float(const lsvm_decimal *v, float *out)
 }
 
 /* As lsvm_decimal_to_float, for the correctly rounded double. 1.000000000000000000e+00 is exact without its zeros. */
-static inline int lsvm_decimal_to_double(const lsvm_decimal *number, double *out)
+static inline int lsvm_decimal_to_double(const struct lsvm_decimal *number, double *out)
 {
-    lsvm_decimal v = *number;
+    struct lsvm_decimal v = *number;
     double value;
     for (; v.digits > UINT64_C(1) << 53 && v.digits % 10 == 0; v.exponent++)
         v.digits /= 10;
@@ -166,13 +169,14 @@ static inline int lsvm_decimal_to_double(const lsvm_decimal *number, double *out
     return 1;
 }
 
-/* The correctly rounded double of the number in [begin, end), by the C library in the C locale. -1: out of memory. */
+/* The correctly rounded double of the number in [begin, end), by the C library in the C locale. LSVM_OK or
+ * LSVM_NO_MEMORY. */
 static __attribute__((noinline)) int lsvm_decimal_slow(const char *begin, const char *end, double *out)
 {
     char small[128], *copy = small;
     size_t size = (size_t)(end - begin);
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    int code = -1;
+    int code = LSVM_NO_MEMORY;
     if (size >= sizeof small)
         copy = malloc(size + 1);
     if (!copy || !plain)
@@ -180,7 +184,7 @@ static __attribute__((noinline)) int lsvm_decimal_slow(const char *begin, const 
     memcpy(copy, begin, size);
     copy[size] = '\0';
     *out = strtod_l(copy, NULL, plain);
-    code = 0;
+    code = LSVM_OK;
 out:
     if (plain)
         freelocale(plain);
@@ -199,9 +203,9 @@ static inline int lsvm_decimal_power(float value)
 }
 
 /* The decimal with `places` (1 to 9) significant digits nearest to value > 0, whose lsvm_decimal_power() is `power`. */
-static inline lsvm_decimal lsvm_decimal_round(float value, int power, int places)
+static inline struct lsvm_decimal lsvm_decimal_round(float value, int power, int places)
 {
-    lsvm_decimal out = {0, power - places + 1, 0, 0};
+    struct lsvm_decimal out = {0, power - places + 1, 0, 0};
     double scaled = lsvm_scale10((double)value, -out.exponent);
     if (scaled + 0.5 >= lsvm_power10[places])
         scaled = lsvm_scale10((double)value, -++out.exponent);
@@ -243,13 +247,13 @@ static inline char *lsvm_decimal_layout(uint64_t digits, int exponent, char *out
 }
 
 /*
- * Writes a finite float to `out` (up to 20 bytes, no terminator) and returns the end. places = 0: the shortest text that
- * reads back as the same float (below 1e-38, where fewer than six digits might do, up to six); 1 to 9: that many significant digits, less trailing zeros,
- * cut off where rounding would exceed the largest float.
+ * Writes a finite float to `out` (up to 20 bytes, no terminator) and returns the end. places = 0: the shortest text
+ * that reads back as the same float (below 1e-38, where fewer than six digits might do, up to six); 1 to 9: that many
+ * significant digits, less trailing zeros, cut off where rounding would exceed the largest float.
  */
 static inline char *lsvm_decimal_write(float value, int places, char *out)
 {
-    lsvm_decimal v;
+    struct lsvm_decimal v;
     float back;
     int power, p = places ? places : FLT_DIG;
     if (value == 0) {

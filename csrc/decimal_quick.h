@@ -1,5 +1,4 @@
-/*
- * Short decimals and indices of a text, without a branch on how many digits they have.
+/* decimal_quick.h - short decimals and indices of a text, without a branch on how many digits they have.
  *
  * The loops of decimal.h end where the digits end. Whether a value has eight digits or nine is what no processor can
  * predict, and a wrong guess costs as much as all the arithmetic. Here a load of 16 bytes shows the point and the end,

@@ -17,7 +17,7 @@ void lsvm_pack(const struct lsvm_ops *ops, const float *x, int64_t n, int64_t d,
 
 void lsvm_norms(const struct lsvm_ops *ops, const struct lsvm_rows *a, float *out) { ops->norms(a, out); }
 
-void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b, float *out,
+void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b, float *out,
                    int64_t ldo, int squared)
 {
     ops->products(a, b, out, ldo, squared);
@@ -29,7 +29,7 @@ void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel
     ops->transform(kernel, in, out, n);
 }
 
-void lsvm_kernel_matrix(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+void lsvm_kernel_matrix(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,
                         const struct lsvm_kernel *kernel, float *out, int64_t ldo)
 {
     ops->matrix(a, b, kernel, out, ldo);
@@ -40,13 +40,13 @@ int64_t lsvm_expansion_scratch(const struct lsvm_ops *ops, const struct lsvm_exp
     return 2 * LSVM_TILE_ROWS * e->b.panels * ops->panel;
 }
 
-void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_expansion *e,
+void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_expansion *e,
                      float *scratch, double *out)
 {
     ops->expansions(a, e, scratch, out);
 }
 
-void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,
                      const struct lsvm_kernel *kernel, const double *coef, double *out)
 {
     ops->accumulate(a, b, kernel, coef, out);

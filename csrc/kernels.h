@@ -3,11 +3,13 @@
  * Matrices are row-major float32. "Packed" means that rows are interleaved in panels of lsvm_panel_width(ops) rows,
  * feature by feature, so that one vector load yields the same feature of neighbouring rows.
  * Every value depends on its two rows alone: not on the block they came in, nor on their place in it.
- * Nothing here allocates; the caller owns every buffer. Functions without a return code cannot fail.
+ * Kernel values and products are in units of the features, which the caller has scaled.
+ * Nothing here allocates or fails; the caller owns every buffer.
  */
 #ifndef LSVM_KERNELS_H
 #define LSVM_KERNELS_H
 
+#include "rows.h"
 #include "simd.h"
 
 enum { LSVM_GAUSSIAN = 0, LSVM_LAPLACIAN = 1, LSVM_POLYNOMIAL = 2, LSVM_LINEAR = 3 };
@@ -20,10 +22,10 @@ struct lsvm_kernel {
     float coef0;
 };
 
-struct lsvm_rows {
-    const float *x;    /* n rows of d features, ld apart */
-    const float *norm; /* n squared norms as lsvm_norms makes them; NULL where only products are wanted */
-    int64_t n, d, ld;
+/* Dense rows and their squared norms. */
+struct lsvm_points {
+    struct lsvm_rows rows;
+    const float *norm; /* rows.n, as lsvm_norms makes them; NULL where only products are wanted */
 };
 
 struct lsvm_panels {
@@ -32,8 +34,9 @@ struct lsvm_panels {
     int64_t panels, d;
 };
 
-/* f_m(x) = sum_j coef_m[j] k_g(x, b_j) for the models m in [group_ptr[g], group_ptr[g+1]) of each kernel g. Of a model's
- * coefficients only the panels with a nonzero are kept: one of many pairs of classes uses few of all support vectors. */
+/* f_m(x) = sum_j coef_m[j] k_g(x, b_j) for the models m in [group_ptr[g], group_ptr[g+1]) of each kernel g. Of a
+ * model's coefficients only the panels with a nonzero are kept: one of many pairs of classes uses few of all support
+ * vectors. */
 struct lsvm_expansion {
     struct lsvm_panels b;
     int64_t groups;
@@ -53,29 +56,30 @@ void lsvm_pack(const struct lsvm_ops *ops, const float *x, int64_t n, int64_t d,
 void lsvm_norms(const struct lsvm_ops *ops, const struct lsvm_rows *a, float *out);
 
 /* out[i*ldo + j] = a_i . b_j, or with `squared` max(0, |a_i|^2 + |b_j|^2 - 2 a_i . b_j), for all j < panels * width. */
-void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b, float *out,
+void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b, float *out,
                    int64_t ldo, int squared);
 
-/* Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear); n a multiple of LSVM_PAD.
- * `in` and `out` may be the same. */
+/* Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear); n a multiple of
+ * LSVM_PAD. `in` and `out` may be the same. */
 void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out,
                     int64_t n);
 
-/* out[i*ldo + j] = k(a_i, b_j) for all j < panels * width: the products and the transformation at once, bit for bit; norms
- * of both where the kernel is one of distances. */
-void lsvm_kernel_matrix(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+/* out[i*ldo + j] = k(a_i, b_j) for all j < panels * width: the products and the transformation at once, bit for bit;
+ * norms of both where the kernel is one of distances. */
+void lsvm_kernel_matrix(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,
                         const struct lsvm_kernel *kernel, float *out, int64_t ldo);
 
 /* Floats of scratch that lsvm_expansions needs. */
 int64_t lsvm_expansion_scratch(const struct lsvm_ops *ops, const struct lsvm_expansion *e);
 
 /* out[i*models + m] = f_m(a_i), accumulated in double precision. */
-void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_expansion *e,
+void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_expansion *e,
                      float *scratch, double *out);
 
-/* out[i] += sum_j coef[j] k(a_i, b_j), summed in double precision; coef holds panels * width doubles, LSVM_ALIGN aligned,
- * zero in the padding. No kernel value is stored: this is how a kernel too large for the memory is multiplied. */
-void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_rows *a, const struct lsvm_panels *b,
+/* out[i] += sum_j coef[j] k(a_i, b_j), summed in double precision; coef holds panels * width doubles, LSVM_ALIGN
+ * aligned, zero in the padding. No kernel value is stored: this is how a kernel too large for the memory is
+ * multiplied. */
+void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,
                      const struct lsvm_kernel *kernel, const double *coef, double *out);
 
 #endif

@@ -25,7 +25,7 @@ static inline void tile_products(const float *const rows[TILE_ROWS], const float
 static inline void tile_rows(const struct lsvm_rows *a, int64_t i, const float *rows[TILE_ROWS])
 {
     for (int64_t r = 0; r < TILE_ROWS; r++)
-        rows[r] = a->x + (i + r < a->n ? i + r : a->n - 1) * a->ld;
+        rows[r] = lsvm_rows_at(a, i + r < a->n ? i + r : a->n - 1);
 }
 
 static inline vfloat squared_distance(float norm_a, vfloat norm_b, vfloat product)
@@ -34,17 +34,17 @@ static inline vfloat squared_distance(float norm_a, vfloat norm_b, vfloat produc
     return max_f32(norm_a + norm_b - 2.0f * product, zero);
 }
 
-static void products(const struct lsvm_rows *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared)
+static void products(const struct lsvm_points *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared)
 {
     for (int64_t p = 0; p < b->panels; p++) {
         const float *panel = b->packed + p * b->d * WIDTH;
         const vfloat *norm_b = (const vfloat *)(b->norm + p * WIDTH);
-        for (int64_t i = 0; i < a->n; i += TILE_ROWS) {
+        for (int64_t i = 0; i < a->rows.n; i += TILE_ROWS) {
             const float *rows[TILE_ROWS];
             vfloat sum[TILE_ROWS][2];
-            tile_rows(a, i, rows);
-            tile_products(rows, panel, a->d, sum);
-            for (int64_t r = 0; r < TILE_ROWS && i + r < a->n; r++) {
+            tile_rows(&a->rows, i, rows);
+            tile_products(rows, panel, a->rows.d, sum);
+            for (int64_t r = 0; r < TILE_ROWS && i + r < a->rows.n; r++) {
                 vfloat *to = (vfloat *)(out + (i + r) * ldo + p * WIDTH);
                 for (int v = 0; v < 2; v++)
                     to[v] = squared ? squared_distance(a->norm[i + r], norm_b[v], sum[r][v]) : sum[r][v];
@@ -67,7 +67,7 @@ static inline float multiply_add(float a, float b, float c)
 static void norms(const struct lsvm_rows *a, float *out)
 {
     for (int64_t i = 0; i < a->n; i++) {
-        const float *row = a->x + i * a->ld;
+        const float *row = lsvm_rows_at(a, i);
         float sum = 0;
         for (int64_t k = 0; k < a->d; k++)
             sum = multiply_add(row[k], row[k], sum);
@@ -140,16 +140,16 @@ static void transform(const struct lsvm_kernel *kernel, const float *in, float *
 enum { STRIP_ROWS = 8 * TILE_ROWS };
 
 /* A strip of rows is transformed while it is in the cache, and no second matrix is touched. */
-static void matrix(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel, float *out,
-                   int64_t ldo)
+static void matrix(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
+                   float *out, int64_t ldo)
 {
-    struct lsvm_rows strip = *a;
-    for (int64_t i = 0; i < a->n; i += STRIP_ROWS) {
-        strip.x = a->x + i * a->ld;
+    struct lsvm_points strip = *a;
+    for (int64_t i = 0; i < a->rows.n; i += STRIP_ROWS) {
+        strip.rows.values = lsvm_rows_at(&a->rows, i);
         strip.norm = a->norm ? a->norm + i : NULL;
-        strip.n = a->n - i < STRIP_ROWS ? a->n - i : STRIP_ROWS;
+        strip.rows.n = a->rows.n - i < STRIP_ROWS ? a->rows.n - i : STRIP_ROWS;
         products(&strip, b, out + i * ldo, ldo, a->norm != NULL);
-        for (int64_t r = i; r < i + strip.n; r++)
+        for (int64_t r = i; r < i + strip.rows.n; r++)
             transform(kernel, out + r * ldo, out + r * ldo, b->panels * WIDTH);
     }
 }
@@ -173,22 +173,22 @@ static inline double dot_double(const float *values, const int32_t *used, int64_
     return total;
 }
 
-static void expansions(const struct lsvm_rows *a, const struct lsvm_expansion *e, float *scratch, double *out)
+static void expansions(const struct lsvm_points *a, const struct lsvm_expansion *e, float *scratch, double *out)
 {
     const int64_t size = e->b.panels * WIDTH, models = e->group_ptr[e->groups];
-    struct lsvm_rows tile = *a;
+    struct lsvm_points tile = *a;
     float *distances = scratch, *values = scratch + TILE_ROWS * size;
-    for (int64_t i = 0; i < a->n; i += TILE_ROWS) {
+    for (int64_t i = 0; i < a->rows.n; i += TILE_ROWS) {
         const int squared = a->norm != NULL;
-        tile.x = a->x + i * a->ld;
+        tile.rows.values = lsvm_rows_at(&a->rows, i);
         tile.norm = squared ? a->norm + i : NULL;
-        tile.n = a->n - i < TILE_ROWS ? a->n - i : TILE_ROWS;
+        tile.rows.n = a->rows.n - i < TILE_ROWS ? a->rows.n - i : TILE_ROWS;
         products(&tile, &e->b, distances, size, squared);
         for (int64_t g = 0; g < e->groups; g++) {
-            transform(&e->kernels[g], distances, values, tile.n * size);
+            transform(&e->kernels[g], distances, values, tile.rows.n * size);
             for (int64_t m = e->group_ptr[g]; m < e->group_ptr[g + 1]; m++) {
                 const int64_t first = e->used_ptr[m], n = e->used_ptr[m + 1] - first;
-                for (int64_t r = 0; r < tile.n; r++)
+                for (int64_t r = 0; r < tile.rows.n; r++)
                     out[(i + r) * models + m] =
                         dot_double(values + r * size, e->used + first, n, e->coef + first * WIDTH);
             }
@@ -199,7 +199,7 @@ static void expansions(const struct lsvm_rows *a, const struct lsvm_expansion *e
 enum { NEAR_FLOATS = 5120 }; /* of panels that stay in the first-level cache while all rows pass by */
 
 /* One tile's products become kernel values and are summed while they are in the first-level cache. */
-static inline __attribute__((always_inline)) void accumulate_tile(const struct lsvm_rows *a, int64_t i,
+static inline __attribute__((always_inline)) void accumulate_tile(const struct lsvm_points *a, int64_t i,
                                                                   const struct lsvm_panels *b, int64_t first,
                                                                   int64_t last, const struct lsvm_kernel *kernel,
                                                                   int squared, const double *coef, double *out)
@@ -207,14 +207,14 @@ static inline __attribute__((always_inline)) void accumulate_tile(const struct l
     const float *rows[TILE_ROWS];
     float norm_a[TILE_ROWS];
     vdouble total[TILE_ROWS] = {{0}};
-    tile_rows(a, i, rows);
+    tile_rows(&a->rows, i, rows);
     for (int64_t r = 0; r < TILE_ROWS; r++)
-        norm_a[r] = squared ? a->norm[i + r < a->n ? i + r : a->n - 1] : 0;
+        norm_a[r] = squared ? a->norm[i + r < a->rows.n ? i + r : a->rows.n - 1] : 0;
     for (int64_t p = first; p < last; p++) {
         const vfloat *norm = (const vfloat *)(b->norm + p * WIDTH);
         const vdouble *c = (const vdouble *)(coef + p * WIDTH);
         vfloat sum[TILE_ROWS][2];
-        tile_products(rows, b->packed + p * b->d * WIDTH, a->d, sum);
+        tile_products(rows, b->packed + p * b->d * WIDTH, a->rows.d, sum);
 #pragma GCC unroll 6
         for (int r = 0; r < TILE_ROWS; r++)
             for (int v = 0; v < 2; v++)
@@ -225,12 +225,12 @@ static inline __attribute__((always_inline)) void accumulate_tile(const struct l
             for (int h = 0; h < 4; h++)
                 total[r] += c[h] * __builtin_convertvector(values[4 * r + h], vdouble);
     }
-    for (int64_t r = 0; r < TILE_ROWS && i + r < a->n; r++)
+    for (int64_t r = 0; r < TILE_ROWS && i + r < a->rows.n; r++)
         for (int l = 0; l < LSVM_LANES / 2; l++)
             out[i + r] += total[r][l];
 }
 
-static inline __attribute__((always_inline)) void accumulate_kind(const struct lsvm_rows *a,
+static inline __attribute__((always_inline)) void accumulate_kind(const struct lsvm_points *a,
                                                                   const struct lsvm_panels *b,
                                                                   const struct lsvm_kernel *kernel, int squared,
                                                                   const double *coef, double *out)
@@ -239,12 +239,12 @@ static inline __attribute__((always_inline)) void accumulate_kind(const struct l
     near = near < 1 ? 1 : near;
     for (int64_t first = 0; first < b->panels; first += near) {
         const int64_t last = first + near < b->panels ? first + near : b->panels;
-        for (int64_t i = 0; i < a->n; i += TILE_ROWS)
+        for (int64_t i = 0; i < a->rows.n; i += TILE_ROWS)
             accumulate_tile(a, i, b, first, last, kernel, squared, coef, out);
     }
 }
 
-static void accumulate(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
+static void accumulate(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
                        const double *coef, double *out)
 {
     const struct lsvm_kernel gaussian = {LSVM_GAUSSIAN, 0, kernel->gamma, 0};

@@ -1,5 +1,6 @@
 /* level.h - one SIMD level: the vector types, every hot loop, and the table of them. Included by level_*.c only, which
- * define LSVM_BYTES (vector width) and LSVM_OPS (name of the table) after setting the compiler's target. */
+ * define LSVM_BYTES (vector width), LSVM_OPS (name of the table) and LSVM_UNFUSED_OPS (of the one that goes with it,
+ * see level_unfused.h) after setting the compiler's target. */
 #include <string.h>
 
 #include "ops.h"
@@ -38,7 +39,10 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 
 #include "sgd_hot.h"
 
+extern const struct lsvm_unfused_ops LSVM_UNFUSED_OPS;
+
 const struct lsvm_ops LSVM_OPS = {
+    .unfused = &LSVM_UNFUSED_OPS,
     .products = products,
     .transform = transform,
     .matrix = matrix,

@@ -46,10 +46,10 @@ static const char *find(const char *p, const char *end, char byte)
  * All colons of the text belong to entries, but for those in comments and of queries. Most texts have neither, and one
  * search that runs ahead of the lines shows it.
  */
-void lsvm_text_count(const char *text, size_t size, int zero_based, lsvm_text_counts *counts)
+void lsvm_text_count(const char *text, size_t size, int zero_based, struct lsvm_text_counts *counts)
 {
     const char *end = text + size, *comment = find(text, end, '#'), *query = find(text, end, 'q'), *line_end;
-    *counts = (lsvm_text_counts){.entries = count_colons(text, end)};
+    *counts = (struct lsvm_text_counts){.entries = count_colons(text, end)};
     for (const char *p = text; p < end; p = line_end + 1) {
         const char *last = line_end = find(p, end, '\n');
         int64_t width;

@@ -1,7 +1,7 @@
-/*
- * The quick way through the entries of a row: short numbers after single blanks, as programs write them. Whatever it
- * does not take, and the mistakes among it, are left where they stand to the plain way of libsvm_text.c, which says the
- * same of every text; so do the first and the last bytes of a text, around which quick loads would leave it.
+/* libsvm_quick.h - the quick way through the entries of a row: short numbers after single blanks, as programs write
+ * them. Whatever it does not take, and the mistakes among it, are left where they stand to the plain way of
+ * libsvm_text.c, which says the same of every text; so do the first and the last bytes of a text, around which quick
+ * loads would leave it.
  */
 #ifndef LSVM_LIBSVM_QUICK_H
 #define LSVM_LIBSVM_QUICK_H
@@ -13,28 +13,29 @@
 #include "libsvm_tokens.h"
 
 /*
- * GUESSES: the columns whose text, "1:" to "999:", is kept to be compared with what comes after an entry: where that is
- * the next column, its value is read without waiting for where its index ends. STREAK: consecutive columns after which
- * the next one is guessed, as a wrong guess costs more than a right one gains.
+ * LSVM_GUESSES: the columns whose text, "1:" to "999:", is kept to be compared with what comes after an entry: where
+ * that is the next column, its value is read without waiting for where its index ends. LSVM_STREAK: consecutive columns
+ * after which the next one is guessed, as a wrong guess costs more than a right one gains. LSVM_SAMPLE: bytes of a text
+ * that show how long its entries are.
  */
-enum { GUESSES = 999, STREAK = 8, SAMPLE = 4096 };
+enum { LSVM_GUESSES = 999, LSVM_STREAK = 8, LSVM_SAMPLE = 4096 };
 
-typedef struct {
+struct lsvm_guess {
     uint32_t text, mask;
     int64_t length;
-} guess;
+};
 
-typedef struct {
-    const char *begin, *end; /* entries may be read quickly that begin here */
-    int64_t guesses;         /* columns that have a guess */
-    int64_t streak;          /* consecutive columns seen last */
-    guess next[GUESSES + 1]; /* the one after the last fits no text */
-} quick;
+struct lsvm_quick {
+    const char *begin, *end;                  /* entries may be read quickly that begin here */
+    int64_t guesses;                          /* columns that have a guess */
+    int64_t streak;                           /* consecutive columns seen last */
+    struct lsvm_guess next[LSVM_GUESSES + 1]; /* the one after the last fits no text */
+};
 
 /* The plain way foresees entries as short as 123:1, in fewer instructions. At 13/2 bytes an entry the two are even. */
 static int has_long_entries(const char *p, const char *end)
 {
-    const char *stop = end - p > SAMPLE ? p + SAMPLE : end;
+    const char *stop = end - p > LSVM_SAMPLE ? p + LSVM_SAMPLE : end;
     ptrdiff_t colons = 0, size = stop - p;
     for (; p < stop; p++)
         colons += *p == ':';
@@ -42,10 +43,10 @@ static int has_long_entries(const char *p, const char *end)
 }
 
 /* The first bytes of "17:", and a mask of those that count */
-static guess guess_of(int64_t index)
+static struct lsvm_guess guess_of(int64_t index)
 {
     char text[24] = {0}, mask[24] = {0};
-    guess g;
+    struct lsvm_guess g;
     g.length = lsvm_digits_write((uint64_t)index, 1, text) - text + 1;
     text[g.length - 1] = ':';
     memset(mask, 255, (size_t)g.length);
@@ -54,7 +55,7 @@ static guess guess_of(int64_t index)
     return g;
 }
 
-static void quick_prepare(quick *q, const char *text, const char *end, const lsvm_text_sink *sink)
+static void quick_prepare(struct lsvm_quick *q, const char *text, const char *end, const struct lsvm_text_sink *sink)
 {
     const ptrdiff_t after = LSVM_QUICK_AFTER + (ptrdiff_t)sizeof(uint32_t);
     q->begin = q->end = end;
@@ -63,26 +64,26 @@ static void quick_prepare(quick *q, const char *text, const char *end, const lsv
         return;
     q->begin = text + LSVM_QUICK_BEFORE;
     q->end = end - after;
-    q->guesses = sink->width < GUESSES ? sink->width : GUESSES;
+    q->guesses = sink->width < LSVM_GUESSES ? sink->width : LSVM_GUESSES;
     for (int64_t column = 0; column < q->guesses; column++)
         q->next[column] = guess_of(column + !sink->zero_based);
-    q->next[q->guesses] = (guess){1, 0, 0};
+    q->next[q->guesses] = (struct lsvm_guess){1, 0, 0};
 }
 
-ALWAYS_INLINE int keep_sparse(lsvm_text_sink *sink, int64_t column, float value)
+LSVM_INLINE int keep_sparse(struct lsvm_text_sink *sink, int64_t column, float value)
 {
     if (column >= sink->width || value == 0)
-        return LSVM_TEXT_OK;
+        return LSVM_OK;
     if (sink->entry == sink->capacity)
         return LSVM_TEXT_CHANGED;
     sink->indices[sink->entry] = (int32_t)column;
     sink->values[sink->entry++] = value;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* Keeps an entry that ends at `end` (NULL: none was read) if a token ends there. Where to go on, NULL if not kept. */
-ALWAYS_INLINE const char *quick_keep(const char *end, lsvm_text_sink *sink, int sparse, float *x, int64_t column,
-                                     double value)
+LSVM_INLINE const char *quick_keep(const char *end, struct lsvm_text_sink *sink, int sparse, float *x, int64_t column,
+                                   double value)
 {
     if (!end || (*end != ' ' && !ends_token(end)))
         return NULL;
@@ -94,10 +95,10 @@ ALWAYS_INLINE const char *quick_keep(const char *end, lsvm_text_sink *sink, int 
 }
 
 /* Entries of consecutive columns, the first of them *last + 1 */
-ALWAYS_INLINE const char *guessed_entries(const char *p, const quick *q, lsvm_text_sink *sink, int sparse, float *x,
-                                          int64_t *last)
+LSVM_INLINE const char *guessed_entries(const char *p, const struct lsvm_quick *q, struct lsvm_text_sink *sink,
+                                        int sparse, float *x, int64_t *last)
 {
-    const guess *g = q->next + *last + 1;
+    const struct lsvm_guess *g = q->next + *last + 1;
     double value = 0;
     for (; p < q->end; g++) {
         const char *next;
@@ -116,8 +117,8 @@ ALWAYS_INLINE const char *guessed_entries(const char *p, const quick *q, lsvm_te
 }
 
 /* Entries of any columns within the width, up to a streak */
-ALWAYS_INLINE const char *found_entries(const char *p, quick *q, lsvm_text_sink *sink, int sparse, float *x,
-                                        int64_t *last)
+LSVM_INLINE const char *found_entries(const char *p, struct lsvm_quick *q, struct lsvm_text_sink *sink, int sparse,
+                                      float *x, int64_t *last)
 {
     const int64_t width = sink->width, from = !sink->zero_based;
     int64_t column = 0, before = *last, streak = q->streak;
@@ -133,7 +134,7 @@ ALWAYS_INLINE const char *found_entries(const char *p, quick *q, lsvm_text_sink 
         p = next;
         streak = (streak + 1) & -(int64_t)(column == before + 1); /* or 0, without a branch */
         before = column;
-        if (streak >= STREAK && column + 1 < q->guesses)
+        if (streak >= LSVM_STREAK && column + 1 < q->guesses)
             break;
     }
     *last = before;
@@ -142,15 +143,15 @@ ALWAYS_INLINE const char *found_entries(const char *p, quick *q, lsvm_text_sink 
 }
 
 /* As many entries as go; *last becomes the column of the last one, x is the dense row. Returns where it stopped. */
-ALWAYS_INLINE const char *quick_entries(const char *p, quick *q, lsvm_text_sink *sink, int sparse, float *x,
-                                        int64_t *last)
+LSVM_INLINE const char *quick_entries(const char *p, struct lsvm_quick *q, struct lsvm_text_sink *sink, int sparse,
+                                      float *x, int64_t *last)
 {
     int64_t before;
     if (p < q->begin)
         return p;
     do {
         before = *last;
-        if (q->streak >= STREAK && before + 1 < q->guesses)
+        if (q->streak >= LSVM_STREAK && before + 1 < q->guesses)
             p = guessed_entries(p, q, sink, sparse, x, last);
         if (*p != '\n')
             p = found_entries(p, q, sink, sparse, x, last);

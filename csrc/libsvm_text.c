@@ -74,26 +74,26 @@ COLD int64_t long_index(const char *p)
     return index;
 }
 
-ALWAYS_INLINE int read_label(const char **cursor, double *label)
+LSVM_INLINE int read_label(const char **cursor, double *label)
 {
-    lsvm_decimal number;
+    struct lsvm_decimal number;
     const char *end = lsvm_decimal_scan(*cursor, &number);
     if (!end || !ends_token(end))
         return label_mistake(*cursor, end);
     if (!lsvm_decimal_to_double(&number, label) && lsvm_decimal_slow(*cursor, end, label))
-        return LSVM_TEXT_NO_MEMORY;
+        return LSVM_NO_MEMORY;
     if (!isfinite(*label))
         return LSVM_TEXT_LABEL_TOO_LARGE;
     *label += 0.0; /* no -0 */
     *cursor = skip_blanks(end);
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
-ALWAYS_INLINE int skip_query(const char **cursor)
+LSVM_INLINE int skip_query(const char **cursor)
 {
     const char *p = *cursor;
     if (*p != 'q' || p[1] != 'i' || p[2] != 'd' || p[3] != ':')
-        return LSVM_TEXT_OK;
+        return LSVM_OK;
     p += 4;
     p += *p == '-' || *p == '+';
     while (lsvm_digit(*p) <= 9)
@@ -101,11 +101,11 @@ ALWAYS_INLINE int skip_query(const char **cursor)
     if (lsvm_digit(p[-1]) > 9 || !ends_token(p))
         return LSVM_TEXT_QUERY_NOT_NUMBER;
     *cursor = p;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* `last`: the column before on this line. Stops after the colon. */
-ALWAYS_INLINE int read_index(const char **cursor, int zero_based, int64_t last, int64_t *column)
+LSVM_INLINE int read_index(const char **cursor, int zero_based, int64_t last, int64_t *column)
 {
     const char *p = *cursor;
     uint64_t digits = 0;
@@ -123,44 +123,44 @@ ALWAYS_INLINE int read_index(const char **cursor, int zero_based, int64_t last, 
     if (*column <= last)
         return *column == last ? LSVM_TEXT_INDEX_REPEATED : LSVM_TEXT_INDEX_DESCENDING;
     *cursor = p + 1;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 COLD int slow_value(const char *p, const char *end, float *value)
 {
     double exact;
     if (lsvm_decimal_slow(p, end, &exact))
-        return LSVM_TEXT_NO_MEMORY;
+        return LSVM_NO_MEMORY;
     *value = (float)exact;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
-ALWAYS_INLINE int read_value(const char **cursor, float *value)
+LSVM_INLINE int read_value(const char **cursor, float *value)
 {
-    lsvm_decimal number;
+    struct lsvm_decimal number;
     const char *end = lsvm_decimal_scan(*cursor, &number);
     if (!end || !ends_token(end))
         return value_mistake(*cursor, end);
     if (!lsvm_decimal_to_float(&number, value) && slow_value(*cursor, end, value))
-        return LSVM_TEXT_NO_MEMORY;
+        return LSVM_NO_MEMORY;
     if (!isfinite(*value))
         return LSVM_TEXT_VALUE_TOO_LARGE;
     *value += 0.0f; /* no -0: rows that are equal are equal byte for byte */
     *cursor = end;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
-ALWAYS_INLINE int keep(lsvm_text_sink *sink, int sparse, float *x, int64_t column, float value)
+LSVM_INLINE int keep(struct lsvm_text_sink *sink, int sparse, float *x, int64_t column, float value)
 {
     if (sparse)
         return keep_sparse(sink, column, value);
     if (column < sink->width)
         x[column] = value;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* One example; *cursor stands on the label's first byte and stops at the end of the line or on the mistake. */
-ALWAYS_INLINE int read_row(const char **cursor, lsvm_text_sink *sink, int sparse, quick *q)
+LSVM_INLINE int read_row(const char **cursor, struct lsvm_text_sink *sink, int sparse, struct lsvm_quick *q)
 {
     const int64_t width = sink->width, begin = sink->entry;
     float *x = sparse ? NULL : sink->values + sink->row * width;
@@ -190,16 +190,16 @@ ALWAYS_INLINE int read_row(const char **cursor, lsvm_text_sink *sink, int sparse
     if (sparse)
         sink->lengths[sink->row] = sink->entry - begin;
     sink->row++;
-    return LSVM_TEXT_OK;
+    return LSVM_OK;
 }
 
 /* All lines of [text, end), the last byte of which is a newline; *place goes on from where it is. */
-ALWAYS_INLINE int read_lines(const char *text, const char *end, lsvm_text_sink *sink, int sparse,
-                             lsvm_text_place *place)
+LSVM_INLINE int read_lines(const char *text, const char *end, struct lsvm_text_sink *sink, int sparse,
+                           struct lsvm_text_place *place)
 {
     const char *line = text, *p = text;
-    int code = LSVM_TEXT_OK;
-    quick q;
+    int code = LSVM_OK;
+    struct lsvm_quick q;
     quick_prepare(&q, text, end, sink);
     for (; line < end; line = ++p, place->line++) {
         p = skip_blanks(line);
@@ -214,20 +214,21 @@ out:
     return code;
 }
 
-typedef int lines_reader(const char *text, const char *end, lsvm_text_sink *sink, lsvm_text_place *place);
+typedef int lines_reader(const char *text, const char *end, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
 
-static int dense_lines(const char *text, const char *end, lsvm_text_sink *sink, lsvm_text_place *place)
+static int dense_lines(const char *text, const char *end, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
 {
     return read_lines(text, end, sink, 0, place);
 }
 
-static int sparse_lines(const char *text, const char *end, lsvm_text_sink *sink, lsvm_text_place *place)
+static int sparse_lines(const char *text, const char *end, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
 {
     return read_lines(text, end, sink, 1, place);
 }
 
 /* The lines that end with a newline in place, and a last one that does not as a copy that does. */
-static int read_text(const char *text, size_t size, lines_reader *lines, lsvm_text_sink *sink, lsvm_text_place *place)
+static int read_text(const char *text, size_t size, lines_reader *lines, struct lsvm_text_sink *sink,
+                     struct lsvm_text_place *place)
 {
     size_t tail = size;
     char *copy = NULL;
@@ -242,7 +243,7 @@ static int read_text(const char *text, size_t size, lines_reader *lines, lsvm_te
         goto out;
     copy = malloc(size - tail + 1);
     if (!copy) {
-        code = LSVM_TEXT_NO_MEMORY;
+        code = LSVM_NO_MEMORY;
         goto out;
     }
     memcpy(copy, text + tail, size - tail);
@@ -253,17 +254,17 @@ out:
     return code;
 }
 
-int lsvm_text_read_dense(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
+int lsvm_text_read_dense(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
 {
     return read_text(text, size, dense_lines, sink, place);
 }
 
-int lsvm_text_read_sparse(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
+int lsvm_text_read_sparse(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
 {
     return read_text(text, size, sparse_lines, sink, place);
 }
 
-static char *write_label(const lsvm_text_style *style, int64_t row, char *out)
+static char *write_label(const struct lsvm_text_style *style, int64_t row, char *out)
 {
     const char *label = style->labels + row * style->label_width;
     size_t length = strnlen(label, (size_t)style->label_width);
@@ -271,7 +272,7 @@ static char *write_label(const lsvm_text_style *style, int64_t row, char *out)
     return out + length;
 }
 
-static inline char *write_entry(int64_t column, float value, const lsvm_text_style *style, char *out)
+static inline char *write_entry(int64_t column, float value, const struct lsvm_text_style *style, char *out)
 {
     *out++ = ' ';
     out = lsvm_digits_write((uint64_t)column + !style->zero_based, 1, out);
@@ -279,7 +280,8 @@ static inline char *write_entry(int64_t column, float value, const lsvm_text_sty
     return lsvm_decimal_write(value, style->digits, out);
 }
 
-size_t lsvm_text_write_dense(const float *x, int64_t rows, int64_t width, const lsvm_text_style *style, char *out)
+size_t lsvm_text_write_dense(const float *x, int64_t rows, int64_t width, const struct lsvm_text_style *style,
+                             char *out)
 {
     char *p = out;
     for (int64_t row = 0; row < rows; row++, x += width) {
@@ -293,7 +295,7 @@ size_t lsvm_text_write_dense(const float *x, int64_t rows, int64_t width, const 
 }
 
 size_t lsvm_text_write_sparse(const float *values, const int32_t *indices, const int64_t *indptr, int64_t rows,
-                              const lsvm_text_style *style, char *out)
+                              const struct lsvm_text_style *style, char *out)
 {
     char *p = out;
     for (int64_t row = 0; row < rows; row++) {

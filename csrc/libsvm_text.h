@@ -1,5 +1,4 @@
-/*
- * The LIBSVM text format: one example a line,
+/* libsvm_text.h - the LIBSVM text format: one example a line,
  *
  *     label [qid:N] index:value index:value ... [# comment]
  *
@@ -8,7 +7,7 @@
  *
  * A text is a byte buffer that begins at the start of a line. It needs no terminator and no final newline, is never
  * written to, and is not copied (but for a last line without newline). Every array belongs to the caller.
- * Nothing here keeps state, so different buffers may be read by different threads.
+ * Places and sizes are in bytes. Nothing here keeps state, so different buffers may be read by different threads.
  */
 #ifndef LSVM_LIBSVM_TEXT_H
 #define LSVM_LIBSVM_TEXT_H
@@ -16,45 +15,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return codes. Everything but OK, NO_MEMORY and CHANGED is a mistake in the text at lsvm_text_place. */
-enum {
-    LSVM_TEXT_OK = 0,
-    LSVM_TEXT_NO_MEMORY,
-    LSVM_TEXT_CHANGED, /* more rows or entries than the arrays hold: not the text that was counted */
-    LSVM_TEXT_LABEL_NOT_NUMBER,
-    LSVM_TEXT_LABEL_MISSING, /* the line begins with index:value */
-    LSVM_TEXT_LABEL_LIST,    /* 1,2 */
-    LSVM_TEXT_LABEL_NOT_FINITE,
-    LSVM_TEXT_LABEL_TOO_LARGE, /* beyond the largest double */
-    LSVM_TEXT_QUERY_NOT_NUMBER,
-    LSVM_TEXT_INDEX_NOT_NUMBER,
-    LSVM_TEXT_INDEX_ZERO,
-    LSVM_TEXT_INDEX_NEGATIVE,
-    LSVM_TEXT_INDEX_TOO_LARGE, /* a column beyond 2^31 - 2 */
-    LSVM_TEXT_INDEX_REPEATED,
-    LSVM_TEXT_INDEX_DESCENDING,
-    LSVM_TEXT_COLON_MISSING,
-    LSVM_TEXT_VALUE_MISSING,
-    LSVM_TEXT_VALUE_NOT_NUMBER,
-    LSVM_TEXT_VALUE_NOT_FINITE,
-    LSVM_TEXT_VALUE_TOO_LARGE, /* beyond the largest float */
-    LSVM_TEXT_LONE_RETURN      /* a carriage return that no newline follows */
-};
+#include "status.h"
 
-typedef struct {
+struct lsvm_text_counts {
     int64_t lines;   /* lines begun, examples or not */
     int64_t rows;    /* examples */
     int64_t entries; /* index:value pairs */
     int64_t width;   /* columns that the largest index asks for */
-} lsvm_text_counts;
+};
 
 /* Where a mistake is, counted in bytes: line and column from 1, offset from 0, all from the start of the buffer. */
-typedef struct {
+struct lsvm_text_place {
     int64_t line, column, offset;
-} lsvm_text_place;
+};
 
-/* Where rows are read to. The readers set `row` and `entry` to the rows and sparse entries written, after an error too. */
-typedef struct {
+/* Where rows are read to. The readers set `row` and `entry` to the rows and sparse entries written, after an error
+ * too. */
+struct lsvm_text_sink {
     int zero_based;
     int64_t rows;     /* room for rows */
     int64_t width;    /* columns kept; entries beyond are checked and dropped */
@@ -64,33 +41,35 @@ typedef struct {
     int32_t *indices; /* sparse: (capacity) columns, from 0 */
     int64_t *lengths; /* sparse: (rows) entries kept in each row */
     int64_t row, entry;
-} lsvm_text_sink;
+};
 
 /* Counts what a correct text holds, at several GB/s. Finds no mistakes: on an incorrect text the counts are bounds. */
-void lsvm_text_count(const char *text, size_t size, int zero_based, lsvm_text_counts *counts);
+void lsvm_text_count(const char *text, size_t size, int zero_based, struct lsvm_text_counts *counts);
 
-/* Reads all rows. Values are float32, -0 becomes 0; the sparse form drops entries that are 0. Returns a code above. */
-int lsvm_text_read_dense(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place);
-int lsvm_text_read_sparse(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place);
+/* Reads all rows. Values are float32, -0 becomes 0; the sparse form drops entries that are 0.
+ * LSVM_OK, LSVM_NO_MEMORY, or the mistake (LSVM_TEXT_*) that stands at *place. */
+int lsvm_text_read_dense(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
+int lsvm_text_read_sparse(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
 
 /* The most bytes that the writers need for a nonzero entry, and for a row besides its label and entries */
 enum { LSVM_TEXT_ENTRY_BYTES = 32, LSVM_TEXT_ROW_BYTES = 1 };
 
 /*
  * Write rows of finite floats to `out`, which has room for the bytes above, and return the number of bytes written.
- * labels: (rows, label_width) characters, padded with NUL. Zeros are skipped. digits: 0 for the shortest text that reads
- * back as the same float32, or 1 to 9 significant digits.
+ * labels: (rows, label_width) characters, padded with NUL. Zeros are skipped. digits: 0 for the shortest text that
+ * reads back as the same float32, or 1 to 9 significant digits.
  */
-typedef struct {
+struct lsvm_text_style {
     int zero_based, digits;
     int64_t label_width;
     const char *labels;
-} lsvm_text_style;
+};
 
-size_t lsvm_text_write_dense(const float *x, int64_t rows, int64_t width, const lsvm_text_style *style, char *out);
+size_t lsvm_text_write_dense(const float *x, int64_t rows, int64_t width, const struct lsvm_text_style *style,
+                             char *out);
 
 /* values, indices: the whole matrix; indptr: (rows + 1) bounds of the rows to write */
 size_t lsvm_text_write_sparse(const float *values, const int32_t *indices, const int64_t *indptr, int64_t rows,
-                              const lsvm_text_style *style, char *out);
+                              const struct lsvm_text_style *style, char *out);
 
 #endif

@@ -8,12 +8,11 @@
 double lsvm_linear_norm(const struct lsvm_linear *p, int64_t i)
 {
     double row = p->shared_bias ? 0 : p->bias * p->bias, shares = 1;
-    if (p->x)
-        for (int64_t j = 0; j < p->d; j++)
-            row += (double)p->x[i * p->ld + j] * (double)p->x[i * p->ld + j];
-    else
-        for (int64_t e = p->indptr[i]; e < p->indptr[i + 1]; e++)
-            row += (double)p->data[e] * (double)p->data[e];
+    const int dense = lsvm_rows_dense(&p->rows);
+    const float *x = dense ? lsvm_rows_at(&p->rows, i) : p->rows.values + p->rows.indptr[i];
+    const int64_t values = dense ? p->rows.d : p->rows.indptr[i + 1] - p->rows.indptr[i];
+    for (int64_t j = 0; j < values; j++)
+        row += (double)x[j] * (double)x[j];
     if (p->task_ptr) {
         shares = 0;
         for (int64_t e = p->task_ptr[i]; e < p->task_ptr[i + 1]; e++)

@@ -1,29 +1,26 @@
 /* linear.h - the task-coupled linear SVM: what every linear local method solves.
  *
- * Row i has features x_i (d of them, float32, dense or CSR) and belongs to some of K tasks with shares m_ik. Its decision
- * value is f_i = sum_k m_ik (w_k . x_i + bias w_k[d]) + bias w_shared, where one of the two constants is absent: a bias is
- * private to each task or shared by all. The problem, over all weights at once, is
+ * Row i has features x_i (d of them, float32, dense or CSR) and belongs to some of K tasks with shares m_ik. Its
+ * decision value is f_i = sum_k m_ik (w_k . x_i + bias w_k[d]) + bias w_shared, where one of the two constants is
+ * absent: a bias is private to each task or shared by all. The problem, over all weights at once, is
  *
  *     min_w  1/2 |w|^2 + sum_i c_i loss(y_i f_i),    loss(z) = max(0, 1 - z) or its square.
  *
  * A covariance B between tasks comes in through the shares: those of B^(1/2) m, or, for B = I + r 11', one more task to
  * which every row belongs with sqrt(r). Nothing of n x Kd is ever made.
  *
- * Weights are float64, lsvm_linear_size(p) of them: K times (d weights, the private bias), then the shared one.
- * The caller owns all arrays. Functions without a return code cannot fail.
+ * Weights are float64, lsvm_linear_size(p) of them: K times (d weights, the private bias), then the shared one. Rows
+ * are float32, all else float64; losses and objectives are in units of the costs c_i. The caller owns all arrays, and
+ * nothing here allocates or fails.
  */
 #ifndef LSVM_LINEAR_H
 #define LSVM_LINEAR_H
 
+#include "rows.h"
 #include "simd.h"
 
 struct lsvm_linear {
-    int64_t n, d;
-    const float *x; /* n dense rows, ld apart; NULL where the rows are sparse */
-    int64_t ld;
-    const float *data; /* CSR: the entries of row i are those from indptr[i] to indptr[i + 1] - 1 */
-    const int32_t *indices;
-    const int64_t *indptr;
+    struct lsvm_rows rows; /* sparse ones with ascending indices, for lsvm_linear_hessian */
     int64_t tasks;
     const int32_t *task;     /* NULL: all rows in task 0; without task_ptr the only task of each row */
     const int64_t *task_ptr; /* n + 1, or NULL: every row belongs to one task with share 1 */
@@ -32,8 +29,8 @@ struct lsvm_linear {
     int shared_bias;
 };
 
-/* The loss that Newton's method sees. With width h > 0 it is the hinge smoothed from below: 0, z^2 / 2h up to z = h, then
- * z - h/2, where z = 1 - y f; with h = 0 it is the squared hinge. */
+/* The loss that Newton's method sees. With width h > 0 it is the hinge smoothed from below: 0, z^2 / 2h up to z = h,
+ * then z - h/2, where z = 1 - y f; with h = 0 it is the squared hinge. */
 struct lsvm_margins {
     int64_t n;
     const double *y;    /* n: +1, -1, or 0 where a row takes no part */
@@ -41,7 +38,8 @@ struct lsvm_margins {
     double width;
 };
 
-/* What the margins f say: for each row the derivative -dloss/df (alpha_i y_i) and the second derivative, and sums of them. */
+/* What the margins f say: for each row the derivative -dloss/df (alpha_i y_i) and the second derivative, and sums of
+ * them. */
 struct lsvm_terms {
     double *coef, *curvature; /* n each */
     double smooth;            /* sum_i c_i loss, of the smoothed hinge or the squared one */
@@ -57,8 +55,8 @@ struct lsvm_hessian {
     double corner;   /* second derivative by the shared bias */
 };
 
-static inline int64_t lsvm_linear_size(const struct lsvm_linear *p) { return p->tasks * (p->d + 1) + 1; }
-static inline int64_t lsvm_hessian_side(const struct lsvm_linear *p) { return (p->d + 1 + 7) / 8 * 8; }
+static inline int64_t lsvm_linear_size(const struct lsvm_linear *p) { return p->tasks * (p->rows.d + 1) + 1; }
+static inline int64_t lsvm_hessian_side(const struct lsvm_linear *p) { return (p->rows.d + 1 + 7) / 8 * 8; }
 
 /* |m_i phi_i|^2, the bias included. */
 double lsvm_linear_norm(const struct lsvm_linear *p, int64_t i);

@@ -36,48 +36,50 @@ static inline void dense_add(const float *x, double t, double *w, int64_t d)
         w[j] += t * (double)x[j];
 }
 
-static inline double sparse_dot(const struct lsvm_linear *p, int64_t i, const double *w)
+static inline double sparse_dot(const struct lsvm_rows *x, int64_t i, const double *w)
 {
-    const int64_t end = p->indptr[i + 1];
+    const int64_t end = x->indptr[i + 1];
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int64_t e = p->indptr[i];
+    int64_t e = x->indptr[i];
     for (; e + 4 <= end; e += 4) {
-        s0 += (double)p->data[e] * w[p->indices[e]];
-        s1 += (double)p->data[e + 1] * w[p->indices[e + 1]];
-        s2 += (double)p->data[e + 2] * w[p->indices[e + 2]];
-        s3 += (double)p->data[e + 3] * w[p->indices[e + 3]];
+        s0 += (double)x->values[e] * w[x->indices[e]];
+        s1 += (double)x->values[e + 1] * w[x->indices[e + 1]];
+        s2 += (double)x->values[e + 2] * w[x->indices[e + 2]];
+        s3 += (double)x->values[e + 3] * w[x->indices[e + 3]];
     }
     for (; e < end; e++)
-        s0 += (double)p->data[e] * w[p->indices[e]];
+        s0 += (double)x->values[e] * w[x->indices[e]];
     return (s0 + s1) + (s2 + s3);
 }
 
-static inline void sparse_add(const struct lsvm_linear *p, int64_t i, double t, double *w)
+static inline void sparse_add(const struct lsvm_rows *x, int64_t i, double t, double *w)
 {
-    for (int64_t e = p->indptr[i]; e < p->indptr[i + 1]; e++)
-        w[p->indices[e]] += t * (double)p->data[e];
+    for (int64_t e = x->indptr[i]; e < x->indptr[i + 1]; e++)
+        w[x->indices[e]] += t * (double)x->values[e];
 }
 
 /* (x_i, bias) . w for the weights of one task. */
 static inline double task_dot(const struct lsvm_linear *p, int64_t i, const double *w)
 {
-    const double s = p->x ? dense_dot(p->x + i * p->ld, w, p->d) : sparse_dot(p, i, w);
-    return p->shared_bias ? s : s + p->bias * w[p->d];
+    const struct lsvm_rows *x = &p->rows;
+    const double s = lsvm_rows_dense(x) ? dense_dot(lsvm_rows_at(x, i), w, x->d) : sparse_dot(x, i, w);
+    return p->shared_bias ? s : s + p->bias * w[x->d];
 }
 
 static inline void task_add(const struct lsvm_linear *p, int64_t i, double t, double *w)
 {
-    if (p->x)
-        dense_add(p->x + i * p->ld, t, w, p->d);
+    const struct lsvm_rows *x = &p->rows;
+    if (lsvm_rows_dense(x))
+        dense_add(lsvm_rows_at(x, i), t, w, x->d);
     else
-        sparse_add(p, i, t, w);
+        sparse_add(x, i, t, w);
     if (!p->shared_bias)
-        w[p->d] += t * p->bias;
+        w[x->d] += t * p->bias;
 }
 
 static inline double row_value(const struct lsvm_linear *p, int64_t i, const double *w)
 {
-    const int64_t side = p->d + 1;
+    const int64_t side = p->rows.d + 1;
     double s = p->shared_bias ? p->bias * w[p->tasks * side] : 0;
     if (!p->task_ptr)
         return s + task_dot(p, i, p->task ? w + p->task[i] * side : w);
@@ -88,7 +90,7 @@ static inline double row_value(const struct lsvm_linear *p, int64_t i, const dou
 
 static inline void row_add(const struct lsvm_linear *p, int64_t i, double t, double *w)
 {
-    const int64_t side = p->d + 1;
+    const int64_t side = p->rows.d + 1;
     if (p->shared_bias)
         w[p->tasks * side] += t * p->bias;
     if (!p->task_ptr) {
@@ -99,22 +101,27 @@ static inline void row_add(const struct lsvm_linear *p, int64_t i, double t, dou
         task_add(p, i, t * p->share[e], w + p->task[e] * side);
 }
 
-static void linear_values(const struct lsvm_linear *p, int64_t first, int64_t last, const double *w, double *out)
+/* These loops work on a copy of the problem that nothing else can point to: its fields then need not be loaded again
+ * after every store. */
+static void linear_values(const struct lsvm_linear *given, int64_t first, int64_t last, const double *w, double *out)
 {
+    const struct lsvm_linear problem = *given, *p = &problem;
     for (int64_t i = first; i < last; i++)
         out[i - first] = row_value(p, i, w);
 }
 
-static void linear_add(const struct lsvm_linear *p, const double *coef, double *w)
+static void linear_add(const struct lsvm_linear *given, const double *coef, double *w)
 {
-    for (int64_t i = 0; i < p->n; i++)
+    const struct lsvm_linear problem = *given, *p = &problem;
+    for (int64_t i = 0; i < p->rows.n; i++)
         if (coef[i] != 0)
             row_add(p, i, coef[i], w);
 }
 
-static void linear_curve(const struct lsvm_linear *p, const double *curvature, const double *v, double *out)
+static void linear_curve(const struct lsvm_linear *given, const double *curvature, const double *v, double *out)
 {
-    for (int64_t i = 0; i < p->n; i++)
+    const struct lsvm_linear problem = *given, *p = &problem;
+    for (int64_t i = 0; i < p->rows.n; i++)
         if (curvature[i] != 0)
             row_add(p, i, curvature[i] * row_value(p, i, v), out);
 }
@@ -131,8 +138,8 @@ struct pending {
 static void spread_row(const struct lsvm_linear *p, int64_t i, double *out, int64_t side)
 {
     memset(out, 0, (size_t)side * sizeof(double));
-    dense_add(p->x + i * p->ld, 1, out, p->d);
-    out[p->d] = p->shared_bias ? 0 : p->bias;
+    dense_add(lsvm_rows_at(&p->rows, i), 1, out, p->rows.d);
+    out[p->rows.d] = p->shared_bias ? 0 : p->bias;
 }
 
 static void flush(const struct lsvm_linear *p, struct lsvm_hessian *s, struct pending *q, int64_t side)
@@ -145,7 +152,7 @@ static void flush(const struct lsvm_linear *p, struct lsvm_hessian *s, struct pe
         memset(s->scratch + k * side, 0, (size_t)side * sizeof(double));
         q->curvature[k] = 0;
     }
-    for (int64_t r = 0; r <= p->d; r++) {
+    for (int64_t r = 0; r <= p->rows.d; r++) {
         const double c0 = q->curvature[0] * a0[r], c1 = q->curvature[1] * a1[r];
         const double c2 = q->curvature[2] * a2[r], c3 = q->curvature[3] * a3[r];
         double *const row = h + r * side;
@@ -164,30 +171,31 @@ static void sparse_hessian(const struct lsvm_linear *p, int64_t i, double curvat
 {
     const int32_t task = p->task ? p->task[i] : 0;
     double *const h = s->blocks + task * side * side, *const border = s->border + task * side;
-    const int64_t last = p->indptr[i + 1];
-    for (int64_t a = p->indptr[i]; a < last; a++) {
-        const double c = curvature * p->data[a];
-        double *const row = h + p->indices[a] * side;
+    const struct lsvm_rows *x = &p->rows;
+    const int64_t last = x->indptr[i + 1];
+    for (int64_t a = x->indptr[i]; a < last; a++) {
+        const double c = curvature * x->values[a];
+        double *const row = h + x->indices[a] * side;
         for (int64_t b = a; b < last; b++)
-            row[p->indices[b]] += c * p->data[b];
+            row[x->indices[b]] += c * x->values[b];
         if (p->shared_bias)
-            border[p->indices[a]] += c * p->bias;
+            border[x->indices[a]] += c * p->bias;
         else
-            row[p->d] += c * p->bias;
+            row[x->d] += c * p->bias;
     }
     if (!p->shared_bias)
-        h[p->d * side + p->d] += curvature * p->bias * p->bias;
+        h[x->d * side + x->d] += curvature * p->bias * p->bias;
 }
 
 static void linear_hessian(const struct lsvm_linear *p, const double *curvature, struct lsvm_hessian *s)
 {
     const int64_t side = lsvm_hessian_side(p);
     struct pending q = {.count = 0};
-    for (int64_t i = 0; i < p->n; i++) {
+    for (int64_t i = 0; i < p->rows.n; i++) {
         if (curvature[i] == 0)
             continue;
         s->corner += p->shared_bias ? curvature[i] * p->bias * p->bias : 0;
-        if (!p->x) {
+        if (!lsvm_rows_dense(&p->rows)) {
             sparse_hessian(p, i, curvature[i], s, side);
             continue;
         }

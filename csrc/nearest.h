@@ -1,97 +1,90 @@
-/* Nearest-centre search over dense and CSR rows: the passes that grow a tree of centres and route rows through it.
+/* nearest.h - the nearest of some centres: the passes over rows that grow a tree of centres and send rows down the
+ * tree.
  *
- * Every inner product of a row is accumulated in double, feature j in lane j modulo 8, and the lanes are added in one
- * fixed order. So a value depends on the row and the vector alone: not on blocks, not on threads, and dense and CSR
- * storage of one row give the same bits.
+ * Every inner product of a row is summed in double, feature j in lane j modulo 8, and the lanes are added in one fixed
+ * order, without fused operations. So a value depends on the row and the vector alone: not on blocks, threads or the
+ * SIMD level, nor on whether the row is dense or sparse.
  *
- * Ownership: the caller owns every array; nothing is allocated here. Functions that return int return one of the codes
- * below; after a failure the output arrays hold no meaning. Nothing here is long-running beyond its n rows: callers cut
- * n into blocks.
+ * Rows are float32 (rows.h), everything that is computed from them float64, in units of the features; indices and
+ * counts are int64. The caller owns every array, and nothing is allocated here. A function that returns int returns
+ * LSVM_OK or the code that its comment names; `rows` are indices of rows of m, and LSVM_BAD_ROW means that one of them
+ * is no row. A call cannot be interrupted: callers cut n into blocks.
  */
-#ifndef LOCALSVM_NEAREST_H
-#define LOCALSVM_NEAREST_H
+#ifndef LSVM_NEAREST_H
+#define LSVM_NEAREST_H
 
-#include <stdint.h>
+#include "rows.h"
+#include "simd.h"
+#include "status.h"
 
-enum {
-    NEAREST_OK = 0,
-    NEAREST_ROW = 1,   /* a row index is outside the matrix */
-    NEAREST_CHILD = 2, /* a child index is outside 0 .. n_children - 1 */
-    NEAREST_TREE = 3   /* a node's children do not lie behind it inside the tree */
-};
-
-/* A matrix of n_rows x n_features float32. Dense: row-major data, indices and indptr NULL. CSR: data and indices of
- * the stored values and n_rows + 1 row pointers; indices and pointers have been checked by the caller. */
-typedef struct {
-    const float *data;
-    const int32_t *indices;
-    const int64_t *indptr;
-    int64_t n_rows;
-    int64_t n_features;
-} nearest_matrix;
-
-/* The children of one node: n vectors of n_features doubles, directions[c] = centre c - centre 0, and n thresholds.
+/* The children of one node: n vectors of m->d doubles, directions[c] = centre c - centre 0, and n thresholds.
  * A row x belongs to the child with the largest <x, directions[c]> - thresholds[c], where child 0 scores 0; ties go to
  * the lower child. directions[0] and thresholds[0] are not read. */
-typedef struct {
+struct lsvm_nearest_children {
     const double *directions;
     const double *thresholds;
     int64_t n;
-} nearest_children;
+};
 
 /* A tree: node i has n_children[i] children (0: a leaf, whose cell is cell[i]) numbered from first_child[i], always
  * above i; row i of directions and thresholds[i] belong to node i as a child. Node 0 is the root. */
-typedef struct {
+struct lsvm_nearest_tree {
     const double *directions;
     const double *thresholds;
     const int32_t *first_child;
     const int32_t *n_children;
     const int32_t *cell;
     int64_t n_nodes;
-} nearest_tree;
+};
 
-/* out[i] = <x, direction> of row rows[i]. */
-int nearest_project(const nearest_matrix *m, const int64_t *rows, int64_t n, const double *direction, double *out);
+/* out[i] = <x, direction> of row rows[i]. LSVM_BAD_ROW. */
+int lsvm_nearest_project(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                         const double *direction, double *out);
 
-/* out[i] = <x, x> of row rows[i]. */
-int nearest_squares(const nearest_matrix *m, const int64_t *rows, int64_t n, double *out);
+/* out[i] = <x, x> of row rows[i]. LSVM_BAD_ROW. */
+int lsvm_nearest_squares(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                         double *out);
 
-/* Adds the n rows to total, n_features doubles that the caller has set; in the order given. */
-int nearest_total(const nearest_matrix *m, const int64_t *rows, int64_t n, double *total);
+/* Adds the n rows, in the order given, to total: m->d doubles that the caller has set. LSVM_BAD_ROW. */
+int lsvm_nearest_total(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                       double *total);
 
 /* How two centres are found among n sampled rows: as many steps of Lloyd's algorithm between halves of the sample, then
  * at most as many between the rows nearest to each centre, of which neither gets fewer than least (1 .. n / 2). */
-typedef struct {
+struct lsvm_nearest_steps {
     int64_t halves;
     int64_t nearest;
     int64_t least;
-} nearest_steps;
+};
 
 /* Two centres of the n >= 2 sampled rows: far holds the row farthest from their mean and the row farthest from that one
- * (the first of equally far ones), pair what the steps make of these; each 2 x n_features. In a step the rows of the
- * lowest projections on the difference of the centres, ties by order, give the mean pair[0], the others pair[1]. */
-int nearest_pair(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_steps *steps, double *far,
-                 double *pair, double *work);
+ * (the first of equally far ones), pair what the steps make of these; each 2 x m->d. In a step the rows of the lowest
+ * projections on the difference of the centres, ties by order, give the mean pair[0], the others pair[1]. `work` holds
+ * lsvm_nearest_pair_work(n, m->d) doubles. LSVM_BAD_ROW. */
+int lsvm_nearest_pair(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                      const struct lsvm_nearest_steps *steps, double *far, double *pair, double *work);
 
-/* The doubles that nearest_pair needs as work. */
-int64_t nearest_pair_work(int64_t n, int64_t n_features);
+int64_t lsvm_nearest_pair_work(int64_t n, int64_t d);
 
-/* child[i] = the child that row rows[i] belongs to. */
-int nearest_choose(const nearest_matrix *m, const int64_t *rows, int64_t n, const nearest_children *children,
-                   int32_t *child);
+/* child[i] = the child that row rows[i] belongs to. LSVM_BAD_ROW. */
+int lsvm_nearest_choose(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                        const struct lsvm_nearest_children *children, int32_t *child);
 
 /* Sorts rows by child, stably; scratch holds n values, bounds n_children + 1: child c's rows end up at
- * bounds[c] .. bounds[c + 1] - 1. */
-int nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_children, int64_t *scratch,
-                  int64_t *bounds);
+ * bounds[c] .. bounds[c + 1] - 1. LSVM_BAD_CHILD, and then rows are as they were. */
+int lsvm_nearest_group(int64_t *rows, const int32_t *child, int64_t n, int64_t n_children, int64_t *scratch,
+                       int64_t *bounds);
 
-/* cell[i] = the cell of row begin + i, for n rows. */
-int nearest_route(const nearest_matrix *m, int64_t begin, int64_t n, const nearest_tree *tree, int32_t *cell);
+/* cell[i] = the cell of row begin + i, for n rows. LSVM_BAD_ROW or LSVM_BAD_TREE. */
+int lsvm_nearest_route(const struct lsvm_ops *ops, const struct lsvm_rows *m, int64_t begin, int64_t n,
+                       const struct lsvm_nearest_tree *tree, int32_t *cell);
 
-/* out[i] = a 64-bit hash of row begin + i: equal for rows of equal values (zeros of either sign, stored or not). */
-int nearest_hash(const nearest_matrix *m, int64_t begin, int64_t n, uint64_t seed, uint64_t *out);
+/* out[i] = a 64-bit hash of row begin + i: equal for rows of equal values (zeros of either sign, stored or not).
+ * LSVM_BAD_ROW. */
+int lsvm_nearest_hash(const struct lsvm_ops *ops, const struct lsvm_rows *m, int64_t begin, int64_t n, uint64_t seed,
+                      uint64_t *out);
 
-/* same[i] = 1 where rows a[i] and b[i] have equal values, else 0. */
-int nearest_same(const nearest_matrix *m, const int64_t *a, const int64_t *b, int64_t n, uint8_t *same);
+/* same[i] = 1 where rows a[i] and b[i] have equal values, else 0. LSVM_BAD_ROW. */
+int lsvm_nearest_same(const struct lsvm_rows *m, const int64_t *a, const int64_t *b, int64_t n, uint8_t *same);
 
 #endif

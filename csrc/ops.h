@@ -1,24 +1,50 @@
-/* ops.h - the table of hot loops that each SIMD level provides. Internal to csrc: callers use kernels.h and smo.h. */
+/* ops.h - the tables of hot loops that each SIMD level provides: how csrc chooses its level, and the only way. Internal
+ * to csrc: callers get a table from simd.h and hand it to the functions of the other headers, which say what each loop
+ * does, in which units, on whose memory, and which codes it returns.
+ */
 #ifndef LSVM_OPS_H
 #define LSVM_OPS_H
 
 #include "kernels.h"
 #include "linear.h"
+#include "ml3.h"
+#include "nearest.h"
 #include "sdca.h"
 #include "sgd.h"
 #include "smo.h"
 
 enum { LSVM_TILE_ROWS = 6 };
 
+/* The loops of level_unfused.h: the same bits at every level. */
+struct lsvm_unfused_ops {
+    int (*nearest_project)(const struct lsvm_rows *m, const int64_t *rows, int64_t n, const double *direction,
+                           double *out);
+    int (*nearest_squares)(const struct lsvm_rows *m, const int64_t *rows, int64_t n, double *out);
+    int (*nearest_total)(const struct lsvm_rows *m, const int64_t *rows, int64_t n, double *total);
+    int (*nearest_pair)(const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                        const struct lsvm_nearest_steps *steps, double *far, double *pair, double *work);
+    int (*nearest_choose)(const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                          const struct lsvm_nearest_children *children, int32_t *child);
+    int (*nearest_route)(const struct lsvm_rows *m, int64_t begin, int64_t n, const struct lsvm_nearest_tree *tree,
+                         int32_t *cell);
+    int (*nearest_hash)(const struct lsvm_rows *m, int64_t begin, int64_t n, uint64_t seed, uint64_t *out);
+    int (*ml3_steps)(struct lsvm_ml3_model *model, struct lsvm_ml3_training *training, const struct lsvm_rows *rows,
+                     const int64_t *order, int64_t n);
+    void (*ml3_fold_scale)(struct lsvm_ml3_model *model, struct lsvm_ml3_training *training);
+    int (*ml3_scores)(const struct lsvm_ml3_model *model, const struct lsvm_rows *rows, int64_t begin, int64_t n,
+                      double *out);
+};
+
 struct lsvm_ops {
+    const struct lsvm_unfused_ops *unfused;
     int panel; /* rows of b in one packed panel */
-    void (*products)(const struct lsvm_rows *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared);
+    void (*products)(const struct lsvm_points *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared);
     void (*transform)(const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
-    void (*matrix)(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel, float *out,
-                   int64_t ldo);
+    void (*matrix)(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
+                   float *out, int64_t ldo);
     void (*norms)(const struct lsvm_rows *a, float *out);
-    void (*expansions)(const struct lsvm_rows *a, const struct lsvm_expansion *e, float *scratch, double *out);
-    void (*accumulate)(const struct lsvm_rows *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
+    void (*expansions)(const struct lsvm_points *a, const struct lsvm_expansion *e, float *scratch, double *out);
+    void (*accumulate)(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
                        const double *coef, double *out);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);

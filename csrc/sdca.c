@@ -28,7 +28,7 @@ static double squared_norm(const double *w, int64_t size)
 static void begin(struct solver *o, const double *alpha, double *coef)
 {
     o->pass.n_active = 0;
-    for (int64_t i = 0; i < o->p->n; i++) {
+    for (int64_t i = 0; i < o->p->rows.n; i++) {
         const double cost = o->s->y[i] != 0 ? o->s->cost[i] : 0;
         struct lsvm_coordinate *const c = &o->pass.coordinates[i];
         *c = (struct lsvm_coordinate){.y = o->s->y[i]};
@@ -66,15 +66,15 @@ static void shuffle(struct solver *o)
     }
 }
 
-/* Both objectives over all rows. The active ones are then those that the next steps may move: inside their box, or within
- * `margin` of leaving a bound. */
+/* Both objectives over all rows. The active ones are then those that the next steps may move: inside their box, or
+ * within `margin` of leaving a bound. */
 static void evaluate(struct solver *o, double margin, struct lsvm_sdca_report *report)
 {
     const double half = 0.5 * squared_norm(o->pass.w, lsvm_linear_size(o->p));
     double primal = half, dual = -half;
     o->pass.n_active = 0;
-    for (int64_t first = 0; first < o->p->n; first += BLOCK) {
-        const int64_t last = first + BLOCK < o->p->n ? first + BLOCK : o->p->n;
+    for (int64_t first = 0; first < o->p->rows.n; first += BLOCK) {
+        const int64_t last = first + BLOCK < o->p->rows.n ? first + BLOCK : o->p->rows.n;
         lsvm_linear_values(o->ops, o->p, first, last, o->pass.w, o->values);
         for (int64_t i = first; i < last; i++) {
             const struct lsvm_coordinate *const c = &o->pass.coordinates[i];
@@ -93,12 +93,12 @@ static void evaluate(struct solver *o, double margin, struct lsvm_sdca_report *r
     report->dual = dual;
 }
 
-/* Passes until the gap is small enough. The gap costs a pass over all rows, so it is looked at when the active coordinates
- * agree, or when several times as much work has been done. */
+/* Passes until the gap is small enough. The gap costs a pass over all rows, so it is looked at when the active
+ * coordinates agree, or when several times as much work has been done. */
 static int run(struct solver *o, struct lsvm_sdca_report *report)
 {
     struct lsvm_sdca_pass *const pass = &o->pass;
-    const int64_t n = o->p->n;
+    const int64_t n = o->p->rows.n;
     double spread_wanted = 1;
     int64_t next_look = 3 * n;
     pass->above = 1e300;
@@ -131,7 +131,7 @@ static int run(struct solver *o, struct lsvm_sdca_report *report)
 int lsvm_sdca_solve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const struct lsvm_sdca *s, double *alpha,
                     double *w, struct lsvm_sdca_report *report)
 {
-    const size_t n = (size_t)(p->n ? p->n : 1);
+    const size_t n = (size_t)(p->rows.n ? p->rows.n : 1);
     struct solver o = {.ops = ops, .p = p, .s = s, .random = s->seed * 2 + 1};
     double *coef = malloc(n * sizeof *coef);
     int code = LSVM_NO_MEMORY;
@@ -144,7 +144,7 @@ int lsvm_sdca_solve(const struct lsvm_ops *ops, const struct lsvm_linear *p, con
         goto out;
     begin(&o, alpha, coef);
     code = run(&o, report);
-    for (int64_t i = 0; i < p->n; i++)
+    for (int64_t i = 0; i < p->rows.n; i++)
         alpha[i] = o.pass.coordinates[i].alpha;
 out:
     free(coef);

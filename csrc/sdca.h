@@ -2,15 +2,18 @@
  *
  *     max_a  sum_i a_i - 1/2 |sum_i a_i y_i m_i phi_i|^2  [- sum_i a_i^2 / 4 c_i],   0 <= a_i <= c_i  [a_i unbounded],
  *
- * the brackets being those of the squared hinge. One coordinate at a time in random order, rows at a bound left out while
- * their gradient keeps them there (Hsieh et al., ICML 2008), until the duality gap, evaluated over all rows, is at most
- * `tolerance` times the primal objective.
+ * the brackets being those of the squared hinge. One coordinate at a time in random order, rows at a bound left out
+ * while their gradient keeps them there (Hsieh et al., ICML 2008), until the duality gap, evaluated over all rows, is
+ * at most `tolerance` times the primal objective.
+ *
+ * All is float64 but the rows. The caller owns the arrays of lsvm_sdca, alpha and w; the solver allocates and frees the
+ * rest.
  */
 #ifndef LSVM_SDCA_H
 #define LSVM_SDCA_H
 
 #include "linear.h"
-#include "smo.h"
+#include "status.h"
 
 /* All that a step on one coordinate reads and writes besides the row and the weights. */
 struct lsvm_coordinate {
@@ -48,7 +51,8 @@ struct lsvm_sdca_report {
 };
 
 /* From alpha (clipped to its box; overwritten by the solution) to the tolerance; w receives the weights. LSVM_OK (see
- * report->converged), LSVM_NO_MEMORY or LSVM_INTERRUPTED. */
+ * report->converged), LSVM_NO_MEMORY (then alpha is as it was) or LSVM_INTERRUPTED (then alpha is as far as it
+ * came). */
 int lsvm_sdca_solve(const struct lsvm_ops *ops, const struct lsvm_linear *p, const struct lsvm_sdca *s, double *alpha,
                     double *w, struct lsvm_sdca_report *report);
 

@@ -4,22 +4,24 @@
 static inline void prefetch_row(const struct lsvm_linear *p, const struct lsvm_sdca_pass *s, int64_t i)
 {
     __builtin_prefetch(&s->coordinates[i], 1);
-    if (p->x) {
-        const char *row = (const char *)(p->x + i * p->ld);
-        const int64_t bytes = p->d * (int64_t)sizeof(float);
+    const struct lsvm_rows *x = &p->rows;
+    if (lsvm_rows_dense(x)) {
+        const char *row = (const char *)lsvm_rows_at(x, i);
+        const int64_t bytes = x->d * (int64_t)sizeof(float);
         for (int64_t at = 0; at < bytes && at < 512; at += 64)
             __builtin_prefetch(row + at);
     } else {
-        const int64_t e = p->indptr[i];
-        __builtin_prefetch(p->data + e);
-        __builtin_prefetch(p->data + e + 16);
-        __builtin_prefetch(p->indices + e);
-        __builtin_prefetch(p->indices + e + 16);
+        const int64_t e = x->indptr[i];
+        __builtin_prefetch(x->values + e);
+        __builtin_prefetch(x->values + e + 16);
+        __builtin_prefetch(x->indices + e);
+        __builtin_prefetch(x->indices + e + 16);
     }
 }
 
-static void sdca_pass(const struct lsvm_linear *p, struct lsvm_sdca_pass *s)
+static void sdca_pass(const struct lsvm_linear *given, struct lsvm_sdca_pass *s)
 {
+    const struct lsvm_linear problem = *given, *p = &problem; /* as in linear_hot.h */
     int64_t kept = 0;
     double largest = -1e300, smallest = 1e300;
     for (int64_t t = 0; t < s->n_active; t++) {

@@ -1,8 +1,10 @@
 /* sgd.h - stochastic subgradients of the primal of linear.h, with the hinge loss: for rows that come block by block.
  *
- * P(w) = 1/2 |w|^2 + sum_i c_i max(0, 1 - y_i f_i) over n rows is 1-strongly convex. Step t on a random row i goes along
- * n c_i times its subgradient, eta_t = 1 / (t0 + t) (Shalev-Shwartz et al., ICML 2007, without their projection). The
- * average of the iterates is kept as they go, at the cost of the steps that change something.
+ * P(w) = 1/2 |w|^2 + sum_i c_i max(0, 1 - y_i f_i) over n rows is 1-strongly convex. Step t on a random row i goes
+ * along n c_i times its subgradient, eta_t = 1 / (t0 + t) (Shalev-Shwartz et al., ICML 2007, without their projection).
+ * The average of the iterates is kept as they go, at the cost of the steps that change something.
+ *
+ * All is float64 but the rows. The caller owns all arrays; nothing here allocates or fails.
  */
 #ifndef LSVM_SGD_H
 #define LSVM_SGD_H

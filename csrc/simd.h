@@ -1,8 +1,10 @@
-/* simd.h - vector types of one SIMD level, and the choice of a level at run time.
+/* simd.h - the choice of a SIMD level at run time.
  *
- * The hot loops are written once, over vectors of LSVM_LANES floats, in *_hot.h. level.h includes them all and is
- * compiled three times (level_baseline.c, level_avx2.c, level_avx512.c), each into one table of functions. The caller
- * asks lsvm_ops_at(level) for a table and hands it down: there is no global state and no cpuid behind anyone's back.
+ * The hot loops are written once, in *_hot.h, and compiled once a level, each time into one table of functions (ops.h):
+ * level.h has those over vectors of LSVM_LANES floats (level_baseline.c, level_avx2.c, level_avx512.c), level_unfused.h
+ * those whose bits are the same at every level (level_*_unfused.c). What these files define besides the tables is
+ * static, so its names need no prefix. The caller asks lsvm_ops_at(level) for a table and hands it down: there is no
+ * global state and no cpuid behind anyone's back. Nothing here allocates or fails, but for the NULL of lsvm_ops_at.
  */
 #ifndef LSVM_SIMD_H
 #define LSVM_SIMD_H
@@ -16,9 +18,6 @@ enum { LSVM_BASELINE = 0, LSVM_AVX2 = 1, LSVM_AVX512 = 2 };
  * whatever the level, so that no loop has a remainder. */
 #define LSVM_ALIGN 128
 #define LSVM_PAD 32
-
-/* Return codes of all fallible functions. */
-enum { LSVM_OK = 0, LSVM_NO_MEMORY = -1, LSVM_INTERRUPTED = -3 };
 
 struct lsvm_ops; /* level.h */
 

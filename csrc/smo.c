@@ -122,8 +122,9 @@ static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_sta
     return tolerance * costs;
 }
 
-/* Iterations after which the gradient is recomputed: its updates round (a random walk of about |g| 2^-24 a step in float32).
- * Recomputing reads a row of K for each nonzero coefficient, fewer than n; the iterations in between read 2 rows each. */
+/* Iterations after which the gradient is recomputed: its updates round (a random walk of about |g| 2^-24 a step in
+ * float32). Recomputing reads a row of K for each nonzero coefficient, fewer than n; the iterations in between read 2
+ * rows each. */
 static int64_t refresh_interval(const struct lsvm_smo *p) { return p->n < 2000 ? 20000 : 10 * p->n; }
 
 /* The loop from s->b and f = Kb, with the gradient refreshed at intervals, until `tolerance` or max_iterations. */
@@ -185,8 +186,8 @@ static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const 
     }
 }
 
-/* b and f = Kb for the next cost: bounded coefficients grow by `ratio`, free ones stay; with an offset all grow, which keeps
- * their sum. f' = ratio f - (ratio - 1) K b_free = f + (ratio - 1) K b_bounded: over the fewer rows. */
+/* b and f = Kb for the next cost: bounded coefficients grow by `ratio`, free ones stay; with an offset all grow, which
+ * keeps their sum. f' = ratio f - (ratio - 1) K b_free = f + (ratio - 1) K b_bounded: over the fewer rows. */
 static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double ratio,
                     double *f, double *part, double *product)
 {

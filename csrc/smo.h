@@ -4,20 +4,21 @@
  *
  *     max_b  sum_i y_i b_i - 1/2 b'Kb    subject to  lo_i <= b_i <= hi_i   [and sum_i b_i = 0 with an offset],
  *
- * with [lo, hi] = [0, C_i] where y_i > 0 and [-C_i, 0] where y_i < 0. A row with lo = hi = 0 takes no part, and its entry of
- * the gradient still yields its decision value: that is how held-out rows are scored. The gradient is g = y - Kb; the
- * duality gap is sum_i max(up_i g_i, dn_i g_i) with up = hi - b, dn = lo - b, and with g - bias for g with an offset.
+ * with [lo, hi] = [0, C_i] where y_i > 0 and [-C_i, 0] where y_i < 0. A row with lo = hi = 0 takes no part, and its
+ * entry of the gradient still yields its decision value: that is how held-out rows are scored. The gradient is g = y -
+ * Kb; the duality gap is sum_i max(up_i g_i, dn_i g_i) with up = hi - b, dn = lo - b, and with g - bias for g with an
+ * offset.
  *
- * The caller owns all arrays; they are LSVM_ALIGN aligned and n is a multiple of LSVM_PAD (pad with lo = hi = 0 and y = 0;
- * the padding of the kernel matrix must be finite). K is float32 or float64.
+ * The caller owns all arrays; they are LSVM_ALIGN aligned and n is a multiple of LSVM_PAD (pad with lo = hi = 0 and y =
+ * 0; the padding of the kernel matrix must be finite). K is float32 or float64. Objectives and gaps are in units of the
+ * costs C_i, decision values and violations in those of y. The solvers allocate their working arrays and free them
+ * again; they return a code of status.h.
  */
 #ifndef LSVM_SMO_H
 #define LSVM_SMO_H
 
 #include "simd.h"
-
-/* Asked every few thousand iterations; nonzero ends the solve with LSVM_INTERRUPTED. */
-typedef int (*lsvm_poll)(void *context);
+#include "status.h"
 
 struct lsvm_smo {
     int64_t n;         /* rows, padding included */
@@ -28,7 +29,7 @@ struct lsvm_smo {
     int offset;        /* equality constraint and bias */
     const double *y;   /* n, targets: +1, -1, 0 in the padding */
     int64_t max_iterations;
-    lsvm_poll poll; /* may be NULL */
+    lsvm_poll poll; /* may be NULL; asked every few thousand iterations */
     void *context;
 };
 
@@ -60,9 +61,10 @@ void lsvm_smo_state_free(struct lsvm_smo_state *state);
 /* out = K c in float64; rows with c_i = 0 are not read. */
 void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *c, double *out);
 
-/* Solve from b (feasible; overwritten by the solution) to `tolerance`: without offset gap <= tolerance * sum_i C_i, with
- * offset max violating pair <= tolerance. The gap is certified in float64 and the loop resumed where rounding had misled it.
- * f (n) receives Kb, without the bias. LSVM_OK (see report->converged), LSVM_NO_MEMORY or LSVM_INTERRUPTED. */
+/* Solve from b (feasible; overwritten by the solution) to `tolerance`: without offset gap <= tolerance * sum_i C_i,
+ * with offset max violating pair <= tolerance. The gap is certified in float64 and the loop resumed where rounding had
+ * misled it. f (n) receives Kb, without the bias. LSVM_OK (see report->converged), LSVM_NO_MEMORY or
+ * LSVM_INTERRUPTED. */
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report);
 
@@ -72,9 +74,10 @@ struct lsvm_before {
     const double *b, *f;
 };
 
-/* Solve for ascending costs C, boxes C * weight_i on the side of y_i, each from the last one's solution: coefficients at a
- * bound grow with C, free ones stay. `unit` is K (y * weight), the decision values of all coefficients at C = 1, where the
- * path begins; with `before` (may be NULL) it goes on from there instead. b and f (costs x n) receive coefficients and Kb; reports (costs) come uncertified: gaps as the loop saw them. */
+/* Solve for ascending costs C, boxes C * weight_i on the side of y_i, each from the last one's solution: coefficients
+ * at a bound grow with C, free ones stay. `unit` is K (y * weight), the decision values of all coefficients at C = 1,
+ * where the path begins; with `before` (may be NULL) it goes on from there instead. b and f (costs x n) receive
+ * coefficients and Kb; reports (costs) come uncertified: gaps as the loop saw them. */
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *weight, const double *unit,
                   const struct lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b,
                   double *f, struct lsvm_report *reports);

@@ -1,8 +1,8 @@
 /* smo_hot.h - the SMO loop over one level's vectors of REAL; see level.h (included once for float, once for double).
  *
- * An iteration is two passes over the rows. The first applies the last step to the gradient and finds the coordinate i with
- * the largest gain of a step on its own; the second reads row i of K and finds the partner j whose step, with i following
- * along, gains most (second-order choice). The pair is then solved exactly in its box.
+ * An iteration is two passes over the rows. The first applies the last step to the gradient and finds the coordinate i
+ * with the largest gain of a step on its own; the second reads row i of K and finds the partner j whose step, with i
+ * following along, gains most (second-order choice). The pair is then solved exactly in its box.
  */
 
 #define SMO_LANES ((int64_t)(LSVM_BYTES / sizeof(REAL)))
@@ -53,8 +53,8 @@ static inline VREAL NAME(own_gain)(const struct NAME(rows) * r, int64_t i, VREAL
     return NAME(gain)(g, up, dn, d, unit ? one : NAME(reciprocal)(d));
 }
 
-/* Gain of coordinate j's best step after i has taken its step t, with i free to follow (follow = 1 / K_ii) or held at its
- * bound (follow = 0): the curvature along j is K_jj - K_ij^2 / K_ii or K_jj. */
+/* Gain of coordinate j's best step after i has taken its step t, with i free to follow (follow = 1 / K_ii) or held at
+ * its bound (follow = 0): the curvature along j is K_jj - K_ij^2 / K_ii or K_jj. */
 static inline VREAL NAME(partner_gain)(const struct NAME(rows) * r, int64_t j, const REAL *ki, REAL t, REAL follow,
                                        int unit)
 {

@@ -1,4 +1,4 @@
-"""`python -m localsvm` is `lsvm`."""
+"""`python -m localsvm`, which is `lsvm`."""
 
 from localsvm.cli.group import lsvm
 

@@ -1,4 +1,4 @@
-"""The scikit-learn face: `LocalSVC`, and an estimator for each other method, made from its fields when asked for:
+"""Classifiers for scikit-learn: `LocalSVC`, and one for each other method, made from its fields when asked for.
 
 from localsvm.estimators import L3SVMClassifier, LocalSVC
 """

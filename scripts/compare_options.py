@@ -1,9 +1,13 @@
 """Compares values of one training option on hold-outs of training files; test files are never touched.
 
     python scripts/compare_options.py DATA select=vote,refit [--fix multiclass=ava] [--sets magic,ijcnn1]
+    python scripts/compare_options.py DATA grid=adaptive --fix method=csvm --fix common=1,10,100 -j 1 --plain
 
 DATA is a folder with NAME.train.libsvm.xz. For each set and seed a random quarter of the rows is held out, each value
-trains on the rest, and a Markdown table of hold-out errors in per cent (mean over the seeds) goes to stdout.
+trains on the rest, and a Markdown table of hold-out errors in per cent (mean over the seeds) goes to stdout. Options
+are fields of TrainingConfig or, after --fix method=NAME, of that method. --plain, with one value, writes a line a set
+and seed instead, with the error and the processor seconds that training took (of this process, hence -j 1): what
+compare_commits.py compares with the same of another commit.
 """
 
 from __future__ import annotations
@@ -12,31 +16,39 @@ import argparse
 import dataclasses
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness.datasets import examples
-from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, train
+from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, methods, parse_values, train
 from harness.machine import cores
 
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
+PARSERS: dict[type, Any] = {bool: lambda text: bool(int(text)), int: int, float: float, tuple: parse_values}
 
 
 def main() -> None:
     """Print the table, a row a set, as the runs end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("option", help="a field of TrainingConfig and its values: select=vote,refit")
-    parser.add_argument("--fix", default=[], action="append", help="another field, and its one value")
+    parser.add_argument("option", help="an option and its values: select=vote,refit")
+    parser.add_argument("--fix", default=[], action="append", help="another option, and its one value")
     parser.add_argument("--sets", default=SETS)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=130_000, help="at most so many rows of a set, drawn at random")
+    parser.add_argument("-j", "--jobs", type=int, default=cores())
+    parser.add_argument("--plain", action="store_true", help="lines of set, rows, seed, error, seconds of training")
     options = parser.parse_args()
     field, _, values = options.option.partition("=")
     fixed = TrainingConfig()
     for text in options.fix:
         fixed = changed(fixed, *text.split("="))
+    if options.plain:
+        for name in options.sets.split(","):
+            plain(name, changed(fixed, field, values), options)
+        return
     configs = [changed(fixed, field, value) for value in values.split(",")]
     print(f"| set | rows | {' | '.join(f'{field} {v}' for v in values.split(','))} |\n|---|---|{'---|' * len(configs)}")
     for name in options.sets.split(","):
@@ -44,31 +56,48 @@ def main() -> None:
 
 
 def changed(config: TrainingConfig, field: str, value: str) -> TrainingConfig:
-    """The configuration with another value, given as text."""
-    kind = int if isinstance(getattr(config, field), int) else str
-    return dataclasses.replace(config, **{field: kind(value)})
+    """The configuration with another value, given as text, of one of its fields or of its method's."""
+    if field == "method":
+        return dataclasses.replace(config, method=methods()[value]())
+    owner: Any = config if hasattr(config, field) else config.method
+    new = dataclasses.replace(owner, **{field: PARSERS.get(type(getattr(owner, field)), str)(value)})
+    return new if owner is config else dataclasses.replace(config, method=new)
 
 
 def row(name: str, configs: list[TrainingConfig], options: Any) -> str:
     """The mean hold-out errors of one set."""
-    data = examples(options.data, name, "train")
-    y, errors = data.y, []
+    data, errors = examples(options.data, name, "train"), []
     for seed in range(options.seeds):
-        order = np.random.default_rng(1000 + seed).permutation(len(y))[: options.rows]
-        held, rest = order[: len(order) // 4], order[len(order) // 4 :]
-        errors.append([error(data.X, y, rest, held, dataclasses.replace(c, seed=seed)) for c in configs])
+        rest, held = split(len(data.y), seed, options.rows)
+        errors.append([run(data, rest, held, dataclasses.replace(c, seed=seed), options.jobs)[0] for c in configs])
         print(f"{name} seed {seed}: {errors[-1]}", file=sys.stderr)
     cells = " | ".join(f"{mean:.3f}" for mean in np.mean(errors, axis=0))
     return f"| {name} | {len(rest)} | {cells} |"
 
 
-def error(X: Any, y: Any, rest: Any, held: Any, config: TrainingConfig) -> float:
-    """Error in per cent on the rows held out of a model trained on the rest."""
+def plain(name: str, config: TrainingConfig, options: Any) -> None:
+    """Print the runs of one set, a line each."""
+    data = examples(options.data, name, "train")
+    for seed in range(options.seeds):
+        rest, held = split(len(data.y), seed, options.rows)
+        error, seconds = run(data, rest, held, dataclasses.replace(config, seed=seed), options.jobs)
+        print(f"{name} {len(rest)} {seed} {error:.6f} {seconds:.4f}", flush=True)
+
+
+def split(n: int, seed: int, most: int) -> tuple[Any, Any]:
+    """Rows to train on and rows held out, at most so many together."""
+    order = np.random.default_rng(1000 + seed).permutation(n)[:most]
+    return order[len(order) // 4 :], order[: len(order) // 4]
+
+
+def run(data: Dataset, rest: Any, held: Any, config: TrainingConfig, jobs: int) -> tuple[float, float]:
+    """Error in per cent on the rows held out of a model trained on the rest, and processor seconds of training."""
     with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "model.h5"
-        train(Dataset(as_examples(X[rest]), y[rest]), config, model, jobs=cores())
+        model, started = Path(folder) / "model.h5", time.process_time()
+        train(Dataset(as_examples(data.X[rest]), data.y[rest]), config, model, jobs=jobs)
+        seconds = time.process_time() - started
         with LocalModel(model) as local:
-            return 100 * float((local.predict(as_examples(X[held])) != y[held]).mean())
+            return 100 * float((local.predict(as_examples(data.X[held])) != data.y[held]).mean()), seconds
 
 
 if __name__ == "__main__":

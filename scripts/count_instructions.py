@@ -7,7 +7,8 @@
 
 Seconds are noise on shared machines, instructions are not: one generated cell (count_instructions.c) goes through
 every kernel at the AVX2 level, the highest that valgrind knows. Both sides are built with the checkout's driver, each
-with the FLAGS of its own setup.py. Where csrc has changes that are not committed, they are compared with HEAD instead.
+with the FLAGS of its own setup.py; a base that this driver does not fit, with its own one. Where csrc has changes that
+are not committed, they are compared with HEAD instead.
 Counts of different machines or compilers do not compare.
 
 An increase that is meant is accepted by a trailer of the commit message (its last paragraph) with its size, to which
@@ -15,8 +16,8 @@ the 5 % are added:
 
     Instructions: smo_path +12 %, smo_solve +8 % because the second-order choice saves more iterations on real cells
 
-The table goes to stdout. Where nothing can be compared (no valgrind, no AVX2, no parent commit, a parent that the
-driver does not fit), a line on stderr says so, and the exit code is 0; it is 1 for an increase or a driver that does
+The table goes to stdout. Where nothing can be compared (no valgrind, no AVX2, no parent commit, a parent that neither
+driver fits), a line on stderr says so, and the exit code is 0; it is 1 for an increase or a driver that does
 not work.
 """
 
@@ -36,7 +37,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-DRIVER = Path(__file__).resolve().with_suffix(".c")
+DRIVER = Path("scripts/count_instructions.c")  # within a tree
+DRIVER_FILES = [str(DRIVER), "scripts/count_cell.h"]
 TOLERANCE = 5.0  # per cent
 NO_AVX2 = 3  # exit code of the driver
 CALLGRIND = ["--command-line-only=yes", "--tool=callgrind", "--dump-after=measure_*", "--dump-after=between*"]
@@ -178,8 +180,9 @@ def base_commit(root: Path, asked: str | None) -> str:
 
 
 def extract(root: Path, commit: str, to: Path) -> Path:
-    """csrc and setup.py of a commit, in a new folder."""
-    archive = git(root, "archive", "--format=tar", commit, "--", "csrc", "setup.py")
+    """csrc, setup.py and what there is of the driver of a commit, in a new folder."""
+    driver = git(root, "ls-tree", "--name-only", commit, "--", *DRIVER_FILES).decode().split()
+    archive = git(root, "archive", "--format=tar", commit, "--", "csrc", "setup.py", *driver)
     to.mkdir()
     subprocess.run(["tar", "-x", "-C", str(to)], input=archive, check=True)
     return to
@@ -223,12 +226,23 @@ def count_both(root: Path, tree: Path, folder: Path) -> tuple[Counts, Counts]:
 
 
 def count(tree: Path, folder: Path) -> Counts:
-    """Build the driver with the tree's csrc, in a folder, and count every kernel of it."""
+    """Count with the checkout's driver; where it does not fit the tree's csrc, with the tree's own."""
+    try:
+        return count_with(ROOT / DRIVER, tree, folder)
+    except Broken as reason:
+        if tree == ROOT or not (tree / DRIVER).exists():
+            raise
+        print(f"note: the earlier csrc is counted with its own driver ({reason})", file=sys.stderr)
+        return count_with(tree / DRIVER, tree, folder)
+
+
+def count_with(driver: Path, tree: Path, folder: Path) -> Counts:
+    """Build a driver with the tree's csrc, in a folder, and count every kernel of it."""
     valgrind = shutil.which("valgrind")
     if not valgrind:
         raise Unavailable("valgrind is not installed")
     folder.mkdir(exist_ok=True)
-    program = build(tree, folder)
+    program = build(driver, tree, folder)
     lines = run([program]).split("\n")
     run([valgrind, *CALLGRIND, f"--callgrind-out-file={folder / 'part'}", program])
     instructions = read_parts(folder)
@@ -238,11 +252,11 @@ def count(tree: Path, folder: Path) -> Counts:
     return {name: Count(instructions[name], int(steps)) for name, steps in iterations.items()}
 
 
-def build(tree: Path, folder: Path) -> str:
-    """The driver over the tree's csrc, without warnings: make check-c has them."""
+def build(driver: Path, tree: Path, folder: Path) -> str:
+    """A driver over the tree's csrc, without warnings: make check-c has them."""
     program, sources = str(folder / "cell"), sorted(map(str, (tree / "csrc").glob("*.c")))
     compiler = os.environ.get("CC", "cc").split()
-    command = [*compiler, *flags(tree), "-w", f"-I{tree / 'csrc'}", str(DRIVER), *sources, "-o", program, "-lm"]
+    command = [*compiler, *flags(tree), "-w", f"-I{tree / 'csrc'}", str(driver), *sources, "-o", program, "-lm"]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except OSError as error:

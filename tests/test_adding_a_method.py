@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from running import invoke
+from command_line import invoke
 from sklearn.neighbors import NearestCentroid
 
 import localsvm.methods as package
@@ -69,6 +71,15 @@ def test_the_example_is_scikit_learn_s_nearest_centroid(environment: dict[str, s
     assert lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "m.h5", tmp_path / "p.txt").returncode == 0
     labels = np.loadtxt(tmp_path / "p.txt")
     np.testing.assert_array_equal(labels, NearestCentroid().fit(X, y).predict(X))
+
+
+def test_the_page_shows_the_whole_file_in_order() -> None:
+    page = (EXAMPLES.parent / "adding-a-method.md").read_text(encoding="utf-8")
+    source = (EXAMPLES / "nearest_centroid.py").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    assert all(block in source or indent(block, "    ") in source for block in blocks)  # methods, without their class
+    shown = [line.strip() for block in blocks for line in block.splitlines() if line]
+    assert shown == [line.strip() for line in source.splitlines() if line]
 
 
 def test_its_option_is_in_the_help(environment: dict[str, str]) -> None:

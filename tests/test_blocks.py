@@ -20,8 +20,8 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.svm import KernelSVM
 from localsvm.selection.folds import stratified
 from localsvm.solvers import blocks
-from localsvm.solvers._smo import Report
-from localsvm.solvers.blocks import BlockProblem
+from localsvm.solvers._smo import DualReport
+from localsvm.solvers.blocks import BlockDual
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 from tests.test_smo import GAUSSIAN, KERNELS, assert_equals_libsvm, blobs, gap_of, reference_kernel
@@ -36,10 +36,10 @@ def bounds(y: np.ndarray, C) -> tuple[np.ndarray, np.ndarray]:
 
 def solve(
     X, y, kernel, C, offset, tolerance, double=None, threads=1, block=BLOCK, start=None
-) -> tuple[np.ndarray, np.ndarray, Report]:
+) -> tuple[np.ndarray, np.ndarray, DualReport]:
     double = tolerance < 1e-4 if double is None else double
     with Threads(threads) as pool:
-        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(kernel, double), y, offset, block=block)
+        problem = BlockDual(BlockGram(X, pool, Scratch()).matrix(kernel, double), y, offset, block=block)
         return problem.solve(*bounds(y, C), tolerance, start)
 
 
@@ -84,7 +84,7 @@ def test_products_stay_exact_over_many_blocks() -> None:
     """Kb is updated hundreds of times, rows leave and come back: what is left is float64 rounding."""
     X, y = blobs(1500, 5, 4, overlap=2.0)
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN), y, True, block=BLOCK)
+        problem = BlockDual(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN), y, True, block=BLOCK)
         b, f, _ = problem.solve(*bounds(y, 10.0), 1e-3)
         np.testing.assert_allclose(f, problem.multiply(b), atol=1e-10)
 
@@ -120,7 +120,7 @@ def test_one_class_is_answered_by_its_constant(label: float) -> None:
 def test_iterations_are_bounded_and_told() -> None:
     X, y = blobs(600, 4, 7)
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN), y, True, max_iterations=50, block=BLOCK)
+        problem = BlockDual(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN), y, True, max_iterations=50, block=BLOCK)
         assert not problem.solve(*bounds(y, 10.0), 1e-3)[2].converged
 
 
@@ -130,7 +130,7 @@ def test_path_is_a_solve_at_each_cost(offset: bool) -> None:
     weight = (np.arange(400) % 5 > 0) * 1.0
     costs = np.asarray([0.1, 1.0, 10.0])
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN, True), y, offset, block=BLOCK)
+        problem = BlockDual(BlockGram(X, pool, Scratch()).matrix(GAUSSIAN, True), y, offset, block=BLOCK)
         b, f, reports = problem.path(weight, problem.multiply(weight * y), costs, 1e-6)
         for c, cost in enumerate(costs):
             np.testing.assert_allclose(f[c], problem.multiply(b[c]), atol=1e-9)
@@ -195,5 +195,5 @@ def test_heavy_rows_do_not_end_a_solve_early() -> None:
     score = X[:, 0] + rng.normal(size=n) * noise
     y = np.where(score > np.quantile(score, 1 - share), 1.0, -1.0)
     with Threads(1) as pool:
-        problem = BlockProblem(BlockGram(X, pool, Scratch()).matrix(Kernel("gaussian", 0.3)), y, False)
+        problem = BlockDual(BlockGram(X, pool, Scratch()).matrix(Kernel("gaussian", 0.3)), y, False)
         assert problem.solve(*bounds(y, cost * np.where(y > 0, heavy, 1.0)), 1e-3)[2].converged

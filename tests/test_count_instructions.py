@@ -228,6 +228,38 @@ def test_a_driver_that_does_not_fit(
         assert capsys.readouterr().err == "error: no member named 'used'\n"
 
 
+def test_a_base_that_the_driver_does_not_fit_is_counted_with_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / script.DRIVER
+
+    def count_with(driver: Path, tree: Path, folder: Path) -> dict:
+        if driver != own:
+            raise script.Broken("no member named 'rows'")
+        return counts(pack=1)
+
+    monkeypatch.setattr(script, "count_with", count_with)
+    for tree in (tmp_path, ROOT):  # one without a driver, and the checkout itself
+        with pytest.raises(script.Broken, match="rows"):
+            COUNT(tree, tmp_path)
+    own.parent.mkdir()
+    own.touch()
+    assert COUNT(tmp_path, tmp_path) == counts(pack=1)
+    assert capsys.readouterr().err == "note: the earlier csrc is counted with its own driver (no member named 'rows')\n"
+
+
+def test_the_base_comes_with_what_it_has_of_a_driver(repository: Repository, tmp_path: Path) -> None:
+    repository.commit(1000)
+    (repository.root / "scripts").mkdir()
+    for name in (*script.DRIVER_FILES, "scripts/other.py"):
+        (repository.root / name).touch()
+    repository.commit(1001)
+    with_driver = script.extract(repository.root, "HEAD", tmp_path / "with")
+    assert sorted(path.name for path in (with_driver / "scripts").iterdir()) == ["count_cell.h", "count_instructions.c"]
+    without = script.extract(repository.root, "HEAD~1", tmp_path / "without")
+    assert sorted(path.name for path in without.iterdir()) == ["csrc", "setup.py"]
+
+
 def test_no_valgrind(
     repository: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

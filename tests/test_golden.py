@@ -12,8 +12,8 @@ import h5py
 import make_golden
 import numpy as np
 import pytest
+from command_line import invoke
 from make_golden import FOLDER, GOLDEN, PARTITION
-from running import invoke
 
 from localsvm.methods import methods
 

@@ -16,7 +16,7 @@ from localsvm.data.dataset import as_examples, thinned
 from localsvm.data.reading import read
 from localsvm.data.scaling import Scaling
 from localsvm.solvers._linear import Descent, LinearRows, Margins
-from localsvm.solvers.linear import Solution, few_weights, small_tasks, solve
+from localsvm.solvers.linear import LinearSolution, few_weights, small_tasks, solve
 from localsvm.solvers.primal import newton
 from localsvm.solvers.stochastic import Block, descend
 
@@ -186,7 +186,7 @@ def test_an_ill_conditioned_problem_is_left_to_newton() -> None:
     y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
     task = rng.integers(0, 20, 300).astype(np.int32)
     rows = LinearRows(X, 20, task)
-    found: Solution = solve(rows, y, np.full(300, 10.0), False, 1e-5)
+    found: LinearSolution = solve(rows, y, np.full(300, 10.0), False, 1e-5)
     assert found.report.converged
     assert found.report.steps < 1000  # Newton steps, not steps of coordinates
 

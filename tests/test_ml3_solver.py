@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import as_examples
 from localsvm.solvers import ml3
-from localsvm.solvers.ml3 import Problem, dual_exponent, exact, objective, scores, stochastic
-from localsvm.solvers.ml3_round import Metric, Round, Rows
+from localsvm.solvers.ml3 import ML3Problem, dual_exponent, exact, objective, scores, stochastic
+from localsvm.solvers.ml3_round import Metric, Round, SortedRows
 from localsvm.solvers.ml3_smooth import best_combinations, capped_simplex, largest, norm_slopes, norms
 
 POWERS = [1.0, 1.5, 2.0]
@@ -60,9 +60,9 @@ def overlapping(n: int, d: int = 4, classes: int = 3, seed: int = 0) -> tuple[np
     return (rng.normal(size=(classes, d))[codes] + rng.normal(size=(n, d))).astype(np.float32), codes
 
 
-def problem_of(X, codes: np.ndarray, weight: np.ndarray | None = None, **settings) -> Problem:
+def problem_of(X, codes: np.ndarray, weight: np.ndarray | None = None, **settings) -> ML3Problem:
     weight = np.ones(len(codes)) if weight is None else weight
-    return Problem(X, codes, weight, int(codes.max()) + 1, **settings)
+    return ML3Problem(X, codes, weight, int(codes.max()) + 1, **settings)
 
 
 def accuracy(W: np.ndarray, p: float, X: np.ndarray, codes: np.ndarray) -> float:
@@ -166,7 +166,7 @@ def round_of(X: np.ndarray, codes: np.ndarray, p: float, models: int = 3) -> Rou
     """A round in float64 from random weights on, with unequal costs."""
     rng = np.random.default_rng(4)
     weight = rng.uniform(0.5, 2, len(codes))
-    rows = Rows.sorted_by_class(X.astype(np.float64), codes, weight)
+    rows = SortedRows.sorted_by_class(X.astype(np.float64), codes, weight)
     beta = rng.random((models, len(codes)))
     beta /= (beta**p).sum(axis=0) ** (1 / p)
     lam = 0.05
@@ -232,7 +232,7 @@ def test_one_model_is_a_multiclass_linear_svm_with_a_class_of_score_zero() -> No
     problem = problem_of(X, codes, models=1, p=1.0, lam=0.02)
     W, report = exact(problem, np.random.default_rng(0), 1e-5)
     assert scores(W, X, 1.0)[np.arange(9), codes].min() > 0
-    rows = Rows.sorted_by_class(X.astype(np.float64), codes, problem.weight)
+    rows = SortedRows.sorted_by_class(X.astype(np.float64), codes, problem.weight)
     linear = Round(rows, np.ones((1, 9)), 3, np.inf, 0.02, Metric.of(rows, 0.02))
     assert report.objective == pytest.approx(round_by_epigraph(linear, 1), rel=0.01)
 
@@ -252,7 +252,7 @@ def test_round_equals_the_objective_where_it_begins() -> None:
     X, codes = overlapping(200)
     problem = problem_of(X, codes, models=4)
     W = random_weights(np.random.default_rng(7), 3, 4, 4)
-    rows = Rows.sorted_by_class(X, codes, problem.weight)
+    rows = SortedRows.sorted_by_class(X, codes, problem.weight)
     begun = Round.at(W, rows, problem.q, problem.lam, Metric.of(rows, problem.lam))
     assert begun.value(W.astype(float), 1e-6)[0] == pytest.approx(objective(problem, W), rel=1e-5)
 
@@ -358,7 +358,7 @@ def test_same_seed_same_bits(solver) -> None:
     assert (first[0] != other[0]).any()
 
 
-def pegasos(problem: Problem, rng: np.random.Generator, rounds: int) -> np.ndarray:
+def pegasos(problem: ML3Problem, rng: np.random.Generator, rounds: int) -> np.ndarray:
     """`stochastic` once more, one plain step after the other in float64 and with the core's random numbers."""
     X, n, lam, q = with_bias(problem.X).astype(float), len(problem.codes), problem.lam, problem.q
     W = np.zeros((problem.classes, problem.models, X.shape[1]))
@@ -412,8 +412,8 @@ def test_stochastic_equals_plain_steps(p: float) -> None:
 
 def test_projection_acts_on_a_small_ball() -> None:
     X, codes = overlapping(50)
-    model = ml3.Model(3, 2, 4, 3.0)
-    training = ml3.Training(model, X, codes, np.ones(50), 1.5, 0.02, 0.7, 1)
+    model = ml3.ML3Model(3, 2, 4, 3.0)
+    training = ml3.ML3Training(model, X, codes, np.ones(50), 1.5, 0.02, 0.7, 1)
     W = training.epoch(np.arange(50), 0.0, initial=True, average=True)
     last = training.epoch(np.arange(50), 100.0, average=True)
     assert W is not None
@@ -442,9 +442,9 @@ def test_refuses_what_is_no_problem(change: dict) -> None:
         "weight": np.ones(3),
         "classes": 3,
     }
-    Problem(**whole)
+    ML3Problem(**whole)
     with pytest.raises(ValueError):
-        Problem(**(whole | change))
+        ML3Problem(**(whole | change))
 
 
 def test_refuses_rows_that_it_cannot_read() -> None:

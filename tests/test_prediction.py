@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.synthetic import banana
+from localsvm.methods.base import Method
+from localsvm.methods.l3 import L3SVM
+from localsvm.methods.svm import KernelSVM
 from localsvm.runs import prediction
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.training import train
 
 
 @pytest.mark.parametrize("thin", [False, True])
@@ -26,3 +34,30 @@ def test_small_blocks_are_decided_together(limit: str, value: int, thin: bool, m
     together = [block.X if isinstance(block.X, np.ndarray) else block.X.toarray() for block in found]
     np.testing.assert_array_equal(np.concatenate(together), X)
     np.testing.assert_array_equal(np.concatenate([block.y for block in found]), np.arange(100.0))
+
+
+@pytest.mark.parametrize("method", [KernelSVM(gamma=(1.0,), cost=(1.0,)), L3SVM(clusters=(3.0,), cost=(0.1,))])
+@pytest.mark.parametrize("thin", [False, True])
+def test_one_large_cell_is_decided_in_strips_by_all_threads(
+    method: Method, thin: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = banana(500, np.random.default_rng(0))
+    rows = as_examples(sparse.csr_array(X)) if thin else X
+    train(Dataset(as_examples(rows), y), TrainingConfig(method, "none"), tmp_path / "m.h5")
+    seen: list[int] = []
+    evaluate = prediction._evaluate
+
+    def noted(work: Any) -> np.ndarray:
+        seen.append(work[0].shape[0])
+        return evaluate(work)
+
+    monkeypatch.setattr(prediction, "_evaluate", noted)
+    found = {}
+    for strip, jobs in ((1 << 12, 1), (64, 1), (64, 3), (7, 2)):
+        monkeypatch.setattr(prediction, "STRIP", strip)
+        with prediction.LocalModel(tmp_path / "m.h5", jobs) as model:
+            found[strip, jobs] = model.decision_function(rows)
+        assert sum(seen) == 500 and max(seen) <= strip
+        seen.clear()
+    for values in found.values():
+        np.testing.assert_array_equal(values, found[1 << 12, 1])

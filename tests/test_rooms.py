@@ -4,46 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
+import draw_architecture
 import pytest
+from rooms import BESIDE, FLOOR, PACKAGE, ROOT, imports, room_of, sources
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "localsvm"
-# from the top to the ground; rooms in one line do not know each other, unless they are named in BESIDE
-ROOMS = (
-    ("__main__", "cli", "estimators"),
-    ("runs",),
-    ("selection",),
-    ("methods",),
-    ("targets", "representations"),
-    ("partition", "solvers"),
-    ("kernels",),
-    ("parallel", "data"),
-    ("store",),
-    ("_status", "errors", "threads", "__init__"),
-)
-FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
-BESIDE = {("__main__", "cli"), ("threads", "errors")}
 APART = {("validation", "training"), ("streaming", "training"), ("training", "validation"), ("training", "streaming")}
 LONGEST_FUNCTION, LONGEST_METHOD = 40, 300
-IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+(localsvm(?:\.\w+)*)(?:\s+c?import\s+(.+))?", re.MULTILINE)
-
-
-def sources() -> list[Path]:
-    return sorted(path for kind in ("*.py", "*.pyx", "*.pyi", "*.pxd") for path in PACKAGE.rglob(kind))
-
-
-def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].partition(".")[0]
-
-
-def imports(path: Path) -> Iterator[str]:
-    """The rooms that a file imports from, wherever in the file."""
-    for module, names in IMPORT.findall(path.read_text()):
-        parts = module.split(".")
-        yield from [parts[1]] if len(parts) > 1 else [n.strip("() ").split(" ")[0] for n in names.split(",")]
 
 
 def test_every_room_has_its_floor() -> None:
@@ -54,13 +22,25 @@ def test_every_room_has_its_floor() -> None:
 def test_imports_point_downwards(path: Path) -> None:
     room = room_of(path)
     for other in imports(path):
-        other = other if other in FLOOR else "__init__"  # as in `from localsvm import __version__`
         assert other == room or FLOOR[other] < FLOOR[room] or (room, other) in BESIDE, f"{room} imports {other}"
 
 
 def test_the_rule_sees_imports_in_functions_and_extensions() -> None:
     assert "data" in set(imports(PACKAGE / "cli" / "train.py"))
-    assert "kernels" in set(imports(PACKAGE / "solvers" / "_smo.pyx"))
+    assert "_core" in set(imports(PACKAGE / "solvers" / "_smo.pyx"))
+
+
+def test_the_page_and_the_drawing_of_the_architecture_are_up_to_date() -> None:
+    told = "run scripts/draw_architecture.py, and look at the drawing"
+    begin, end = draw_architecture.MARKS
+    page = draw_architecture.PAGE.read_text(encoding="utf-8")
+    assert page.partition(begin)[2].partition(end)[0].strip() == draw_architecture.table().strip(), told
+    # names and numbers, not bytes: versions of matplotlib differ
+    picture = draw_architecture.PICTURE.read_text(encoding="utf-8")
+    names = {line.name: f"{line.imports}" for line in draw_architecture.lines()}
+    assert set(re.findall(r'id="(\w+--[\w-]+)"', picture)) == names.keys(), told
+    texts = re.findall(r"<text [^>]*>([^<]*)</text>", picture)
+    assert sorted(texts) == sorted([*names.values(), *draw_architecture.places()]), told
 
 
 def test_runs_do_not_lean_on_each_other() -> None:

@@ -13,7 +13,7 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import aligned, padded
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
-from localsvm.solvers._smo import Problem, Report
+from localsvm.solvers._smo import DualReport, KernelDual
 
 GAUSSIAN = Kernel("gaussian", 0.3)
 KERNELS = [
@@ -51,7 +51,7 @@ def solve(X, y, kernel, C, offset, tolerance, start=None, double=None, max_itera
     wide = np.zeros(size)
     box = np.zeros(size)
     wide[:n], box[:n] = y, C
-    problem = Problem(K, wide, offset, kernel.uses_distances, max_iterations)
+    problem = KernelDual(K, wide, offset, kernel.uses_distances, max_iterations)
     hi, lo = np.where(wide > 0, box, 0.0), np.where(wide < 0, -box, 0.0)
     if start is not None:
         start = np.concatenate([start, np.zeros(size - n)])
@@ -200,7 +200,7 @@ def test_path_scores_held_out_rows_as_separate_solves_do(offset: bool) -> None:
     wide[:n] = y
     weight = np.zeros(size)
     weight[:n] = np.arange(n) % 4 != 0
-    problem = Problem(K, wide, offset, True)
+    problem = KernelDual(K, wide, offset, True)
     costs = np.asarray([0.05, 0.5, 5.0, 50.0])
     b, f, reports = problem.path(weight, problem.multiply(weight * wide), costs, 1e-6)
     exact = reference_kernel(X, GAUSSIAN)
@@ -219,7 +219,7 @@ def test_path_scores_held_out_rows_as_separate_solves_do(offset: bool) -> None:
 def test_no_convergence_is_reported() -> None:
     X, y = blobs(200, 3, 8)
     _, _, report = solve(X, y, GAUSSIAN, 100.0, False, 1e-6, max_iterations=10)
-    assert isinstance(report, Report)
+    assert isinstance(report, DualReport)
     assert not report.converged
     assert report.iterations == 10
     assert report.gap > 1e-6 * 100.0 * 200
@@ -237,11 +237,11 @@ def test_misuse_is_refused() -> None:
     K = aligned((32, 32), np.float32)
     K[:] = 0
     with pytest.raises(ValueError, match="padded"):
-        Problem(K[:31], np.zeros(31))
+        KernelDual(K[:31], np.zeros(31))
     with pytest.raises(ValueError, match="aligned"):
-        Problem(np.zeros((32, 32), np.float16), np.zeros(32))
+        KernelDual(np.zeros((32, 32), np.float16), np.zeros(32))
     with pytest.raises(ValueError, match="one entry a row"):
-        Problem(K, np.zeros(32)).multiply(np.zeros(31))
+        KernelDual(K, np.zeros(32)).multiply(np.zeros(31))
 
 
 @pytest.mark.parametrize("C", [1.0, 3.7, 300.0])

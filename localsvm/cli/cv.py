@@ -24,13 +24,13 @@ from localsvm.cli.reporting import print_json
 )
 @opt.train_file
 @opt.learning
-@opt.dividing
+@opt.partitioning
 @opt.selection
 @opt.seed
 @opt.partition_file
 @opt.plot("the error over the grid")
 @opt.zero_based
-@opt.running
+@opt.resources
 @opt.force
 @opt.as_json
 @opt.quiet

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from localsvm.cli import method_options, other_tools
-from localsvm.cli.value_types import CellSize, Memory, Methods, Names, Option
+from localsvm.cli.value_types import CellSizeType, MemoryType, Methods, Names, Option
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
@@ -69,7 +69,7 @@ partition = option(
 cell_size = option(
     "-c",
     "--cell-size",
-    type=CellSize(),
+    type=CellSizeType(),
     show_default="2000",
     help="No cell has more training rows than this. (Not LIBSVM's -c: the cost is -C.)",
 )
@@ -125,7 +125,7 @@ jobs = option(
     "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
 )
 memory = option(
-    "--memory", type=Memory(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
+    "--memory", type=MemoryType(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
 )
 stream = option(
     "--stream", is_flag=True, help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd)."
@@ -142,9 +142,9 @@ def plot(what: str) -> Decorator:
 
 
 learning = together(method, _method_options)
-dividing = together(partition, cell_size, scale)
+partitioning = together(partition, cell_size, scale)
 selection = together(folds, multiclass, class_weights)
-running = together(jobs, memory)
+resources = together(jobs, memory)
 
 
 def training_config(options: dict[str, Any], file: str | None = None) -> TrainingConfig:

@@ -23,7 +23,7 @@ from localsvm.cli.reporting import print_json, sizes_table
 )
 @opt.train_file
 @click.argument("output", metavar="PARTITION_FILE")
-@opt.dividing
+@opt.partitioning
 @opt.seed
 @opt.plot("a histogram of the cell sizes")
 @opt.zero_based

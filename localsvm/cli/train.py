@@ -25,7 +25,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.train_file
 @click.argument("model_file", metavar="[MODEL_FILE]", required=False)
 @opt.learning
-@opt.dividing
+@opt.partitioning
 @opt.selection
 @opt.grid
 @opt.select
@@ -33,7 +33,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.partition_file
 @opt.zero_based
 @opt.stream
-@opt.running
+@opt.resources
 @opt.resume
 @opt.force
 @opt.as_json

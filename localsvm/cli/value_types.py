@@ -52,7 +52,7 @@ class Methods(Names):
         return super().convert(value, param, ctx)
 
 
-class CellSize(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """Rows of a cell; what is not a whole number was meant as LIBSVM's cost."""
 
     name = "rows"
@@ -64,7 +64,7 @@ class CellSize(click.ParamType):  # type: ignore[type-arg]  # generic only in ne
         return int(text)
 
 
-class Memory(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+class MemoryType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """An amount of memory in bytes, written with a unit: 500M, 8G (powers of 1024)."""
 
     name = "size"

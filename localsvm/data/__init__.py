@@ -1,1 +1,1 @@
-"""Reading and writing examples, scaling, synthetic sets."""
+"""Reading and writing examples, scaling, shared memory, synthetic sets."""

@@ -2,19 +2,22 @@
 """LIBSVM text in byte buffers: csrc/libsvm_text.h with its checks. No function here holds the GIL while it works."""
 from libc.stdint cimport int32_t, int64_t
 
+from localsvm._core cimport LSVM_OK, raise_for
+
+
 cdef extern from "libsvm_text.h" nogil:
     enum:
-        LSVM_TEXT_OK, LSVM_TEXT_NO_MEMORY, LSVM_TEXT_CHANGED, LSVM_TEXT_LABEL_NOT_NUMBER, LSVM_TEXT_LABEL_MISSING
+        LSVM_TEXT_CHANGED, LSVM_TEXT_LABEL_NOT_NUMBER, LSVM_TEXT_LABEL_MISSING
         LSVM_TEXT_LABEL_LIST, LSVM_TEXT_LABEL_NOT_FINITE, LSVM_TEXT_LABEL_TOO_LARGE, LSVM_TEXT_QUERY_NOT_NUMBER
         LSVM_TEXT_INDEX_NOT_NUMBER, LSVM_TEXT_INDEX_ZERO, LSVM_TEXT_INDEX_NEGATIVE, LSVM_TEXT_INDEX_TOO_LARGE
         LSVM_TEXT_INDEX_REPEATED, LSVM_TEXT_INDEX_DESCENDING, LSVM_TEXT_COLON_MISSING, LSVM_TEXT_VALUE_MISSING
         LSVM_TEXT_VALUE_NOT_NUMBER, LSVM_TEXT_VALUE_NOT_FINITE, LSVM_TEXT_VALUE_TOO_LARGE, LSVM_TEXT_LONE_RETURN
         LSVM_TEXT_ENTRY_BYTES, LSVM_TEXT_ROW_BYTES
-    ctypedef struct lsvm_text_counts:
+    cdef struct lsvm_text_counts:
         int64_t lines, rows, entries, width
-    ctypedef struct lsvm_text_place:
+    cdef struct lsvm_text_place:
         int64_t line, column, offset
-    ctypedef struct lsvm_text_sink:
+    cdef struct lsvm_text_sink:
         int zero_based
         int64_t rows, width, capacity
         double *labels
@@ -22,7 +25,7 @@ cdef extern from "libsvm_text.h" nogil:
         int32_t *indices
         int64_t *lengths
         int64_t row, entry
-    ctypedef struct lsvm_text_style:
+    cdef struct lsvm_text_style:
         int zero_based, digits
         int64_t label_width
         const char *labels
@@ -67,13 +70,11 @@ class TextFault(Exception):
 
 
 cdef int check(int code, const lsvm_text_sink *sink, const lsvm_text_place *place) except -1:
-    if code == LSVM_TEXT_NO_MEMORY:
-        raise MemoryError("no memory for the last line of a text")
-    if code == LSVM_TEXT_OK and sink.row < sink.rows:
+    if code == LSVM_OK and sink.row < sink.rows:
         code = LSVM_TEXT_CHANGED
-    if code != LSVM_TEXT_OK:
+    if code in FAULTS:
         raise TextFault(FAULTS[code], place.line, place.column, place.offset)
-    return 0
+    return raise_for(code)
 
 
 def count(const unsigned char[::1] text, bint zero_based):

@@ -13,7 +13,7 @@ from localsvm.data.pieces import Counts, Piece
 
 
 @dataclass
-class Part:
+class ParsedPiece:
     """The rows of one piece. X may have fewer columns than the whole."""
 
     X: Examples
@@ -21,7 +21,7 @@ class Part:
     counts: Counts
 
 
-def parse(piece: Piece, n_features: int | None, dense: bool | None) -> Part:
+def parse(piece: Piece, n_features: int | None, dense: bool | None) -> ParsedPiece:
     """The rows of a piece.
 
     Args:
@@ -34,8 +34,8 @@ def parse(piece: Piece, n_features: int | None, dense: bool | None) -> Part:
         dense = 2 * counts.entries >= counts.rows * columns
     y = np.empty(counts.rows)
     if counts.rows == 0:
-        return Part(np.empty((0, columns), np.float32), y, counts)
-    return Part((_dense if dense else _sparse)(piece, counts, columns, y), y, counts)
+        return ParsedPiece(np.empty((0, columns), np.float32), y, counts)
+    return ParsedPiece((_dense if dense else _sparse)(piece, counts, columns, y), y, counts)
 
 
 def _dense(piece: Piece, counts: Counts, columns: int, y: npt.NDArray[np.float64]) -> Examples:
@@ -64,7 +64,7 @@ def close_gaps(arrays: tuple[npt.NDArray[Any], ...], begins: npt.NDArray[np.int6
         array.resize(end, refcheck=False)
 
 
-def merge_dense(parts: list[Part], X: Dense) -> Dense:
+def merge_dense(parts: list[ParsedPiece], X: Dense) -> Dense:
     """Fills all rows of X (n, d) with those of the parts, and empties the list."""
     begin = 0
     parts.reverse()
@@ -80,7 +80,7 @@ def merge_dense(parts: list[Part], X: Dense) -> Dense:
     return X
 
 
-def merge_sparse(parts: list[Part], columns: int) -> Examples:
+def merge_sparse(parts: list[ParsedPiece], columns: int) -> Examples:
     """All rows of the parts as one CSR matrix of `columns` columns; empties the list."""
     rows = [part.X.shape[0] for part in parts]
     stored = [_stored(part.X) for part in parts]

@@ -15,10 +15,10 @@ from localsvm.data import _text
 from localsvm.data.compression import Source
 from localsvm.data.faults import data_error
 
-BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C is at once; long against the cost of a task
+BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C is at once; long against the cost of handing it on
 BOM = b"\xef\xbb\xbf"
 
-Task = TypeVar("Task")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -88,16 +88,16 @@ def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes]:
         yield b"".join(begun).removeprefix(BOM if first else b"")
 
 
-def ordered(function: Callable[[Task], Result], tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
-    """map(function, tasks) on `jobs` threads: results and errors in order, only few tasks taken ahead."""
+def ordered(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
+    """map(function, items) on `jobs` threads: results and errors in order, only few items taken ahead."""
     if jobs == 1:
-        yield from map(function, tasks)
+        yield from map(function, items)
         return
     pending: deque[Future[Result]] = deque()
     pool = ThreadPoolExecutor(jobs)
     try:
-        for task in tasks:
-            pending.append(pool.submit(function, task))
+        for item in items:
+            pending.append(pool.submit(function, item))
             if len(pending) > 2 * jobs:
                 yield pending.popleft().result()
         while pending:

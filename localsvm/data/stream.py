@@ -22,7 +22,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiples 
 COUNTED_ROWS = 1 << 20  # at once
 
 
-class Part(NamedTuple):
+class StreamBlock(NamedTuple):
     """Rows in the order of their folds: X (n, d), labels y (n,), folds (n,)."""
 
     X: Examples
@@ -75,12 +75,12 @@ class Stream:
         class_rows = np.asarray([counts[label] for label in labels])
         return Survey(labels, class_rows, scaling, thinned(scaling.apply(rows)))
 
-    def parts(self, scaling: Scaling) -> Iterator[Part]:
+    def parts(self, scaling: Scaling) -> Iterator[StreamBlock]:
         """All rows, scaled."""
         for first, X, y in self._raw():
             folds = self.folds_of(first, len(y))
             order = np.argsort(folds, kind="stable")
-            yield Part(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order])
+            yield StreamBlock(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order])
 
     def folds_of(self, first: int, n: int) -> NDArray[np.int64]:
         """The folds of n rows from row `first` on."""

@@ -4,13 +4,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm._core import LEVELS as LEVELS
+from localsvm._core import simd_level as simd_level
 from localsvm.kernels import Kernel
 
 PAD: int
-LEVELS: tuple[str, ...]
 KINDS: tuple[str, ...]
 
-def simd_level() -> int: ...
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]: ...
 def padded(n: int) -> int: ...
 def transform(kernel: Kernel, source: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...

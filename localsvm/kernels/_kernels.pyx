@@ -1,19 +1,12 @@
 """Products, squared distances, kernels and kernel expansions over csrc/kernels.c."""
-import os
-
 import numpy as np
 
 from libc.stdint cimport int64_t
 
-from localsvm.errors import OptionError
+from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_rows, ops_at
 
+from localsvm._core import LEVELS, simd_level
 
-cdef extern from "simd.h":
-    enum: LSVM_PAD, LSVM_ALIGN
-    cdef struct lsvm_ops:
-        pass
-    int lsvm_simd_best() nogil
-    const lsvm_ops *lsvm_ops_at(int level) nogil
 
 cdef extern from "kernels.h":
     cdef struct lsvm_kernel:
@@ -21,10 +14,9 @@ cdef extern from "kernels.h":
         int degree
         float gamma
         float coef0
-    cdef struct lsvm_rows:
-        const float *x
+    cdef struct lsvm_points:
+        lsvm_rows rows
         const float *norm
-        int64_t n, d, ld
     cdef struct lsvm_panels:
         const float *packed
         const float *norm
@@ -40,29 +32,17 @@ cdef extern from "kernels.h":
     int64_t lsvm_panel_width(const lsvm_ops *ops) nogil
     void lsvm_pack(const lsvm_ops *ops, const float *x, int64_t n, int64_t d, int64_t ld, float *out) nogil
     void lsvm_norms(const lsvm_ops *ops, const lsvm_rows *a, float *out) nogil
-    void lsvm_products(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, float *out, int64_t ldo, int squared) nogil
+    void lsvm_products(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, float *out, int64_t ldo, int squared) nogil
     void lsvm_transform(const lsvm_ops *ops, const lsvm_kernel *kernel, const float *in_, float *out, int64_t n) nogil
-    void lsvm_kernel_matrix(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, const lsvm_kernel *kernel,
+    void lsvm_kernel_matrix(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, const lsvm_kernel *kernel,
                             float *out, int64_t ldo) nogil
-    void lsvm_accumulate(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_panels *b, const lsvm_kernel *kernel,
+    void lsvm_accumulate(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, const lsvm_kernel *kernel,
                          const double *coef, double *out) nogil
     int64_t lsvm_expansion_scratch(const lsvm_ops *ops, const lsvm_expansion *e) nogil
-    void lsvm_expansions(const lsvm_ops *ops, const lsvm_rows *a, const lsvm_expansion *e, float *scratch, double *out) nogil
+    void lsvm_expansions(const lsvm_ops *ops, const lsvm_points *a, const lsvm_expansion *e, float *scratch, double *out) nogil
 
 PAD = LSVM_PAD
-LEVELS = ("baseline", "avx2", "avx512")
 KINDS = ("gaussian", "laplacian", "polynomial", "linear")
-
-
-def simd_level() -> int:
-    """The level in use: LOCALSVM_SIMD where it is set, else the best of this processor."""
-    cdef int best = lsvm_simd_best()
-    name = os.environ.get("LOCALSVM_SIMD")
-    if not name:
-        return best
-    if name not in LEVELS[: best + 1]:
-        raise OptionError(f"LOCALSVM_SIMD={name}: this machine runs {', '.join(LEVELS[: best + 1])}")
-    return LEVELS.index(name)
 
 
 def aligned(shape, dtype) -> np.ndarray:
@@ -78,11 +58,13 @@ def padded(n: int) -> int:
     return (n + LSVM_PAD - 1) // LSVM_PAD * LSVM_PAD
 
 
-cdef lsvm_rows rows_of(const float[:, ::1] X, const float[::1] norm):
+cdef lsvm_points points_of(const float[:, ::1] X, const float[::1] norm):
     """The C view of X, with squared norms unless norm is None."""
-    cdef lsvm_rows a = lsvm_rows(NULL, NULL, X.shape[0], X.shape[1], X.shape[1])
+    cdef lsvm_points a
+    a.rows = lsvm_rows(X.shape[0], X.shape[1], NULL, X.shape[1], NULL, NULL)
+    a.norm = NULL
     if X.shape[0] and X.shape[1]:
-        a.x = &X[0, 0]
+        a.rows.values = &X[0, 0]
     if X.shape[0] and norm is not None:
         a.norm = &norm[0]
     return a
@@ -110,10 +92,8 @@ cdef class Panels:
     def __init__(self, const float[:, ::1] X, bint squared, level=None):
         cdef int64_t d = X.shape[1], width
         cdef float[::1] packed_view, norm_view
-        cdef lsvm_rows a
-        self.ops = lsvm_ops_at(simd_level() if level is None else level)
-        if self.ops == NULL:
-            raise OptionError("this machine does not run the SIMD level asked for")
+        cdef lsvm_points a
+        self.ops = ops_at(level)
         width = lsvm_panel_width(self.ops)
         self.n = X.shape[0]
         self.size = (self.n + width - 1) // width * width
@@ -125,37 +105,37 @@ cdef class Panels:
         if self.n:
             if squared:
                 self.b.norm = &norm_view[0]
-            a = rows_of(X, None)
-            lsvm_pack(self.ops, a.x, self.n, d, d, &packed_view[0])
-            lsvm_norms(self.ops, &a, &norm_view[0])
+            a = points_of(X, None)
+            lsvm_pack(self.ops, a.rows.values, self.n, d, d, &packed_view[0])
+            lsvm_norms(self.ops, &a.rows, &norm_view[0])
 
     def norms_of(self, const float[:, ::1] X) -> np.ndarray:
         """Squared norms of other rows, rounded as the products are."""
         cdef float[::1] norm = np.empty(X.shape[0], np.float32)
-        cdef lsvm_rows a = rows_of(X, None)
+        cdef lsvm_points a = points_of(X, None)
         if X.shape[0]:
             with nogil:
-                lsvm_norms(self.ops, &a, &norm[0])
+                lsvm_norms(self.ops, &a.rows, &norm[0])
         return np.asarray(norm)
 
     def products(self, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms=None) -> None:
         """out[i, j] = x_i . b_j, or max(0, |x_i|^2 + |b_j|^2 - 2 x_i . b_j) where squared norms of X are given."""
         cdef bint squared = norms is not None
-        cdef lsvm_rows a
+        cdef lsvm_points a
         if X.shape[1] != self.b.d or out.shape[0] < X.shape[0] or out.shape[1] < self.size or out.shape[1] % LSVM_PAD:
             raise ValueError("shapes of X and out do not fit the panels")
         if X.shape[0] == 0 or self.n == 0:
             return
         if <size_t>&out[0, 0] % LSVM_ALIGN:
             raise ValueError("out must be aligned")
-        a = rows_of(X, norms)
+        a = points_of(X, norms)
         with nogil:
             lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], squared)
 
     def kernel_matrix(self, kernel, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms) -> None:
         """out[i, j] = kernel(x_i, b_j), as `products` and `transform` give it; norms of X (norms_of) as in `accumulate`."""
         cdef lsvm_kernel k = make_kernel(kernel)
-        cdef lsvm_rows a
+        cdef lsvm_points a
         if X.shape[1] != self.b.d or out.shape[0] < X.shape[0] or out.shape[1] < self.size or out.shape[1] % LSVM_PAD:
             raise ValueError("shapes of X and out do not fit the panels")
         if kernel.uses_distances != (norms is not None) or (norms is not None and norms.shape[0] != X.shape[0]):
@@ -164,7 +144,7 @@ cdef class Panels:
             return
         if <size_t>&out[0, 0] % LSVM_ALIGN:
             raise ValueError("out must be aligned")
-        a = rows_of(X, norms)
+        a = points_of(X, norms)
         with nogil:
             lsvm_kernel_matrix(self.ops, &a, &self.b, &k, &out[0, 0], out.shape[1])
 
@@ -175,7 +155,7 @@ cdef class Panels:
         coef has one entry a panel row, 0 in the padding. Each out[i] depends on its own row alone.
         """
         cdef lsvm_kernel k = make_kernel(kernel)
-        cdef lsvm_rows a
+        cdef lsvm_points a
         if X.shape[1] != self.b.d or out.shape[0] != X.shape[0] or coef.shape[0] != self.size:
             raise ValueError("shapes of X, coef and out do not fit the panels")
         if kernel.uses_distances != (norms is not None) or (norms is not None and norms.shape[0] != X.shape[0]):
@@ -184,7 +164,7 @@ cdef class Panels:
             return
         if <size_t>&coef[0] % LSVM_ALIGN:
             raise ValueError("coef must be aligned")
-        a = rows_of(X, norms)
+        a = points_of(X, norms)
         with nogil:
             lsvm_accumulate(self.ops, &a, &self.b, &k, &coef[0], &out[0])
 
@@ -192,7 +172,7 @@ cdef class Panels:
 def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
     """Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear), elementwise."""
     cdef lsvm_kernel k = make_kernel(kernel)
-    cdef const lsvm_ops *ops = lsvm_ops_at(simd_level())
+    cdef const lsvm_ops *ops = ops_at(None)
     cdef int64_t n = source.shape[0] * source.shape[1]
     if out.shape[0] != source.shape[0] or out.shape[1] != source.shape[1] or n % LSVM_PAD:
         raise ValueError("out and source must have one shape, a multiple of the padding")
@@ -249,7 +229,7 @@ cdef class Expansion:
         outside (n,) float32: squared norms of what lies in features where all b_j are zero and X leaves them out.
         """
         cdef lsvm_expansion e
-        cdef lsvm_rows a
+        cdef lsvm_points a
         cdef const int64_t[::1] group_ptr = self.group_ptr
         cdef const int64_t[::1] used_ptr = self.used_ptr
         cdef const int[::1] used = self.used
@@ -267,7 +247,7 @@ cdef class Expansion:
                 norm = None
             e = lsvm_expansion(self.panels.b, self.groups, <const lsvm_kernel *>kernel_bytes, &group_ptr[0],
                                &used_ptr[0], &used[0], &coef[0, 0])
-            a = rows_of(X, norm)
+            a = points_of(X, norm)
             scratch = aligned((lsvm_expansion_scratch(self.panels.ops, &e),), np.float32)
             with nogil:
                 lsvm_expansions(self.panels.ops, &a, &e, &scratch[0], &out[0, 0])

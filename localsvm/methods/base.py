@@ -30,8 +30,11 @@ Start = Any  # what a method keeps of a solution to begin another one from; like
 class View:
     """What `prepare` may look at: rows outside `fold`, and labels of `problem`.
 
-    fold: WHOLE for all rows; problem: ALL for the labels of all problems. With sees = "rows" the fold is WHOLE, and no
-    label may be looked at. settings: for how many settings of the grid there will be a system.
+    Attributes
+    ----------
+    fold : the fold left out, WHOLE for all rows. With sees = "rows" it is WHOLE, and no label may be looked at.
+    problem : the problem whose labels may be looked at, ALL for those of all problems.
+    settings : for how many settings of the grid there will be a system.
     """
 
     fold: int = WHOLE
@@ -41,8 +44,13 @@ class View:
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a system is for. cost: the largest C, for all rows of the cell; final: its solutions become the model;
-    single: there was no choice, one solution on the whole cell is all that is asked for.
+    """What a system is for.
+
+    Attributes
+    ----------
+    cost : the largest C, for all rows of the cell; nan where the grid has no costs.
+    final : its solutions become the model.
+    single : there was no choice; one solution on the whole cell is all that is asked for.
     """
 
     cost: float
@@ -57,25 +65,40 @@ class System(ABC):
     def solve(self, jobs: Sequence[Job], starts: Sequence[Solution | None], roughness: float) -> list[list[Solution]]:
         """For each job its solutions, one a cost.
 
-        starts: for each job the solution at the last cost before, None where the costs are the first; roughness: how
-        many times the method's own tolerance is enough, since solutions that are only compared by their held-out
-        errors may be rougher than a model.
+        Parameters
+        ----------
+        jobs : problems without a fold, all of one view and for the same stretch of the costs.
+        starts : for each job its solution at the last cost before, None where the costs are the first.
+        roughness : how many times the method's own tolerance is enough, since solutions that are only compared by
+            their held-out errors may be rougher than a model.
         """
 
     @abstractmethod
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Solution]], out: NDArray[np.float64]) -> None:
-        """Fill out (costs, problems, n) with the decision values of the rows that each job's fold holds out."""
+        """Fill in the decision values of the rows that each job's fold holds out.
+
+        Parameters
+        ----------
+        jobs, solutions : as `solve` was given and gave them.
+        out : (costs, problems, n) float64; only the places of the jobs' problems and held-out rows are written.
+        """
 
     @abstractmethod
     def final(self, jobs: Sequence[Job], starts: Sequence[Start | None]) -> list[Solution]:
-        """The solutions to keep, for jobs of one cost each, from what `start` or `whole_start` gave."""
+        """The solutions to keep, at the method's own tolerance.
+
+        Parameters
+        ----------
+        jobs : of one cost each: all folds for a vote, WHOLE for one model of all rows.
+        starts : for each job what `start` kept (a vote) or `whole_start` made of it; None without cross-validation.
+        """
 
     def start(self, solution: Solution) -> Start:
         """What to keep of a solution for `final`: no more than it needs, since it may travel between processes."""
         return solution
 
     def whole_start(self, starts: Sequence[Start]) -> Start | None:
-        """Where the problem of all rows begins, given what was kept of the same problem without each fold."""
+        """Where a problem of all rows begins, given what was kept of it without each fold; None for the beginning."""
         return None
 
 
@@ -84,7 +107,7 @@ class Prepared(ABC):
 
     @abstractmethod
     def at(self, setting: dict[str, float], purpose: Purpose) -> System:
-        """The system at the values of the grid's parameters other than the cost."""
+        """The system at a setting: values by name of the grid's parameters other than the cost."""
 
 
 class Fit(NamedTuple):
@@ -97,7 +120,15 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class FitReport:
-    """What the summary tells of a fitted cell. largest_gap: in the method's `gap_unit`; support_vectors: rows."""
+    """What the summary tells of a fitted cell.
+
+    Attributes
+    ----------
+    models, iterations : in all; iterations in the solver's own unit.
+    not_converged : models that did not reach their tolerance.
+    largest_gap : duality gap in the method's `gap_unit`.
+    support_vectors : rows that are one in any model.
+    """
 
     models: int = 0
     iterations: int = 0
@@ -118,8 +149,13 @@ class Fitted:
 class CellSize:
     """What the memory of a worker depends on.
 
-    weight: the largest factor on the cost of a row; solutions: of how many problems, fold by fold, a row is a part;
-    part: the rows of the largest problem that leaves rows out, 0 where none does.
+    Attributes
+    ----------
+    rows : of the largest cell.
+    features : the most in which any cell can have a value.
+    weight : the largest factor on the cost of a row.
+    solutions : of how many problems, fold by fold, a row is a part.
+    part : rows of the largest problem that leaves rows out, 0 where none does.
     """
 
     rows: int
@@ -136,27 +172,36 @@ class Predictor(Protocol):
     """
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64."""
+        """(n, problems) float64 for scaled rows X (n, d)."""
 
 
 def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
-    """A method's field with its command-line option, which is read from the source: write literals."""
+    """A method's field with its command-line option, which is read from the source: write literals.
+
+    Parameters
+    ----------
+    default : of the annotated type bool, int, float, str (with choices), or tuple[float, ...], () for a default grid.
+    flags : as click writes them: "-C", "--cost", or "--offset/--no-offset" for a bool.
+    help, choices : the line of --help, and the values that a str may have.
+    """
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})
 
 
 class Method(ABC):
     """A learning method: a frozen dataclass whose fields are the options that determine its models.
 
-    A field made by `option` has a command-line option.
+    A field made by `option` has a command-line option. docs/adding-a-method.md goes through a method part by part.
 
-    name: what -m calls it.
-    sees: what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and problems;
-    "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem at a time.
-    joint: a job is about all classes at once.
-    costs_at_once: how many costs of a job are solved before its held-out values are looked at; the solutions of so many
-    costs are in memory together.
-    divides: without -P, data larger than the cell size are cut into Voronoi cells; otherwise the rows stay one cell.
-    gap_unit: of the duality gaps in reports and models.
+    Attributes
+    ----------
+    name : what -m calls it.
+    sees : what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and
+        problems; "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem.
+    joint : a job is about all classes at once.
+    costs_at_once : how many costs of a job are solved before its held-out values are looked at; the solutions of so
+        many costs are in memory together.
+    divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
+    gap_unit : of the duality gaps in reports and models.
     """
 
     name: ClassVar[str]
@@ -177,9 +222,13 @@ class Method(ABC):
 
     @abstractmethod
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        """The grid of one cell; average_rows is the mean size of all cells.
+        """The grid of one cell. All cells of a run, even one of a single row, have the same names and as many settings.
 
-        All cells of a run, even one of a single row, have the same names and as many settings.
+        Parameters
+        ----------
+        cell : its rows and labels; what is made of them must not depend on held-out labels.
+        average_rows : the mean size of all cells, in rows.
+        folds : of the run; a small cell may have fewer.
         """
 
     @abstractmethod
@@ -188,11 +237,14 @@ class Method(ABC):
 
     @abstractmethod
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
-        """The arrays that the model file keeps of some solutions."""
+        """The arrays that the model file keeps of some solutions, and what the summary tells of them.
+
+        All cells give the same names, each with the same dtype and, but for the first axis, the same shape.
+        """
 
     @abstractmethod
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
-        """The decision functions of a saved cell."""
+        """The decision functions of a saved cell, whose rows have n_features columns."""
 
     @abstractmethod
     def memory(self, size: CellSize) -> int:

@@ -23,10 +23,15 @@ ALL = -1  # in place of a problem: all of them at once
 class Cell:
     """The training rows of one cell.
 
-    X (n, d) float32; y (n,) float64 labels; target: what they mean; count (n,) float64: how many identical rows stand
-    behind this one; cost (n,) float64: factor on C (class weights); folds (n,) int64 ascending: the fold that holds the
-    row out; random: for what a method draws; threads and scratch: what the worker lends to the work on this cell, of no
-    influence on its result.
+    Attributes
+    ----------
+    X : (n, d) float32, dense or CSR, scaled; rows lie in the order of their folds.
+    y : (n,) float64 labels, and `target` what they mean.
+    count : (n,) float64, how many identical rows stand behind this one.
+    cost : (n,) float64, factor on C (class weights).
+    folds : (n,) int64 ascending, the fold that holds the row out.
+    random : for what a method draws; of this cell alone.
+    threads, scratch : what the worker lends to the work on this cell, of no influence on its result.
     """
 
     X: Examples
@@ -84,20 +89,30 @@ class Cell:
 class Job:
     """A problem without one fold, to be solved for ascending costs.
 
-    problem: its number, or ALL for a method that solves all classes at once; fold: the fold left out, or WHOLE; costs
-    (costs,) float64: C of LIBSVM's problem.
+    Attributes
+    ----------
+    problem : its number, or ALL for a method that solves all classes at once.
+    fold : the fold left out, or WHOLE.
+    costs : (costs,) float64, C of LIBSVM's problem; nan where the grid has no costs.
     """
 
     problem: int
     fold: int
     costs: Floats
 
+    def at(self, first: int, last: int) -> Job:
+        """The same for the costs first .. last - 1 alone."""
+        return Job(self.problem, self.fold, self.costs[first:last])
+
 
 def fill_held_out(cell: Cell, jobs: Sequence[Job], out: Floats, values: Callable[[int, int, slice], Floats]) -> None:
-    """Fill out (costs, problems, n) with decision values of the rows that the jobs' folds hold out.
+    """Fill in decision values of the rows that the jobs' folds hold out; the jobs run on the cell's threads.
 
-    values(i, c, rows): of job i's solution for its cost number c, (rows,), or (rows, problems) for a job of ALL
-    problems. The jobs run on the cell's threads.
+    Parameters
+    ----------
+    out : (costs, problems, n) float64.
+    values : values(i, c, rows) by job i's solution for its cost number c: (rows,), or (rows, problems) for a job of
+        ALL problems.
     """
 
     def work(i: int) -> None:

@@ -21,11 +21,14 @@ MAX_SPREAD = 1e3  # the widest width over the base 5, where n is small against d
 class Grid:
     """The points of a cell's grid: settings, at each of which the cost grows.
 
-    settings: the values of the parameters other than the cost, in the order of their `names`; smoothest first, as
-    gammas ascending. Without other parameters names is () and settings is ((),). lambdas descending, or costs
-    ascending, or neither for a method without a cost: then there is one point a setting, and its cost is nan. With
-    lambdas, a problem trained on n rows gets C = 1 / (2 lambda n), so that refitting on more rows keeps lambda;
-    of_problem: n are the rows of the binary problem, not all of the cell's.
+    Attributes
+    ----------
+    settings : the values of the parameters other than the cost, in the order of their `names`; smoothest first, as
+        gammas ascending. Without other parameters names is () and settings is ((),).
+    lambdas : descending. A problem trained on n rows gets C = 1 / (2 lambda n), so that a refit on more rows keeps
+        lambda.
+    costs : ascending, instead of lambdas. With neither there is one point a setting, and its cost is nan.
+    of_problem : n are the rows of the binary problem, not all of the cell's.
     """
 
     settings: tuple[Values, ...] = ((),)
@@ -63,9 +66,15 @@ class Grid:
 def default_widths(average_rows: float, features: int, radius: float, size: int = SIZE) -> tuple[float, ...]:
     """Gaussian widths, descending and geometric, after liquidSVM's rule (Thomann et al. 2017, section 5).
 
-    From 5 (1 + 5/n)^d down to 0.2 n^(-1/d), n the average number of rows trained on, both moved by the whole number
-    of grid steps that the cell's radius over sqrt(d) is away from 1: cells of all sizes stay on one lattice of
-    widths.
+    From 5 (1 + 5/n)^d down to 0.2 n^(-1/d), both moved by the whole number of grid steps that the cell's radius over
+    sqrt(d) is away from 1: cells of all sizes stay on one lattice of widths.
+
+    Parameters
+    ----------
+    average_rows : n, the average number of rows that fold models are trained on, over all cells.
+    features : d.
+    radius : the largest distance of a row of the cell from the cell's mean.
+    size : how many widths.
     """
     n, d = max(1.0, average_rows), max(1, features)
     widest = 5.0 * math.exp(min(math.log(MAX_SPREAD), d * math.log1p(5.0 / n)))
@@ -82,7 +91,7 @@ def default_lambdas(rows: float, size: int = SIZE) -> tuple[float, ...]:
 
 
 def parse_number(text: str) -> float:
-    """A positive number, written plainly (0.5, 1e-3) or as a power (2^-5)."""
+    """A positive number, written plainly (0.5, 1e-3) or as a power (2^-5). Raises OptionError for anything else."""
     base, power, exponent = text.strip().partition("^")
     try:
         value = float(base) ** float(exponent) if power else float(base)
@@ -94,7 +103,16 @@ def parse_number(text: str) -> float:
 
 
 def parse_values(text: str) -> tuple[float, ...]:
-    """One value (0.5), a list (0.1,1,10) or a geometric range LOW:HIGH[:COUNT] (2^-5:2^3:9; 10 points by default)."""
+    """One value (0.5), a list (0.1,1,10) or a geometric range LOW:HIGH[:COUNT] (2^-5:2^3:9; 10 points by default).
+
+    Returns
+    -------
+    The values, ascending; those of a list once each.
+
+    Raises
+    ------
+    OptionError : not a positive number, or not a range.
+    """
     if ":" not in text:
         return tuple(sorted({parse_number(part) for part in text.split(",")}))
     parts = text.split(":")
@@ -110,7 +128,7 @@ def parse_values(text: str) -> tuple[float, ...]:
 
 
 def check_values(values: Sequence[float], most: int = 64) -> tuple[float, ...]:
-    """Values of a user's grid axis, ascending; at most 64 points."""
+    """Values of a user's grid axis, ascending. Raises OptionError for more than `most`."""
     if len(values) > most:
         raise OptionError(f"{len(values)} values on one axis of the grid; at most {most}")
     return tuple(sorted(values))

@@ -15,7 +15,7 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.gram import active_columns, centre_of, columns_of
 from localsvm.methods.base import FitReport, State
-from localsvm.solvers._smo import Report
+from localsvm.solvers._smo import DualReport
 from localsvm.targets.base import Target
 
 BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
@@ -33,7 +33,7 @@ class KernelModel:
     kernel: Kernel
     cost: float
     gap: float
-    report: Report
+    report: DualReport
     rows: NDArray[np.int64]
     coef: NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prep
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import SIZE
 from localsvm.methods.kernel_expansion import ExpansionPredictor, pack_models, report_of
-from localsvm.methods.kernel_system import KernelSystem
+from localsvm.methods.kernel_system import BinaryRows, KernelSystem
 from localsvm.solvers.blocks import working_bytes
 from localsvm.targets.base import Target
 
@@ -139,6 +139,7 @@ class PreparedKernel(Prepared):
     def __init__(self, method: KernelMethod, cell: Cell, several: bool) -> None:
         self.method, self.cell, self._several = method, cell, several
         self._gram: Gram | BlockGram | None = None
+        self._known: dict[tuple[int, bool], BinaryRows] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem:
         """The kernel of the cell's rows, whole or to be computed block by block."""
@@ -148,7 +149,7 @@ class PreparedKernel(Prepared):
             K: NDArray[Any] | KernelRows = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
         else:
             K = self._whole().matrix(kernel, double)
-        return KernelSystem(cell, K, kernel, method.offset, method.tolerance)
+        return KernelSystem(cell, K, kernel, method.offset, method.tolerance, self._known)
 
     def _whole(self) -> Gram | BlockGram:
         """Distances once for all settings, or nothing where the rows are too many."""

@@ -23,7 +23,7 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid, check_values, default_widths
 from localsvm.methods.kernel_expansion import ExpansionPredictor, pack_models, report_of
 from localsvm.methods.kernel_method import KernelMethod
-from localsvm.methods.kernel_system import KernelSystem
+from localsvm.methods.kernel_system import BinaryRows, KernelSystem
 from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_options import COSTS
 from localsvm.targets.base import Target
@@ -122,6 +122,7 @@ class PreparedProjections(Prepared):
     def __init__(self, method: KernelL3SVM, cell: Cell, several: bool) -> None:
         self.method, self.cell, self._several = method, cell, several
         self._key: tuple[float, ...] | None = None
+        self._known: dict[tuple[int, bool], BinaryRows] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem:
         """Kernels of the projections, zero between rows of different clusters."""
@@ -135,7 +136,7 @@ class PreparedProjections(Prepared):
         K = self._gram.matrix(kernel, method.is_double(purpose.cost * float(cell.weight.max())))
         for k in np.unique(nearest):
             K[np.ix_(np.flatnonzero(nearest == k), np.flatnonzero(nearest != k))] = 0.0
-        system = ProjectedSystem(cell, K, kernel, method.offset, method.tolerance)
+        system = ProjectedSystem(cell, K, kernel, method.offset, method.tolerance, self._known)
         system.projected = self._projected
         return system
 

@@ -35,7 +35,7 @@ from localsvm.methods.base import (
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear_options import LinearOptions
 from localsvm.solvers._linear import LinearRows
-from localsvm.solvers.linear import Solution, few_weights, solve
+from localsvm.solvers.linear import LinearSolution, few_weights, solve
 from localsvm.solvers.primal import FIRST_WIDTH
 from localsvm.targets.base import Target
 
@@ -126,9 +126,11 @@ class LinearSystem(System):
         # a solution that is only begun from needs its dual coefficients if Newton's method does not go on from weights
         self._weights_do = method.one_task_each and few_weights(rows)
 
-    def solve(self, jobs: Sequence[Job], starts: Sequence[Solution | None], roughness: float) -> list[list[Solution]]:
+    def solve(
+        self, jobs: Sequence[Job], starts: Sequence[LinearSolution | None], roughness: float
+    ) -> list[list[LinearSolution]]:
         """Cost by cost, all jobs side by side."""
-        found: list[list[Solution]] = [[] for _ in jobs]
+        found: list[list[LinearSolution]] = [[] for _ in jobs]
         for c in range(len(jobs[0].costs)):
             solved = self._solve_all(jobs, c, starts, roughness * self.method.tolerance)
             for path, solution in zip(found, solved, strict=True):
@@ -136,7 +138,7 @@ class LinearSystem(System):
             starts = [path[-1] for path in found]
         return found
 
-    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Solution]], out: Floats) -> None:
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[LinearSolution]], out: Floats) -> None:
         """Products of the rows with the weights."""
 
         def values(i: int, c: int, rows: slice) -> Floats:
@@ -144,21 +146,21 @@ class LinearSystem(System):
 
         fill_held_out(self.cell, jobs, out, values)
 
-    def final(self, jobs: Sequence[Job], starts: Sequence[Solution | None]) -> list[Solution]:
+    def final(self, jobs: Sequence[Job], starts: Sequence[LinearSolution | None]) -> list[LinearSolution]:
         """Solved on to the tolerance."""
         return self._solve_all(jobs, 0, starts, self.method.tolerance)
 
-    def whole_start(self, starts: Sequence[Solution]) -> Solution:
+    def whole_start(self, starts: Sequence[LinearSolution]) -> LinearSolution:
         """Mean weights; mean coefficients of the models that saw a row."""
         alphas = [s.alpha for s in starts if s.alpha is not None]
         alpha = np.sum(alphas, axis=0) / max(1, len(starts) - 1) if len(alphas) == len(starts) else None
         w = np.mean([s.w for s in starts], axis=0)
-        return Solution(w, alpha, max(s.width for s in starts), starts[0].report)
+        return LinearSolution(w, alpha, max(s.width for s in starts), starts[0].report)
 
     def _solve_all(
-        self, jobs: Sequence[Job], c: int, starts: Sequence[Solution | None], tolerance: float
-    ) -> list[Solution]:
-        def work(i: int) -> Solution:
+        self, jobs: Sequence[Job], c: int, starts: Sequence[LinearSolution | None], tolerance: float
+    ) -> list[LinearSolution]:
+        def work(i: int) -> LinearSolution:
             job, method = jobs[i], self.method
             y = np.ascontiguousarray(self.cell.Y[:, job.problem])
             weight = job.costs[c] * self.cell.weight
@@ -170,12 +172,16 @@ class LinearSystem(System):
 
         return self.cell.threads.map(work, len(jobs))
 
-    def _lean(self, found: Solution) -> Solution:
+    def _lean(self, found: LinearSolution) -> LinearSolution:
         return replace(found, alpha=None) if found.width < FIRST_WIDTH and self._weights_do else found
 
 
 def pack_linear(
-    method: LinearMethod, state: State, cost: float, models: Sequence[tuple[Job, Solution]], support: int | None = None
+    method: LinearMethod,
+    state: State,
+    cost: float,
+    models: Sequence[tuple[Job, LinearSolution]],
+    support: int | None = None,
 ) -> Fitted:
     """The fitted cell of some models. cost: C on the whole cell; support: rows inside the margin, where the solutions'
     dual coefficients do not tell.

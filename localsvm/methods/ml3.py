@@ -37,7 +37,7 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import stream
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_options import LinearOptions
-from localsvm.solvers.ml3 import Problem, Report, exact, scores, stochastic
+from localsvm.solvers.ml3 import ML3Problem, ML3Report, exact, scores, stochastic
 from localsvm.solvers.ml3_round import FULL_METRIC
 from localsvm.targets.base import Target
 from localsvm.targets.classification import Classification
@@ -49,13 +49,13 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Solution:
+class ML3Solution:
     """Weights (classes, m, d + 1), the problem's cost, its objective as above, and what was reached."""
 
     W: Dense
     cost: float
     objective: float
-    report: Report
+    report: ML3Report
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ML3SVM(LinearOptions):
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The weights of all classes, and a table of models."""
-        solutions: list[Solution] = [fit.solution for fit in fits]
+        solutions: list[ML3Solution] = [fit.solution for fit in fits]
         reports = [solution.report for solution in solutions]
         state = {
             "pairs": np.asarray(_classes(cell.target).pairs, np.int32),
@@ -153,7 +153,9 @@ class ML3System(System):
         self.classes = len(_classes(cell.target).labels)
         self.codes = _classes(cell.target).codes(cell.y).astype(np.int32)
 
-    def solve(self, jobs: Sequence[Job], starts: Sequence[Solution | None], roughness: float) -> list[list[Solution]]:
+    def solve(
+        self, jobs: Sequence[Job], starts: Sequence[ML3Solution | None], roughness: float
+    ) -> list[list[ML3Solution]]:
         """Each by itself, to the tolerance: these solutions may become the model. The exact solver copies the rows, so
         that only one may run.
         """
@@ -162,7 +164,7 @@ class ML3System(System):
         found = iter(threads.map(lambda i: self._solve(*work[i]), len(work)))
         return [[next(found) for _ in job.costs] for job in jobs]
 
-    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Solution]], out: Floats) -> None:
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[ML3Solution]], out: Floats) -> None:
         """Differences of the classes' scores."""
         pairs = np.asarray(_classes(self.cell.target).pairs)
 
@@ -172,7 +174,7 @@ class ML3System(System):
 
         fill_held_out(self.cell, jobs, out, values)
 
-    def final(self, jobs: Sequence[Job], starts: Sequence[Solution | None]) -> list[Solution]:
+    def final(self, jobs: Sequence[Job], starts: Sequence[ML3Solution | None]) -> list[ML3Solution]:
         """The fold models of cross-validation as they are; else solved from the beginning."""
         return [start or self._solve(job, float(job.costs[0])) for job, start in zip(jobs, starts, strict=True)]
 
@@ -185,22 +187,22 @@ class ML3System(System):
         stored = X.size if isinstance(X, np.ndarray) else len(X.data)
         return "sgd" if stored * self.classes * self.models > MOST_PRODUCTS else "primal"
 
-    def _solve(self, job: Job, cost: float) -> Solution:
+    def _solve(self, job: Job, cost: float) -> ML3Solution:
         cell, method = self.cell, self.method
         seen = cell.folds != job.fold
         taken = int(np.count_nonzero(seen))
         if not taken:
-            nothing = Report(0.0, 0, 0.0, True, np.zeros(len(seen), np.bool_))
+            nothing = ML3Report(0.0, 0, 0.0, True, np.zeros(len(seen), np.bool_))
             W = np.zeros((self.classes, self.models, cell.X.shape[1] + 1), np.float32)
-            return Solution(W, cost, 0.0, nothing)
+            return ML3Solution(W, cost, 0.0, nothing)
         weight, lam = cell.training_weight(job.fold), 1.0 / (cost * taken)
-        problem = Problem(cell.X, self.codes, weight, self.classes, self.models, method.norm, lam=lam)
+        problem = ML3Problem(cell.X, self.codes, weight, self.classes, self.models, method.norm, lam=lam)
         rng = stream(cell.random, job.fold + 1)
         if self.solver == "sgd":
             W, report = stochastic(problem, rng, method.passes)
         else:
             W, report = exact(problem, rng, method.tolerance)
-        return Solution(W, cost, cost * taken * report.objective, report)
+        return ML3Solution(W, cost, cost * taken * report.objective, report)
 
 
 class ML3Predictor:

@@ -1,1 +1,1 @@
-"""Where cells run."""
+"""Where cells run: worker processes of this machine."""

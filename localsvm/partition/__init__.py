@@ -1,4 +1,4 @@
-"""Ways to divide the space, one file each."""
+"""Ways to divide the space, one file each: chunks, Voronoi cells, k-means cells, no division."""
 
 from __future__ import annotations
 

@@ -4,63 +4,46 @@ codes raise."""
 
 import numpy as np
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
+
+from localsvm._core cimport end_call, lsvm_ops, lsvm_rows, ops_at, take_rows
 
 
 cdef extern from "nearest.h" nogil:
-    enum:
-        NEAREST_OK
-        NEAREST_ROW
-        NEAREST_CHILD
-    ctypedef struct nearest_matrix:
-        const float *data
-        const int32_t *indices
-        const int64_t *indptr
-        int64_t n_rows
-        int64_t n_features
-    ctypedef struct nearest_children:
+    cdef struct lsvm_nearest_children:
         const double *directions
         const double *thresholds
         int64_t n
-    ctypedef struct nearest_steps:
+    cdef struct lsvm_nearest_steps:
         int64_t halves
         int64_t nearest
         int64_t least
-    ctypedef struct nearest_tree:
+    cdef struct lsvm_nearest_tree:
         const double *directions
         const double *thresholds
         const int32_t *first_child
         const int32_t *n_children
         const int32_t *cell
         int64_t n_nodes
-    int nearest_project(const nearest_matrix *, const int64_t *, int64_t, const double *, double *)
-    int nearest_squares(const nearest_matrix *, const int64_t *, int64_t, double *)
-    int nearest_total(const nearest_matrix *, const int64_t *, int64_t, double *)
-    int nearest_pair(
-        const nearest_matrix *, const int64_t *, int64_t, const nearest_steps *, double *, double *, double *
+    int lsvm_nearest_project(const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, const double *, double *)
+    int lsvm_nearest_squares(const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, double *)
+    int lsvm_nearest_total(const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, double *)
+    int lsvm_nearest_pair(
+        const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, const lsvm_nearest_steps *, double *, double *,
+        double *
     )
-    int64_t nearest_pair_work(int64_t, int64_t)
-    int nearest_choose(const nearest_matrix *, const int64_t *, int64_t, const nearest_children *, int32_t *)
-    int nearest_group(int64_t *, const int32_t *, int64_t, int64_t, int64_t *, int64_t *)
-    int nearest_route(const nearest_matrix *, int64_t, int64_t, const nearest_tree *, int32_t *)
-    int nearest_hash(const nearest_matrix *, int64_t, int64_t, uint64_t, uint64_t *)
-    int nearest_same(const nearest_matrix *, const int64_t *, const int64_t *, int64_t, uint8_t *)
+    int64_t lsvm_nearest_pair_work(int64_t, int64_t)
+    int lsvm_nearest_choose(
+        const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, const lsvm_nearest_children *, int32_t *
+    )
+    int lsvm_nearest_group(int64_t *, const int32_t *, int64_t, int64_t, int64_t *, int64_t *)
+    int lsvm_nearest_route(const lsvm_ops *, const lsvm_rows *, int64_t, int64_t, const lsvm_nearest_tree *, int32_t *)
+    int lsvm_nearest_hash(const lsvm_ops *, const lsvm_rows *, int64_t, int64_t, uint64_t, uint64_t *)
+    int lsvm_nearest_same(const lsvm_rows *, const int64_t *, const int64_t *, int64_t, uint8_t *)
 
 
 # values a call may read before the interpreter looks for Ctrl-C: a few hundredths of a second
 cdef int64_t VALUES_PER_CALL = 1 << 24
-
-
-cdef int end_call(int code) except -1:
-    """Turns the code of a finished call into an exception, or Ctrl-C into one."""
-    if code == NEAREST_OK:
-        return PyErr_CheckSignals()
-    if code == NEAREST_ROW:
-        raise IndexError("a row index is outside the matrix")
-    if code == NEAREST_CHILD:
-        raise IndexError("a child index is outside the node")
-    raise ValueError("a node's children must lie behind it inside the tree")
 
 
 cdef void *address(object array):
@@ -81,57 +64,33 @@ cdef class Matrix:
     X is the matrix as given, width the number of values stored for a row (on average).
     """
 
-    cdef nearest_matrix m
+    cdef lsvm_rows m
+    cdef const lsvm_ops *ops
     cdef readonly object X
     cdef readonly int64_t width
     cdef object keep
     cdef int64_t block
 
     def __init__(self, X):
-        if len(X.shape) != 2:
-            raise ValueError("X must have two dimensions")
-        if isinstance(X, np.ndarray):
-            self.keep = (_checked(X, np.float32, "X"),)
-            self.m.data = <const float *>address(X)
-            self.m.indices = NULL
-            self.m.indptr = NULL
-            self.width = X.shape[1]
-        else:
-            self._read_sparse(X)
-            self.width = X.nnz // max(1, X.shape[0])
+        self.keep = take_rows(X, &self.m)
+        self.ops = ops_at(None)
         self.X = X
-        self.m.n_rows, self.m.n_features = X.shape
+        self.width = self.m.d if len(self.keep) == 1 else X.nnz // max(1, self.m.n)
         self.block = max(1, VALUES_PER_CALL // (self.width + 16))
-
-    def _read_sparse(self, X):
-        if getattr(X, "format", None) != "csr":
-            raise TypeError("X must be a dense array or a CSR array")
-        data = _checked(X.data, np.float32, "X.data")
-        if len(X.indices) and (X.indices.min() < 0 or X.indices.max() >= min(X.shape[1], 2**31)):
-            raise ValueError("a column index of X is outside the matrix")
-        indices = np.ascontiguousarray(X.indices, dtype=np.int32)
-        indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
-        stored = min(len(data), len(indices))
-        if indptr[0] != 0 or indptr.max() > stored or np.any(np.diff(indptr) < 0):
-            raise ValueError("X.indptr must ascend from 0 to the number of stored values")
-        self.keep = (data, indices, indptr)
-        self.m.data = <const float *>address(data)
-        self.m.indices = <const int32_t *>address(indices)
-        self.m.indptr = <const int64_t *>address(indptr)
 
     @property
     def shape(self):
-        return self.m.n_rows, self.m.n_features
+        return self.m.n, self.m.d
 
     def _range(self, int64_t begin, end):
         """How many rows begin .. end - 1 are."""
-        cdef int64_t last = self.m.n_rows if end is None else end
-        if not 0 <= begin <= last <= self.m.n_rows:
+        cdef int64_t last = self.m.n if end is None else end
+        if not 0 <= begin <= last <= self.m.n:
             raise IndexError(f"there are no rows {begin} to {last}")
         return last - begin
 
     def _direction(self, direction):
-        if _checked(direction, np.float64, "direction").shape != (self.m.n_features,):
+        if _checked(direction, np.float64, "direction").shape != (self.m.d,):
             raise ValueError("a direction must have one value per feature")
         return direction
 
@@ -146,7 +105,7 @@ cdef class Matrix:
         while at < n:
             size = min(self.block, n - at)
             with nogil:
-                code = nearest_project(&self.m, row + at, size, u, result + at)
+                code = lsvm_nearest_project(self.ops, &self.m, row + at, size, u, result + at)
             end_call(code)
             at += size
         return out
@@ -161,7 +120,7 @@ cdef class Matrix:
         while at < n:
             size = min(self.block, n - at)
             with nogil:
-                code = nearest_squares(&self.m, row + at, size, result + at)
+                code = lsvm_nearest_squares(self.ops, &self.m, row + at, size, result + at)
             end_call(code)
             at += size
         return out
@@ -169,14 +128,14 @@ cdef class Matrix:
     def total(self, rows):
         """Sum (features,) float64 of the rows (int64 indices), added in the order given."""
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
-        out = np.zeros(self.m.n_features)
+        out = np.zeros(self.m.d)
         cdef const int64_t *row = <const int64_t *>address(rows)
         cdef double *result = <double *>address(out)
         cdef int code
         while at < n:
             size = min(self.block, n - at)
             with nogil:
-                code = nearest_total(&self.m, row + at, size, result)
+                code = lsvm_nearest_total(self.ops, &self.m, row + at, size, result)
             end_call(code)
             at += size
         return out
@@ -188,17 +147,17 @@ cdef class Matrix:
         cdef int64_t n = len(_checked(rows, np.int64, "rows"))
         if not 1 <= least <= n // 2 or halves < 0 or nearest < 0:
             raise ValueError("a side needs at least one row, and not more than half of them")
-        cdef nearest_steps steps
+        cdef lsvm_nearest_steps steps
         steps.halves, steps.nearest, steps.least = halves, nearest, least
-        moved, far = np.empty((2, self.m.n_features)), np.empty((2, self.m.n_features))
-        work = np.empty(nearest_pair_work(n, self.m.n_features))
+        moved, far = np.empty((2, self.m.d)), np.empty((2, self.m.d))
+        work = np.empty(lsvm_nearest_pair_work(n, self.m.d))
         cdef const int64_t *row = <const int64_t *>address(rows)
         cdef double *result = <double *>address(moved)
         cdef double *start = <double *>address(far)
         cdef double *space = <double *>address(work)
         cdef int code
         with nogil:
-            code = nearest_pair(&self.m, row, n, &steps, start, result, space)
+            code = lsvm_nearest_pair(self.ops, &self.m, row, n, &steps, start, result, space)
         end_call(code)
         return moved, far
 
@@ -207,9 +166,9 @@ cdef class Matrix:
         where child 0 scores 0; ties to the lower child. directions (k, features) and thresholds (k,)
         float64."""
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
-        cdef nearest_children children
+        cdef lsvm_nearest_children children
         children.n = len(_checked(thresholds, np.float64, "thresholds"))
-        if _checked(directions, np.float64, "directions").shape != (children.n, self.m.n_features):
+        if _checked(directions, np.float64, "directions").shape != (children.n, self.m.d):
             raise ValueError("directions must have one row per threshold and one column per feature")
         children.directions = <const double *>address(directions)
         children.thresholds = <const double *>address(thresholds)
@@ -221,7 +180,7 @@ cdef class Matrix:
         while at < n:
             size = min(step, n - at)
             with nogil:
-                code = nearest_choose(&self.m, row + at, size, &children, result + at)
+                code = lsvm_nearest_choose(self.ops, &self.m, row + at, size, &children, result + at)
             end_call(code)
             at += size
         return out
@@ -230,12 +189,12 @@ cdef class Matrix:
         """Cell (end - begin,) int32 of rows begin .. end - 1 (every row): down the tree from node 0; the
         arrays are those of a CentreTree."""
         cdef int64_t n = self._range(begin, end), at = 0, size, step = max(1, self.block // 16)
-        cdef nearest_tree tree
+        cdef lsvm_nearest_tree tree
         tree.n_nodes = len(_checked(thresholds, np.float64, "thresholds"))
         if tree.n_nodes == 0 or _checked(directions, np.float64, "directions").shape != (
-            tree.n_nodes, self.m.n_features
+            tree.n_nodes, self.m.d
         ):
-            raise ValueError(f"the tree does not fit rows of {self.m.n_features} features")
+            raise ValueError(f"the tree does not fit rows of {self.m.d} features")
         for name, array in (("first_child", first_child), ("n_children", n_children), ("cell", cell)):
             if len(_checked(array, np.int32, name)) != tree.n_nodes:
                 raise ValueError(f"{name} must have one value per node")
@@ -250,7 +209,7 @@ cdef class Matrix:
         while at < n:
             size = min(step, n - at)
             with nogil:
-                code = nearest_route(&self.m, begin + at, size, &tree, result + at)
+                code = lsvm_nearest_route(self.ops, &self.m, begin + at, size, &tree, result + at)
             end_call(code)
             at += size
         return out
@@ -264,7 +223,7 @@ cdef class Matrix:
         while at < n:
             size = min(self.block, n - at)
             with nogil:
-                code = nearest_hash(&self.m, begin + at, size, seed, result + at)
+                code = lsvm_nearest_hash(self.ops, &self.m, begin + at, size, seed, result + at)
             end_call(code)
             at += size
         return out
@@ -282,7 +241,7 @@ cdef class Matrix:
         while at < n:
             size = min(self.block, n - at)
             with nogil:
-                code = nearest_same(&self.m, left + at, right + at, size, result + at)
+                code = lsvm_nearest_same(&self.m, left + at, right + at, size, result + at)
             end_call(code)
             at += size
         return out.view(np.bool_)
@@ -304,6 +263,6 @@ def group(rows, child, int64_t n_children):
     cdef int64_t *bound = <int64_t *>address(bounds)
     cdef int code
     with nogil:
-        code = nearest_group(row, label, n, n_children, space, bound)
+        code = lsvm_nearest_group(row, label, n, n_children, space, bound)
     end_call(code)
     return bounds

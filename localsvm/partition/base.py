@@ -16,7 +16,7 @@ from localsvm.threads import ALONE, Threads
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
 
-State = dict[str, np.ndarray]
+PartitionState = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class Partition(ABC):
         return None
 
     @abstractmethod
-    def state(self) -> State:
+    def state(self) -> PartitionState:
         """All that routing needs, without training rows."""
 
     @classmethod
     @abstractmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: PartitionState) -> Self:
         """The partition that `state()` described; it routes every row to the same bits."""
 
 

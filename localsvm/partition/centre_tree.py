@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.partition._nearest import Matrix
-from localsvm.partition.base import State
+from localsvm.partition.base import PartitionState
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class CentreTree:
         links = self.first_child, self.n_children, self.cell
         return matrix.route(self._directions, self.thresholds, *links, first, last)
 
-    def state(self) -> State:
+    def state(self) -> PartitionState:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 

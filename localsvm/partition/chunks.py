@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.errors import OptionError
-from localsvm.partition.base import Partition, State, TrainingCell, check_cell_size, check_rows
+from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ class Chunks(Partition):
     def assign(self, X: Examples) -> NDArray[np.int32]:
         raise OptionError("random chunks answer for every row together; a row belongs to one cell with -P voronoi")
 
-    def state(self) -> State:
+    def state(self) -> PartitionState:
         return {"n_cells": np.array([self._n_cells], dtype=np.int64)}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: PartitionState) -> Self:
         return cls(int(state["n_cells"][0]))

@@ -18,7 +18,7 @@ from localsvm.threads import Threads
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
 
-Rows = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 
 
 class Split(NamedTuple):
@@ -31,7 +31,7 @@ class Split(NamedTuple):
 
 
 # (matrix, rows, cell_size, rng): the split of more than cell_size rows, None for rows that nothing can divide
-Splitter = Callable[[Matrix, Rows, int, np.random.Generator], Split | None]
+Splitter = Callable[[Matrix, RowIndices, int, np.random.Generator], Split | None]
 # nodes of at most so many values are divided further in a copy of their rows that fits the caches: rows
 # scattered over a large matrix cost 90 ns each, rows in a cache 15 (28 features, AMD EPYC)
 LOCAL_VALUES = 1 << 21
@@ -45,20 +45,20 @@ LEAST_PARTS = 4  # below so many a sample saves nothing
 STRIP_VALUES = 1 << 20  # values of the rows that a thread routes at once
 
 
-def subsample(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+def subsample(rows: RowIndices, size: int, rng: np.random.Generator) -> RowIndices:
     """At most `size` of the rows at random, in their order."""
     if len(rows) <= size:
         return rows
     return rows[np.sort(rng.choice(len(rows), size, replace=False, shuffle=False))]
 
 
-def thin_out(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+def thin_out(rows: RowIndices, size: int, rng: np.random.Generator) -> RowIndices:
     """One row at random of each of `size` equal stretches: a large sample, made without a list of all rows."""
     bounds = np.arange(size + 1) * len(rows) // size
     return rows[rng.integers(bounds[:-1], bounds[1:])]
 
 
-def take(X: Examples, rows: Rows) -> Examples:
+def take(X: Examples, rows: RowIndices) -> Examples:
     """A copy of some rows of X, in the same form."""
     if isinstance(X, np.ndarray):
         return X.take(rows, axis=0)  # a quarter of the time that X[rows] needs
@@ -100,7 +100,7 @@ class _Growing:
         self.n_children[node] = len(split.thresholds)
         return [self.add(z, float(t)) for z, t in zip(split.centres, split.thresholds, strict=True)]
 
-    def grow(self, root: int, matrix: Matrix, rows: Rows, local: bool) -> None:
+    def grow(self, root: int, matrix: Matrix, rows: RowIndices, local: bool) -> None:
         """Divides `rows` below the node `root`, depth first, and sorts them into cell order."""
         stack = [(root, 0, len(rows))]
         while stack:
@@ -117,7 +117,7 @@ class _Growing:
             bounds = (begin + group(part, found.child, len(found.thresholds))).tolist()
             stack.extend(reversed([*zip(self.divide(node, found), bounds[:-1], bounds[1:], strict=True)]))
 
-    def grow_local(self, node: int, matrix: Matrix, rows: Rows) -> None:
+    def grow_local(self, node: int, matrix: Matrix, rows: RowIndices) -> None:
         """As grow, in a copy of the rows."""
         order = np.arange(len(rows), dtype=np.int64)
         self.grow(node, Matrix(take(matrix.X, rows)), order, local=True)
@@ -142,8 +142,8 @@ class _Growing:
 
 
 def grow(
-    matrix: Matrix, rows: Rows, cell_size: int, split: Splitter, rng: np.random.Generator, threads: Threads
-) -> tuple[CentreTree, Rows]:
+    matrix: Matrix, rows: RowIndices, cell_size: int, split: Splitter, rng: np.random.Generator, threads: Threads
+) -> tuple[CentreTree, RowIndices]:
     """Grows a tree over `rows` of the matrix, sorting them in place into cell order (ascending in each cell).
 
     A node of more than cell_size rows is divided by `split`, unless that returns None. Where the rows are many parts
@@ -156,7 +156,7 @@ def grow(
     return growing.finish(), np.concatenate([[0], np.cumsum(growing.sizes)])
 
 
-def _grow(matrix: Matrix, rows: Rows, empty: _Growing, threads: Threads) -> _Growing:
+def _grow(matrix: Matrix, rows: RowIndices, empty: _Growing, threads: Threads) -> _Growing:
     """The tree over the rows: grown in `empty`, or put together by its rules."""
     part = max(PART_ROWS, PART_CELLS * empty.enough)
     if len(rows) > LEAST_PARTS * part:
@@ -166,11 +166,11 @@ def _grow(matrix: Matrix, rows: Rows, empty: _Growing, threads: Threads) -> _Gro
     return empty
 
 
-def _fits(matrix: Matrix, rows: Rows) -> bool:
+def _fits(matrix: Matrix, rows: RowIndices) -> bool:
     return len(rows) * matrix.width <= LOCAL_VALUES
 
 
-def _grow_parts(matrix: Matrix, rows: Rows, part: int, empty: _Growing, threads: Threads) -> _Growing:
+def _grow_parts(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
     """As _grow, for rows that make several parts of about `part` rows."""
     growing = _sketch(matrix, rows, part, empty, threads)
     top = growing.finish()
@@ -187,7 +187,7 @@ def _grow_parts(matrix: Matrix, rows: Rows, part: int, empty: _Growing, threads:
     return growing
 
 
-def _sketch(matrix: Matrix, rows: Rows, part: int, empty: _Growing, threads: Threads) -> _Growing:
+def _sketch(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
     """The tree down to parts of at most about `part` rows, grown on a sample (its own top on a sample of that)."""
     sample = Matrix(take(matrix.X, thin_out(rows, len(rows) * PART_SAMPLE // part, empty.rng)))
     cell_size = max(1, empty.cell_size * PART_SAMPLE // part)
@@ -195,7 +195,7 @@ def _sketch(matrix: Matrix, rows: Rows, part: int, empty: _Growing, threads: Thr
     return _grow(sample, np.arange(sample.shape[0], dtype=np.int64), rules, threads)
 
 
-def _sort(matrix: Matrix, rows: Rows, tree: CentreTree, threads: Threads) -> list[int]:
+def _sort(matrix: Matrix, rows: RowIndices, tree: CentreTree, threads: Threads) -> list[int]:
     """Sorts rows in place by the cells of the tree; returns the bounds of these."""
     cell = np.empty(matrix.shape[0], dtype=np.int32)
 

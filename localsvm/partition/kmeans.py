@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
 from localsvm.partition.centre_tree import directions_of
-from localsvm.partition.growing import Rows, Split, subsample, take
+from localsvm.partition.growing import RowIndices, Split, subsample, take
 from localsvm.partition.tree import TreePartition
 from localsvm.partition.voronoi import halve
 
@@ -38,20 +38,20 @@ class KMeansCells(TreePartition):
     threaded: ClassVar[bool] = False  # threads of scikit-learn are limited for a whole process at once
 
     @staticmethod
-    def split(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:
+    def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
         centres = _cluster(matrix, rows, min(-(-len(rows) // cell_size), CLUSTERS), rng)
         found = None if centres is None else _nearest(matrix, rows, centres, smallest_size(cell_size))
         return halve(matrix, rows, cell_size, rng) if found is None else found
 
 
-def _cluster(matrix: Matrix, rows: Rows, k: int, rng: np.random.Generator) -> NDArray[np.float32] | None:
+def _cluster(matrix: Matrix, rows: RowIndices, k: int, rng: np.random.Generator) -> NDArray[np.float32] | None:
     """At most k centres of a subsample of the rows; None when its rows are all equal."""
     sample = take(matrix.X, subsample(rows, k * SAMPLE_PER_CLUSTER, rng))
     distinct, seed = len(np.unique(Matrix(sample).hashes(0))), int(rng.integers(2**31))
     return kmeans_centres(sample, min(k, distinct), seed) if distinct > 1 else None
 
 
-def _nearest(matrix: Matrix, rows: Rows, centres: NDArray[np.float32], smallest: int) -> Split | None:
+def _nearest(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32], smallest: int) -> Split | None:
     """The rows with their nearest centres, centres of fewer than `smallest` rows dropped; None when fewer
     than two are left. One round is enough: the rows of dropped centres only make the others larger."""
     split = _choose(matrix, rows, centres)
@@ -61,7 +61,7 @@ def _nearest(matrix: Matrix, rows: Rows, centres: NDArray[np.float32], smallest:
     return split if np.all(keep) else _choose(matrix, rows, centres[keep])
 
 
-def _choose(matrix: Matrix, rows: Rows, centres: NDArray[np.float32]) -> Split:
+def _choose(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32]) -> Split:
     squares = np.sum(centres.astype(np.float64) ** 2, axis=1)
     thresholds = (squares - squares[0]) / 2
     return Split(centres, thresholds, matrix.choose(rows, directions_of(centres), thresholds))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.partition.base import Partition, State, TrainingCell, check_rows, one_cell_each
+from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_rows, one_cell_each
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class NoPartition(Partition):
     def assign(self, X: Examples) -> NDArray[np.int32]:
         return np.zeros(X.shape[0], dtype=np.int32)
 
-    def state(self) -> State:
+    def state(self) -> PartitionState:
         return {}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: PartitionState) -> Self:
         return cls()

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.partition._nearest import Matrix
-from localsvm.partition.base import Partition, State, TrainingCell, check_cell_size, check_rows, one_cell_each
+from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows, one_cell_each
 from localsvm.partition.centre_tree import CentreTree
 from localsvm.partition.duplicates import collapse
-from localsvm.partition.growing import Rows, Split, grow
+from localsvm.partition.growing import RowIndices, Split, grow
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class _Training:
     """The rows a tree was grown over, in cell order, and how many rows each row of the matrix stands for."""
 
-    order: Rows
-    bounds: Rows
+    order: RowIndices
+    bounds: RowIndices
     weight: NDArray[np.float64] | None
 
     def cell(self, index: int) -> TrainingCell:
@@ -51,7 +51,7 @@ class TreePartition(Partition):
 
     @staticmethod
     @abstractmethod
-    def split(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:
+    def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
         """How a node of more than cell_size rows is divided; None for rows that nothing can divide."""
 
     def fit(
@@ -96,9 +96,9 @@ class TreePartition(Partition):
     def route(self, X: Examples) -> sparse.csr_array:
         return one_cell_each(self.assign(X), self.n_cells)
 
-    def state(self) -> State:
+    def state(self) -> PartitionState:
         return self.tree.state()
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: PartitionState) -> Self:
         return cls(CentreTree(**{f.name: np.ascontiguousarray(state[f.name]) for f in fields(CentreTree)}))

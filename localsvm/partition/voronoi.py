@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
 from localsvm.partition.centre_tree import directions_of
-from localsvm.partition.growing import Rows, Split, subsample
+from localsvm.partition.growing import RowIndices, Split, subsample
 from localsvm.partition.tree import TreePartition
 
 Vector = NDArray[np.float64]
@@ -42,7 +42,7 @@ class Voronoi(TreePartition):
     name: ClassVar[str] = "voronoi"
 
     @staticmethod
-    def split(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:
+    def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
         return halve(matrix, rows, cell_size, rng)
 
 
@@ -85,7 +85,7 @@ class Plan:
         return Cut(too_small, not self.fewest <= n_low <= self.most, abs(n_low - self.target), threshold)
 
 
-def halve(matrix: Matrix, rows: Rows, cell_size: int, rng: np.random.Generator) -> Split | None:
+def halve(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
     """Divides rows between two centres at the plan nearest to their bisector; None when all rows are equal."""
     best: tuple[Cut, NDArray[np.float32], Vector] | None = None
     for pair in _pairs(matrix, rows, rng):
@@ -109,7 +109,7 @@ def _bisector(low: NDArray[Any], high: NDArray[Any]) -> float:
     return float(high @ high - low @ low) / 2
 
 
-def _pairs(matrix: Matrix, rows: Rows, rng: np.random.Generator) -> Iterator[tuple[Vector, Vector]]:
+def _pairs(matrix: Matrix, rows: RowIndices, rng: np.random.Generator) -> Iterator[tuple[Vector, Vector]]:
     """Pairs of centres to try, best first. Two rows that differ always have different projections on their
     difference, so the last pair divides whatever can be divided."""
     sample = subsample(rows, SAMPLE, rng)

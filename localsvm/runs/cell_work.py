@@ -27,8 +27,13 @@ from localsvm.threads import ALONE, Threads
 class CellReport:
     """Numbers of a trained cell for the summary.
 
-    rows: that it stands for; seconds: of processor time; weight: the weighted rows that were held out, 0 where nothing
-    was cross-validated, and wrong: of these the weight that the chosen point decides wrongly.
+    Attributes
+    ----------
+    rows : that it stands for, identical ones counted as often as they occur.
+    seconds : of processor time.
+    fit : what the method reports.
+    weight : of the rows that were held out, 0 where nothing was cross-validated.
+    wrong : of this the weight that the chosen point decides wrongly.
     """
 
     rows: float
@@ -42,9 +47,13 @@ class CellReport:
 class CellResult:
     """A trained cell: the arrays to keep, numbers for the summary, and its grid.
 
-    settings (settings, names): the values of the parameters that have these names; costs (costs,): C on the cell's
-    rows; loss (settings, costs): held-out errors; best: indices of the chosen setting and cost, empty without
-    cross-validation.
+    Attributes
+    ----------
+    index, state, report : the cell's number, what the model file keeps of it, and numbers for the summary.
+    names, settings : of the grid's parameters, and (settings, names) float64 their values.
+    costs : (costs,) float64, C on all rows of the cell.
+    loss : (settings, costs) float64 held-out errors, nan where a point was not scored; (0, 0) without cross-validation.
+    best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
     """
 
     index: int
@@ -59,7 +68,15 @@ class CellResult:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What all cells of a run have in common. Rows lie in shared memory in the order of cells and their folds."""
+    """What all cells of a run have in common. Rows lie in shared memory in the order of cells and their folds.
+
+    Attributes
+    ----------
+    method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
+    average_rows : the mean size of all cells.
+    X, y, count : how to map all rows, (n, d) float32; their labels, (n,) float64; and how many rows each stands for.
+    fit : whether cells are trained, or only cross-validated.
+    """
 
     method: Method
     target: Target
@@ -95,8 +112,13 @@ class RunInputs:
 
 @dataclass(frozen=True)
 class WorkUnit:
-    """What a worker is given: train the cell of rows first .. last - 1, or score some settings of its grid, or go on
-    from `scores`; `threads` may work inside it.
+    """What a worker is given: the cell of rows first .. last - 1, and what is to be done with it.
+
+    Attributes
+    ----------
+    settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
+    scores : of its grid, where settings were scored before: the cell is fitted at their best point.
+    threads : how many may work inside it.
     """
 
     inputs: RunInputs
@@ -123,7 +145,7 @@ class WorkUnit:
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
     def split(self, loss: NDArray[np.float64], ordered: bool) -> list[WorkUnit]:
-        """The next round of the search, a unit a setting, given the loss so far; none when the search has ended."""
+        """The next round of the search, a unit a setting, given the loss (settings, costs) so far; none at its end."""
         following = self.inputs.search.next_settings(loss, ordered)
         return [replace(self, settings=(i,), scores=None) for i in following]
 

@@ -22,8 +22,22 @@ DEFAULT_CELL_SIZE = 2000
 class TrainingConfig:
     """Every option that determines the model; see the command line's help for their meaning.
 
-    partition None: one cell up to cell_size rows, Voronoi cells beyond if the method divides. select None: what the
-    method does by default for the number of classes. class_weights: (label, factor on C) pairs.
+    Attributes
+    ----------
+    method : with its own options.
+    partition : its name; None for one cell up to cell_size rows, and Voronoi cells beyond if the method divides.
+    cell_size : the most rows of a cell.
+    scale : how features are scaled, one of `data.scaling.MODES`.
+    folds : of cross-validation, at least 2.
+    grid : how a grid is searched, "adaptive" or "full".
+    select : "vote" or "refit"; None for what the method does by default for the number of classes.
+    multiclass : "ova" or "ava".
+    class_weights : (label, factor on C) pairs.
+    seed : of everything random, from 0.
+
+    Raises
+    ------
+    OptionError : for a value that makes no sense.
     """
 
     method: Method = field(default_factory=KernelSVM)
@@ -61,12 +75,22 @@ class TrainingConfig:
         return {**asdict(self), "method": method}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:
-        """What the labels mean."""
+        """What the labels (classes,), ascending, mean."""
         return Classification(labels, self.multiclass)
 
 
 def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig) -> None:
-    """DataError unless the rows have at least two labels, and those that -w names."""
+    """Refuse labels that cannot be trained on.
+
+    Parameters
+    ----------
+    labels : (classes,) float64, ascending.
+    rows : how many have them.
+
+    Raises
+    ------
+    DataError : unless there are at least two labels, and those that -w names.
+    """
     if len(labels) < 2:
         raise DataError(f"all {rows} rows have the label {labels[0]:g}; training needs at least two classes")
     for label, _ in config.class_weights:

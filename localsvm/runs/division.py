@@ -24,8 +24,14 @@ PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those 
 
 @dataclass
 class Divided:
-    """Scaled training data in cell order, and in each cell in the order of its folds: shared rows, labels, counts, and
-    the edges (cells + 1) between cells.
+    """Scaled training data in cell order, and in each cell in the order of its folds.
+
+    Attributes
+    ----------
+    scaling, partition : fitted.
+    labels, class_rows : (classes,) float64 ascending, and the rows of each.
+    X, y, count : in shared memory, (n, d) float32; (n,) float64 labels; (n,) float64, how many rows each stands for.
+    edges : (cells + 1,) int64; cell i has the rows edges[i] to edges[i + 1] - 1.
     """
 
     scaling: Scaling
@@ -50,11 +56,18 @@ class Divided:
 def divide(
     data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE
 ) -> Divided:
-    """Scale the data (in place where dense), fit or load the partition, and bring the rows into cell order, those of a
-    cell into the order of its folds.
+    """Scale the data, fit or load the partition, and bring the rows into cell order, in cells into that of the folds.
 
-    The same bits for any number of threads.
-    Raises DataError for a single class, ModelError for a partition file that does not belong to the data.
+    Parameters
+    ----------
+    data : scaled in place where dense.
+    partition_file : that `partition_only` wrote for the same data; None to fit a partition.
+    threads : of no influence on the result.
+
+    Raises
+    ------
+    DataError : a single class, a label of -w that no row has, or no feature.
+    ModelError : the partition file does not belong to the data, or is none.
     """
     labels, class_rows = np.unique(data.y, return_counts=True)
     check_labels(labels, len(data.y), config)
@@ -80,9 +93,13 @@ def divide(
 def partition_only(
     data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE
 ) -> NDArray[np.int64]:
-    """Divide the data and write the partition file, for `divide` to load later; returns the rows of each cell.
+    """Divide the data and write the partition file, for `divide` to load later.
 
     The data are consumed (scaled in place where dense).
+
+    Returns
+    -------
+    (cells,) int64 rows of each cell.
     """
     key = fingerprint(data.X, data.y)
     scaling, partition, _, cells = _fit(data, config, threads)

@@ -29,7 +29,14 @@ BLOCK_BYTES = 1 << 26  # of rows that are decided together: a cell's model is th
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions of a block of rows, in input order: labels (n,), decision values (n, problems), the file's labels."""
+    """Predictions of a block of rows, in input order.
+
+    Attributes
+    ----------
+    labels : (n,) float64 predicted.
+    decisions : (n, problems) float64 decision values.
+    y : (n,) float64 labels of the file.
+    """
 
     labels: NDArray[np.float64]
     decisions: NDArray[np.float64]
@@ -37,7 +44,24 @@ class Predicted:
 
 
 class LocalModel:
-    """A trained model that predicts, on `jobs` threads; a context manager over its file, for one thread's use."""
+    """A trained model that predicts; a context manager over its file, for one thread's use.
+
+    Parameters
+    ----------
+    path : of the model file.
+    jobs : threads that predict, of no influence on the result.
+    verify : whether to compare the whole file with its checksums first.
+
+    Attributes
+    ----------
+    features, dense : columns of the training data, and whether its rows were dense; rows to predict are made alike.
+    scaling, partition, target : what comes before and after the cells' decision functions.
+    file : the open `store.model.Model`.
+
+    Raises
+    ------
+    ModelError : the file cannot be read, or has a method or partition that this version does not know.
+    """
 
     def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
         self.file: Model = load_model(path, verify)
@@ -61,7 +85,7 @@ class LocalModel:
         self.file.close()
 
     def predict(self, X: Examples) -> NDArray[np.float64]:
-        """(n,) labels."""
+        """(n,) float64 labels for unscaled rows X (n, d)."""
         return self.target.decide(self.decision_function(X))
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
@@ -78,7 +102,7 @@ class LocalModel:
         return out
 
     def predict_blocks(self, blocks: Iterable[Dataset]) -> Iterator[Predicted]:
-        """Predictions block by block."""
+        """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
         for block in merged(blocks):
             decisions = self.decision_function(block.X)
             yield Predicted(self.target.decide(decisions), decisions, block.y)
@@ -150,7 +174,14 @@ def _evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:
 
 @dataclass
 class Score:
-    """Running count of right answers, where the data have labels, and the confusion of classes."""
+    """Running count of right answers, where the data have labels, and the confusion of classes.
+
+    Attributes
+    ----------
+    labels : (classes,) float64 that the model knows, ascending.
+    right, total : rows.
+    confusion : rows by (label of the file, predicted label), where there are any.
+    """
 
     labels: NDArray[np.float64]
     right: int = 0

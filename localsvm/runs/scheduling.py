@@ -34,7 +34,10 @@ class Pool(Protocol):
     """Where work is done: calls each piece of work with what its worker keeps from piece to piece."""
 
     def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
-        """(work, result) as they finish; the caller may append to `work` while it iterates."""
+        """(work, result) as they finish, in any order; the caller may append to `work` while it iterates.
+
+        A piece of work is called with what its worker keeps; it and its result must survive pickle.
+        """
 
 
 # (workers, what each of them keeps): a pool to be entered
@@ -42,7 +45,16 @@ PoolFactory = Callable[[int, Callable[[], Any]], AbstractContextManager[Pool]]
 
 
 class RunCells:
-    """The cells of a run and their way through a pool. fit: whether they are trained, or only cross-validated."""
+    """The cells of a run and their way through a pool.
+
+    Parameters
+    ----------
+    divided, config : the rows, and the options with `select` decided.
+    jobs : the most workers, and cores to use.
+    memory : bytes that the run may use with its data, None for what the machine has free beside them.
+    observer, pool : who is told of what is unusual, and what makes the pool.
+    fit : whether cells are trained, or only cross-validated.
+    """
 
     def __init__(
         self,
@@ -77,6 +89,10 @@ class RunCells:
 
         Few cells are split into the settings of their grid, so that all workers stay busy; what a setting gives does
         not depend on it. Where even those are fewer than the jobs, threads work inside them.
+
+        Raises
+        ------
+        RunError : the memory does not suffice for one worker, or a worker was killed.
         """
         edges, order = self.divided.edges, np.argsort(-self.divided.sizes, kind="stable")
         todo = [int(i) for i in order if int(i) not in (skip or ())]

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.stream import Part, Stream, Survey
+from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, State
 from localsvm.methods.cell import WHOLE, Job
@@ -29,7 +29,7 @@ from localsvm.runs.summary import Summary, summarise
 from localsvm.selection.cross_validation import Kept, Point, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
-from localsvm.solvers.linear import Solution
+from localsvm.solvers.linear import LinearSolution
 from localsvm.solvers.stochastic import Block, Descended, descend
 from localsvm.store.model import write_model
 
@@ -50,7 +50,7 @@ def train_stream(
 ) -> Summary:
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
-    Raises OptionError for what streams cannot do, DataError for the file, RunError.
+    Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
     """
     method = _check(config)
     clock = Clock(observer or Silent())
@@ -113,7 +113,7 @@ class StreamedCell:
         found = self.solve(best.cost, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.rows)[best.cost])
         models = [
-            (Job(p, WHOLE, np.asarray([cost])), Solution(w, None, 0.0, reached))
+            (Job(p, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, reached))
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
         fitted = pack_linear(self.method, state, cost, models, support=found.support)
@@ -125,7 +125,10 @@ class StreamedCell:
         return self.method.represent(self.survey.sample, self.grid.setting(setting), random)
 
     def solve(self, c: int, state: State, left_out: list[int]) -> Descended:
-        """All binary problems without each of some folds: problem p without left_out[k] is number p * folds + k."""
+        """All binary problems without each of some folds, at cost number c.
+
+        Problem p without left_out[k] is number p * len(left_out) + k of what is found.
+        """
         seen = self.stream.rows - np.asarray([0 if k == WHOLE else self._fold_rows[k] for k in left_out])
         costs = np.asarray([self.grid.costs_for(max(1.0, float(n)))[c] for n in seen])
 
@@ -138,17 +141,17 @@ class StreamedCell:
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
     def losses(self, found: Descended, state: State) -> list[tuple[float, float]]:
-        """Loss and tie of a point, by the models that did not see a row."""
+        """[(loss, tie)] of a point, each row by the models that did not see it; found: without each fold."""
         tally, folds = Tally(self.target, 1), self.config.folds
         for part in self.stream.parts(self.survey.scaling):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
             held = [(k, *edge) for k, edge in enumerate(edges)]
             models = range(0, len(found.weights), folds)
             f = [np.concatenate([rows.values(found.weights[m + k], a, z) for k, a, z in held]) for m in models]
-            tally.add(np.asarray(f)[None], part.y, self.weight(part))
+            tally.add(np.asarray(f)[None], part.y, self.target.encode(part.y), self.weight(part))
         return tally.losses()
 
-    def weight(self, part: Part) -> NDArray[np.float64]:
+    def weight(self, part: StreamBlock) -> NDArray[np.float64]:
         """(n,) factor of each row on C and on the loss."""
         return self._factors[self.target.codes(part.y)]
 

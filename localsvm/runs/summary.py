@@ -14,7 +14,17 @@ from localsvm.runs.cell_work import CellReport
 
 @dataclass
 class Summary:
-    """What a run did. cv_error is None where nothing was cross-validated; seconds by phase, wall clock."""
+    """What a run did.
+
+    Attributes
+    ----------
+    rows, features, labels, class_rows : of the training data; class_rows for each label.
+    partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
+    cv_error : cross-validated share of wrong rows, from 0 to 1; None where nothing was cross-validated.
+    support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
+    largest_gap : of all models, in the method's `gap_unit`.
+    seconds : wall clock, by phase.
+    """
 
     rows: int
     features: int
@@ -42,7 +52,16 @@ def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
     reports: Sequence[CellReport], seconds: dict[str, float],
 ) -> Summary:  # fmt: skip
-    """The closing report of a run."""
+    """The closing report of a run.
+
+    Parameters
+    ----------
+    labels, class_rows : (classes,) ascending, and the rows of each.
+    features, partition : columns of the data, and the partition's name.
+    sizes : (cells,) rows of each cell.
+    reports : of all cells.
+    seconds : wall clock, by phase.
+    """
     return Summary(
         rows=sum(class_rows),
         features=features,

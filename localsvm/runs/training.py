@@ -45,11 +45,17 @@ def train(
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
 ) -> Summary:
-    """Train on the data and write the model to `output`; the data are consumed (scaled in place where dense).
+    """Train on the data and write the model to `output`; it depends on data and config alone. The data are consumed.
 
-    memory: bytes that the run may use, None for what the machine has free; pool: where cells are trained. Finished
-    cells are kept in a journal beside the model; `resume` goes on from it. The model depends on data, config and seed
-    alone. Raises DataError, ModelError, RunError.
+    Parameters
+    ----------
+    jobs, memory : workers; bytes that the run may use, None for what the machine has free.
+    force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
+    pool : where cells are trained.
+
+    Raises
+    ------
+    DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
     """
     observer = observer or Silent()
     clock = Clock(observer)

@@ -24,8 +24,13 @@ from localsvm.threads import Threads
 class Point:
     """One point of the grid of one cell.
 
-    setting: the values of the parameters other than the cost; cost is C on the cell's whole training data; error is the
-    held-out share of wrong rows, weighted; best: chosen in that cell.
+    Attributes
+    ----------
+    cell, rows : the cell's number and size.
+    setting : the values of the parameters other than the cost.
+    cost : C on all rows of the cell; nan for a method without costs.
+    error : the held-out share of wrong rows, weighted, from 0 to 1.
+    best : chosen in that cell.
     """
 
     cell: int
@@ -38,9 +43,15 @@ class Point:
 
 @dataclass
 class Validation:
-    """All points, cell by cell; the error of the chosen points together, over all rows; seconds by phase.
+    """The table of a run's grids.
 
-    names: of the parameters whose values are the points' settings.
+    Attributes
+    ----------
+    names : of the parameters whose values are the points' settings.
+    points : of all cells, cell by cell.
+    error : of the chosen points together, over all rows.
+    cells, rows : how many there are.
+    seconds : wall clock, by phase.
     """
 
     names: tuple[str, ...]
@@ -61,7 +72,10 @@ def cross_validate(
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
 ) -> Validation:
-    """The selection of a training run alone; the data are consumed. Raises as `training.train` does."""
+    """The selection of a training run alone, with its whole grid; parameters and errors are those of `training.train`.
+
+    The data are consumed.
+    """
     observer = observer or Silent()
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
@@ -85,10 +99,14 @@ def cross_validate(
 
 
 def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(settings (settings, names), costs, error (settings, costs)) over all cells, weighted by their rows.
+    """The grid's table over all cells, weighted by their rows.
 
     Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
     (geometric) of the values at that place.
+
+    Returns
+    -------
+    settings, costs, error : (settings, names), (costs,) and (settings, costs) float64.
     """
     tables: dict[int, list[Point]] = {}
     for point in points:

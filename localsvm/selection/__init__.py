@@ -1,1 +1,1 @@
-"""Folds, grids, and the cross-validation of one cell."""
+"""How a point is chosen in a cell: folds, the search of the grid, and the one cross-validation loop of all methods."""

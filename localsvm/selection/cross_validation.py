@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -34,8 +35,12 @@ class Point(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What stays of a scored point: a start a job, for the final solutions, and the held-out values (problems, n), None
-    where they were not held in memory.
+    """What stays of a scored point.
+
+    Attributes
+    ----------
+    starts : one a job, for the final solutions; empty where these begin from nothing.
+    values : (problems, n) float64 held-out values, None where they were not held in memory.
     """
 
     starts: list[Start]
@@ -46,8 +51,11 @@ class Kept(NamedTuple):
 class Scores:
     """What cross-validation found at some settings of one cell's grid.
 
-    loss (settings, costs): weighted share of held-out rows that the combined decision gets wrong, nan where a point was
-    not scored; best: the best point; kept: what stays of it.
+    Attributes
+    ----------
+    loss : (settings, costs) float64, the mean held-out loss of each point (for classes the weighted share of rows that
+        the combined decision gets wrong), nan where a point was not scored.
+    best : the best point, and `kept` what stays of it.
     """
 
     loss: Floats
@@ -66,7 +74,7 @@ class Scores:
 
 
 class Path(Protocol):
-    """The solutions along the costs at one setting of a grid, which it finds for so many costs at once."""
+    """The solutions along the costs at one setting of a grid, found for `costs_at_once` costs at a time."""
 
     costs_at_once: int
 
@@ -78,7 +86,13 @@ class Path(Protocol):
 
 
 def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path]) -> Scores:
-    """Score grid.settings[i] for i in settings, each along the costs until the search ends it."""
+    """Score some settings of a grid, each along the costs until the search ends it.
+
+    Parameters
+    ----------
+    settings : their indices in grid.settings.
+    path_at : makes the path of the setting with this index.
+    """
     scores = Scores.of(grid)
     for i in settings:
         path, loss = path_at(i), scores.loss[i]
@@ -93,7 +107,16 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
 
 
 def search_grid(grid: Grid, search: Search, score_some: Callable[[Sequence[int]], Scores]) -> Scores:
-    """All rounds of the search; score_some scores the settings of one."""
+    """All rounds of the search.
+
+    Parameters
+    ----------
+    score_some : scores the settings of one round, given by their indices.
+
+    Returns
+    -------
+    The scores of all rounds together.
+    """
     scores = Scores.of(grid)
     while settings := search.next_settings(scores.loss, grid.ordered):
         scores = scores.merge(score_some(settings))
@@ -119,16 +142,19 @@ class CellSelection:
         return self._score(settings, search, len(settings))
 
     def fit(self, scores: Scores | None, select: str) -> Fitted:
-        """The model of the best point: its fold models (`select` = "vote") or one of the whole cell ("refit").
+        """The model of the best point.
 
-        Without scores the grid has one point, and the model is that of the whole cell.
+        Parameters
+        ----------
+        scores : of the grid; None where it has one point, which is then solved on the whole cell.
+        select : "vote" for the fold models, "refit" for one model of the whole cell.
         """
         point = scores.best if scores else Point(np.nan, np.nan, 0, 0)
         cost = float(self.grid.costs_for(self.cell.rows)[point.cost])
         purpose = Purpose(cost, final=True, single=scores is None)
         vote = select == "vote" and scores is not None
         folds = range(self.cell.n_folds) if vote else [WHOLE]
-        jobs = self.jobs(folds, slice(point.cost, point.cost + 1))
+        jobs = [job.at(point.cost, point.cost + 1) for job in self.jobs(folds)]
         known = scores.kept.starts if scores else None
         fits: list[Fit | None] = [None] * len(jobs)
         for view, places in self.views(jobs).items():
@@ -139,10 +165,15 @@ class CellSelection:
                 fits[i] = Fit(system, job, solution)
         return self.method.pack(self.cell, [fit for fit in fits if fit is not None])
 
-    def jobs(self, folds: Sequence[int], costs: slice) -> list[Job]:
-        """All problems without each of some folds, problem by problem, for a stretch of the costs."""
+    def jobs(self, folds: Sequence[int]) -> list[Job]:
+        """All problems without each of some folds, problem by problem, for all costs."""
         problems = [ALL] if self.method.joint else range(self.cell.target.n_problems)
-        return [Job(p, k, self._costs(p, k)[costs]) for p in problems for k in folds]
+        return [Job(p, k, self._costs(p, k)) for p in problems for k in folds]
+
+    @cached_property
+    def fold_jobs(self) -> list[Job]:
+        """The jobs of cross-validation: all problems without each fold."""
+        return self.jobs(range(self.cell.n_folds))
 
     def views(self, jobs: Sequence[Job]) -> dict[tuple[int, int], list[int]]:
         """(fold, problem) of what may be looked at to prepare, with the places of the jobs that share it."""
@@ -153,7 +184,7 @@ class CellSelection:
         return found
 
     def system(self, view: tuple[int, int], setting: int, purpose: Purpose, settings: int) -> System:
-        """The system of a view at a setting, one of so many."""
+        """The system of a view (fold, problem) at the setting of this index, one of so many settings."""
         if view not in self._prepared:
             self._prepared[view] = self.method.prepare(self.cell, View(*view, settings))
         return self._prepared[view].at(self.grid.setting(setting), purpose)
@@ -177,18 +208,17 @@ class CellPath:
     def __init__(self, selection: CellSelection, setting: int, n_settings: int) -> None:
         self._selection, self.costs_at_once = selection, selection.method.costs_at_once
         purpose = Purpose(float(selection.grid.costs_for(selection.cell.rows).max()))
-        jobs = selection.jobs(range(selection.cell.n_folds), slice(None))
+        self._jobs = selection.fold_jobs
         self._systems = [
             (selection.system(view, setting, purpose, n_settings), places)
-            for view, places in selection.views(jobs).items()
+            for view, places in selection.views(self._jobs).items()
         ]
-        self._solutions: list[list[Solution]] = [[None]] * len(jobs)
+        self._solutions: list[list[Solution]] = [[None]] * len(self._jobs)
         self._first = 0
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
-        """Solve all jobs for a stretch of the costs, and tell the loss and the tie of its points."""
-        cell = self._selection.cell
-        jobs = self._selection.jobs(range(cell.n_folds), slice(first, last))
+        """Solve all jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
+        cell, jobs = self._selection.cell, [job.at(first, last) for job in self._jobs]
         self._values = np.empty((last - first, cell.target.n_problems, len(cell.y)))
         self._first = first
         for system, places in self._systems:
@@ -198,7 +228,7 @@ class CellPath:
             for i, found in zip(places, solutions, strict=True):
                 self._solutions[i] = found
         tally = Tally(cell.target, last - first)
-        tally.add(self._values, cell.y, cell.weight)
+        tally.add(self._values, cell.y, cell.Y, cell.weight)
         return tally.losses()
 
     def keep(self, cost: int) -> Kept:

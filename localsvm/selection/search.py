@@ -22,14 +22,25 @@ class Search:
     unscored neighbour (all settings where they are not ordered). It looks at four costs of a setting, and leaves it
     once two costs after its best one have been worse, as the largest costs are the slowest. What is scored depends on
     held-out errors alone.
+
+    Attributes
+    ----------
+    kind : one of SEARCHES.
     """
 
     kind: str = "full"
 
     def next_settings(self, loss: NDArray[np.float64], ordered: bool = True) -> tuple[int, ...]:
-        """The settings to score next, given the loss (settings, costs), nan where unscored; none at the end.
+        """The settings to score next; none at the end.
 
-        ordered: settings that follow each other are neighbours (see Grid).
+        Parameters
+        ----------
+        loss : (settings, costs) float64, nan where unscored.
+        ordered : settings that follow each other are neighbours (see Grid).
+
+        Returns
+        -------
+        Their indices.
         """
         unscored: NDArray[np.bool_] = np.asarray(np.isnan(loss).all(axis=1))
         n = len(loss)
@@ -46,7 +57,9 @@ class Search:
         return list(pairwise(edges))
 
     def ends(self, loss: NDArray[np.float64]) -> bool:
-        """Whether a setting is left after these losses, by ascending cost. Equal ones are no reason: all begin flat."""
+        """Whether a setting is left after these losses (costs,), by ascending cost. Equal ones are no reason: all begin
+        flat.
+        """
         if self.kind == "full":
             return False
         best = int(loss.argmin())

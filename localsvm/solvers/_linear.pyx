@@ -3,26 +3,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from localsvm.kernels._kernels import simd_level
+from localsvm._core cimport lsvm_ops, lsvm_poll, lsvm_rows, ops_at, poll, raise_for
 
-
-cdef extern from "simd.h":
-    enum: LSVM_OK, LSVM_NO_MEMORY, LSVM_INTERRUPTED
-    cdef struct lsvm_ops:
-        pass
-    const lsvm_ops *lsvm_ops_at(int level) nogil
 
 cdef extern from "linear.h":
     cdef struct lsvm_linear:
-        int64_t n, d
-        const float *x
-        int64_t ld
-        const float *data
-        const int32_t *indices
-        const int64_t *indptr
+        lsvm_rows rows
         int64_t tasks
         const int32_t *task
         const int64_t *task_ptr
@@ -57,7 +45,6 @@ cdef extern from "linear.h":
                          double *second) nogil
 
 cdef extern from "sdca.h":
-    ctypedef int (*lsvm_poll)(void *context) noexcept nogil
     cdef struct lsvm_sdca:
         const double *y
         const double *cost
@@ -149,16 +136,6 @@ cdef class Margins:
         return first, second
 
 
-cdef int poll(void *context) noexcept nogil:
-    with gil:
-        try:
-            PyErr_CheckSignals()
-        except BaseException as error:
-            (<list>context).append(error)
-            return 1
-    return 0
-
-
 cdef class LinearRows:
     """Rows, the tasks they belong to, and the bias: all of the problem but targets and costs.
 
@@ -181,36 +158,36 @@ cdef class LinearRows:
         cdef const int64_t[::1] indptr, task_ptr
         cdef const double[::1] share
         self.kept = [X]
-        self.ops = lsvm_ops_at(simd_level())
-        self.p.n, self.p.d = X.shape
+        self.ops = ops_at(None)
+        self.p.rows.n, self.p.rows.d = X.shape
         if isinstance(X, np.ndarray):
             dense = X
             if X.shape[1] > 1 and X.strides[1] != 4:
                 raise ValueError("the rows of X must be contiguous")
             if X.size:
-                self.p.x = &dense[0, 0]
+                self.p.rows.values = &dense[0, 0]
             else:
                 self.kept.append(np.zeros(1, np.float32))
                 data = self.kept[-1]
-                self.p.x = &data[0]
-            self.p.ld = X.strides[0] // 4
+                self.p.rows.values = &data[0]
+            self.p.rows.ld = X.strides[0] // 4
         else:
             data, indices, indptr = X.data, X.indices, X.indptr
-            self.p.data = &data[0] if data.shape[0] else NULL
-            self.p.indices = &indices[0] if indices.shape[0] else NULL
-            self.p.indptr = &indptr[0]
+            self.p.rows.values = &data[0] if data.shape[0] else NULL
+            self.p.rows.indices = &indices[0] if indices.shape[0] else NULL
+            self.p.rows.indptr = &indptr[0]
         self.p.tasks = tasks
         if task is None:
             if tasks != 1:
                 raise ValueError("several tasks need to know their rows")
         elif isinstance(task, np.ndarray):
             of_row = task
-            if of_row.shape[0] != self.p.n or (len(task) and not 0 <= task.min() <= task.max() < tasks):
+            if of_row.shape[0] != self.p.rows.n or (len(task) and not 0 <= task.min() <= task.max() < tasks):
                 raise ValueError("task must name one of the tasks for each row")
             self.kept.append(task)
             self.p.task = &of_row[0] if len(task) else NULL
         else:
-            if task.shape != (self.p.n, tasks):
+            if task.shape != (self.p.rows.n, tasks):
                 raise ValueError("the shares must have a line a row and a column a task")
             arrays = [np.ascontiguousarray(task.indices, np.int32), np.ascontiguousarray(task.indptr, np.int64),
                       np.ascontiguousarray(task.data, np.float64)]
@@ -221,7 +198,7 @@ cdef class LinearRows:
         self.p.bias = bias
         self.p.shared_bias = shared_bias
         self.X, self.task, self.tasks, self.bias, self.shared_bias = X, task, tasks, bias, shared_bias
-        self.n = self.p.n
+        self.n = self.p.rows.n
         self.size = lsvm_linear_size(&self.p)
         self.side = lsvm_hessian_side(&self.p)
 
@@ -301,7 +278,6 @@ cdef class LinearRows:
         cdef lsvm_sdca s
         cdef lsvm_sdca_report report
         cdef int code
-        stopped = []
         self.check(y, None)
         self.check(cost, None)
         if start is not None:
@@ -311,13 +287,10 @@ cdef class LinearRows:
             raise ValueError("there are no rows")
         s.y, s.cost = &y[0], &cost[0]
         s.squared, s.tolerance, s.max_passes, s.seed = squared, tolerance, max_passes, seed
-        s.poll, s.context = poll, <void *>stopped
+        s.poll, s.context = poll, NULL
         with nogil:
             code = lsvm_sdca_solve(self.ops, &self.p, &s, &alpha[0], &w[0], &report)
-        if code == LSVM_NO_MEMORY:
-            raise MemoryError("no memory for the solver's vectors")
-        if code == LSVM_INTERRUPTED:
-            raise stopped[0]
+        raise_for(code)
         found = LinearReport(report.primal, report.dual, report.steps, bool(report.converged))
         return np.asarray(w), np.asarray(alpha), found
 

@@ -3,17 +3,17 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples
 
-class Model:
+class ML3Model:
     def __init__(self, classes: int, models: int, features: int, q: float) -> None: ...
     def lines(self) -> Dense: ...
     def shaped(self, lines: Dense) -> Dense: ...
     def put(self, W: Dense) -> None: ...
     def scores(self, X: Examples) -> NDArray[np.float64]: ...
 
-class Training:
+class ML3Training:
     def __init__(
         self,
-        model: Model,
+        model: ML3Model,
         X: Examples,
         codes: NDArray[np.int32],
         weight: NDArray[np.float64],

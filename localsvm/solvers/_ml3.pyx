@@ -2,23 +2,19 @@
 
 import numpy as np
 
-from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from localsvm._core cimport end_call, lsvm_ops, lsvm_rows, ops_at, take_rows
 
 
 cdef extern from "ml3.h":
-    enum: ML3_OK, ML3_NO_MEMORY, ML3_LANES
-    ctypedef struct ml3_rows:
-        const float *data
-        const int32_t *indices
-        const int64_t *indptr
-        int64_t n_rows, n_features
-    ctypedef struct ml3_model:
+    enum: LSVM_ML3_LANES
+    cdef struct lsvm_ml3_model:
         int64_t classes, models, features, width
         double q
         float *weights
         double scale
-    ctypedef struct ml3_training:
+    cdef struct lsvm_ml3_training:
         const int32_t *codes
         const double *weight
         double radius, steps, square, p, sum
@@ -27,72 +23,47 @@ cdef extern from "ml3.h":
         const float *before
         float *total
         float *late
-    int ml3_steps(ml3_model *, ml3_training *, const ml3_rows *, const int64_t *, int64_t) nogil
-    void ml3_fold_scale(ml3_model *, ml3_training *) nogil
-    int ml3_scores(const ml3_model *, const ml3_rows *, int64_t, int64_t, double *) nogil
+    int lsvm_ml3_steps(const lsvm_ops *, lsvm_ml3_model *, lsvm_ml3_training *, const lsvm_rows *, const int64_t *,
+                       int64_t) nogil
+    void lsvm_ml3_fold_scale(const lsvm_ops *, lsvm_ml3_model *, lsvm_ml3_training *) nogil
+    int lsvm_ml3_scores(const lsvm_ops *, const lsvm_ml3_model *, const lsvm_rows *, int64_t, int64_t, double *) nogil
 
 # products a call may compute before the interpreter looks for Ctrl-C: a few tenths of a second
 cdef int64_t PRODUCTS_PER_CALL = 1 << 30
 
 
-cdef int end_call(int code) except -1:
-    if code == ML3_OK:
-        return PyErr_CheckSignals()
-    if code == ML3_NO_MEMORY:
-        raise MemoryError("no memory for one row's products")
-    raise IndexError("a row index is outside the matrix")
-
-
-cdef class Rows:
+cdef class CheckedRows:
     """Rows of float32, dense C-order or CSR with ascending indices, checked once; X must not change meanwhile."""
-    cdef ml3_rows m
+    cdef lsvm_rows m
     cdef object keep
 
     def __init__(self, X):
-        if isinstance(X, np.ndarray):
-            if X.ndim != 2 or X.dtype != np.float32 or not X.flags.c_contiguous:
-                raise TypeError("X must be a C-order float32 matrix or a CSR array")
-            self.keep = (X,)
-        elif getattr(X, "format", None) != "csr" or X.data.dtype != np.float32:
-            raise TypeError("X must be a C-order float32 matrix or a CSR array")
-        else:
-            self._read_sparse(X)
-        self.m.data = <const float *><uintptr_t>self.keep[0].ctypes.data
-        self.m.n_rows, self.m.n_features = X.shape
-        if self.m.n_features >= 2**31 - 1:
+        self.keep = take_rows(X, &self.m)
+        if len(self.keep) > 1 and not X.has_sorted_indices:
+            raise ValueError("the indices of X must ascend within a row")
+        if self.m.d >= 2**31 - 1:
             raise ValueError("X has too many columns")
 
-    def _read_sparse(self, X):
-        if not X.has_sorted_indices:
-            raise ValueError("the indices of X must ascend within a row")
-        data, indices = np.ascontiguousarray(X.data), np.ascontiguousarray(X.indices, dtype=np.int32)
-        indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
-        if len(indices) and (indices.min() < 0 or indices.max() >= X.shape[1]):
-            raise ValueError("a column index of X is outside the matrix")
-        if indptr[0] != 0 or indptr.max() > min(len(data), len(indices)) or np.any(np.diff(indptr) < 0):
-            raise ValueError("X.indptr must ascend from 0 to the number of stored values")
-        self.keep = (data, indices, indptr)
-        self.m.indices = <const int32_t *><uintptr_t>indices.ctypes.data
-        self.m.indptr = <const int64_t *><uintptr_t>indptr.ctypes.data
 
-
-cdef class Model:
+cdef class ML3Model:
     """Weights (classes, models, features + 1) of which the last column is the bias; q >= 1, may be infinite."""
-    cdef ml3_model m
+    cdef lsvm_ml3_model m
+    cdef const lsvm_ops *ops
     cdef float[::1] weights
 
     def __init__(self, int64_t classes, int64_t models, int64_t features, double q):
         if classes < 1 or models < 1 or features < 0 or not q >= 1:
             raise ValueError("classes and models must be positive, q at least 1")
         self.m.classes, self.m.models, self.m.features, self.m.q = classes, models, features, q
-        self.m.width = (classes * models + ML3_LANES - 1) // ML3_LANES * ML3_LANES
+        self.m.width = (classes * models + LSVM_ML3_LANES - 1) // LSVM_ML3_LANES * LSVM_ML3_LANES
         self.m.scale = 1
+        self.ops = ops_at(None)
         self.weights = self.lines()
         self.m.weights = &self.weights[0]
 
     def lines(self) -> np.ndarray:
         """Zeros in the layout of the weights."""
-        return np.zeros((self.m.features + 1) * self.m.width + ML3_LANES, np.float32)
+        return np.zeros((self.m.features + 1) * self.m.width + LSVM_ML3_LANES, np.float32)
 
     def _columns(self, lines) -> np.ndarray:
         """View of such an array: (features + 1, classes * models)."""
@@ -109,38 +80,38 @@ cdef class Model:
 
     def scores(self, X) -> np.ndarray:
         """Scores (n, classes) float64 of the rows of X."""
-        cdef Rows rows = Rows(X)
-        cdef int64_t n = rows.m.n_rows, begin = 0, size, block
+        cdef CheckedRows rows = CheckedRows(X)
+        cdef int64_t n = rows.m.n, begin = 0, size, block
         cdef double[:, ::1] out = np.empty((n, self.m.classes))
         cdef int code
-        if rows.m.n_features != self.m.features:
+        if rows.m.d != self.m.features:
             raise ValueError("X must have as many columns as the model has features")
         block = max(1, PRODUCTS_PER_CALL // (self.m.width * (self.m.features + 1)))
         while begin < n:
             size = min(block, n - begin)
             with nogil:
-                code = ml3_scores(&self.m, &rows.m, begin, size, &out[begin, 0])
+                code = lsvm_ml3_scores(self.ops, &self.m, &rows.m, begin, size, &out[begin, 0])
             end_call(code)
             begin += size
         return np.asarray(out)
 
 
-cdef class Training:
+cdef class ML3Training:
     """Epochs of Pegasos that change a model, whose weights begin at zero.
 
     Parameters: X the rows; codes (n,) int32, classes of the rows; weight (n,) float64 >= 0; p of the initial epoch's random
     combinations; lambda_ and radius as in csrc/ml3.h; seed of those combinations.
     """
-    cdef Model model
-    cdef Rows rows
-    cdef ml3_training t
+    cdef ML3Model model
+    cdef CheckedRows rows
+    cdef lsvm_ml3_training t
     cdef const int32_t[::1] codes
     cdef const double[::1] weight
 
-    def __init__(self, Model model, X, codes, weight, double p, double lambda_, double radius, uint64_t seed):
-        self.model, self.rows, self.codes, self.weight = model, Rows(X), codes, weight
-        cdef int64_t n = self.rows.m.n_rows
-        if self.rows.m.n_features != model.m.features or self.codes.shape[0] != n or self.weight.shape[0] != n or n < 1:
+    def __init__(self, ML3Model model, X, codes, weight, double p, double lambda_, double radius, uint64_t seed):
+        self.model, self.rows, self.codes, self.weight = model, CheckedRows(X), codes, weight
+        cdef int64_t n = self.rows.m.n
+        if self.rows.m.d != model.m.features or self.codes.shape[0] != n or self.weight.shape[0] != n or n < 1:
             raise ValueError("codes and weight need one entry a row, X as many columns as the model has features")
         if np.min(codes) < 0 or np.max(codes) >= model.m.classes:
             raise ValueError("codes must be numbers of classes")
@@ -168,13 +139,13 @@ cdef class Training:
         while begin < n:
             size = min(block, n - begin)
             with nogil:
-                code = ml3_steps(&self.model.m, &self.t, &self.rows.m, &order[begin], size)
+                code = lsvm_ml3_steps(self.model.ops, &self.model.m, &self.t, &self.rows.m, &order[begin], size)
             end_call(code)
             begin += size
-        ml3_fold_scale(&self.model.m, &self.t)
+        lsvm_ml3_fold_scale(self.model.ops, &self.model.m, &self.t)
         return self.model.shaped(np.asarray(total) / np.float32(n)) if average else None
 
     def _by_class(self) -> np.ndarray:
         """The weights as (classes, features + 1, models), and the space behind that a pass may read."""
         W = np.ascontiguousarray(self.model.shaped(self.model.weights).transpose(0, 2, 1))
-        return np.concatenate([W.ravel(), np.zeros(2 * ML3_LANES, np.float32)])
+        return np.concatenate([W.ravel(), np.zeros(2 * LSVM_ML3_LANES, np.float32)])

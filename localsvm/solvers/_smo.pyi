@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 MAX_ITERATIONS: int
 
 @dataclass
-class Report:
+class DualReport:
     objective: float
     gap: float
     violation: float
@@ -14,7 +14,7 @@ class Report:
     iterations: int
     converged: bool
 
-class Problem:
+class KernelDual:
     def __init__(
         self,
         K: NDArray[np.float32] | NDArray[np.float64],
@@ -30,7 +30,7 @@ class Problem:
         hi: NDArray[np.float64],
         tolerance: float,
         start: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], Report]: ...
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], DualReport]: ...
     def path(
         self,
         weight: NDArray[np.float64],
@@ -38,4 +38,4 @@ class Problem:
         costs: NDArray[np.float64],
         tolerance: float,
         before: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Report]]: ...
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[DualReport]]: ...

@@ -3,20 +3,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
-from localsvm.kernels._kernels import simd_level
+from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_poll, ops_at, poll, raise_for
 
-
-cdef extern from "simd.h":
-    enum: LSVM_PAD, LSVM_ALIGN, LSVM_OK, LSVM_NO_MEMORY, LSVM_INTERRUPTED
-    cdef struct lsvm_ops:
-        pass
-    const lsvm_ops *lsvm_ops_at(int level) nogil
 
 cdef extern from "smo.h":
-    ctypedef int (*lsvm_poll)(void *context) noexcept nogil
     cdef struct lsvm_smo:
         int64_t n, ld
         const void *k
@@ -44,7 +36,7 @@ MAX_ITERATIONS = 10_000_000
 
 
 @dataclass
-class Report:
+class DualReport:
     """What a solve reached.
 
     objective: the dual objective; gap: duality gap in its units, float64; violation: largest KKT violation of a pair
@@ -60,20 +52,10 @@ class Report:
 
 
 cdef object as_report(const lsvm_report *r):
-    return Report(r.objective, r.gap, r.violation, r.bias, r.iterations, bool(r.converged))
+    return DualReport(r.objective, r.gap, r.violation, r.bias, r.iterations, bool(r.converged))
 
 
-cdef int poll(void *context) noexcept nogil:
-    with gil:
-        try:
-            PyErr_CheckSignals()
-        except BaseException as error:
-            (<object>context).stopped_by = error
-            return 1
-    return 0
-
-
-cdef class Problem:
+cdef class KernelDual:
     """Kernel matrix and targets of a dual: max y'b - 1/2 b'Kb over boxes (and sum b = 0 with an offset).
 
     Parameters: K (n, ld) float32 or float64, aligned rows, ld and n multiples of the padding; y (n,) float64 in
@@ -83,7 +65,6 @@ cdef class Problem:
     cdef const lsvm_ops *ops
     cdef object K, y
     cdef int64_t n
-    cdef public object stopped_by
 
     def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=MAX_ITERATIONS):
         cdef const double[::1] targets = y
@@ -92,7 +73,7 @@ cdef class Problem:
         if K.shape[0] % LSVM_PAD or K.shape[1] % LSVM_PAD or targets.shape[0] != K.shape[0] or K.shape[1] < K.shape[0]:
             raise ValueError("K must be padded, and y as long as K has rows")
         self.K, self.y, self.n = K, y, K.shape[0]
-        self.ops = lsvm_ops_at(simd_level())
+        self.ops = ops_at(None)
         self.p.n = K.shape[0]
         self.p.ld = K.shape[1]
         self.p.k = <const void *><size_t>K.ctypes.data
@@ -102,14 +83,6 @@ cdef class Problem:
         self.p.y = &targets[0]
         self.p.max_iterations = max_iterations
         self.p.poll = poll
-        self.p.context = <void *>self
-
-    cdef int check(self, int code) except -1:
-        if code == LSVM_NO_MEMORY:
-            raise MemoryError("no memory for the solver's vectors")
-        if code == LSVM_INTERRUPTED:
-            raise self.stopped_by
-        return 0
 
     def multiply(self, const double[::1] c) -> np.ndarray:
         """K c, float64 (n,); rows of K whose coefficient is 0 are not read."""
@@ -121,7 +94,7 @@ cdef class Problem:
         return np.asarray(out)
 
     def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None):
-        """(b, f, Report): coefficients, Kb without the bias, certified in float64.
+        """(b, f, DualReport): coefficients, Kb without the bias, certified in float64.
 
         tolerance: without offset the gap over the sum of the costs, with offset LIBSVM's KKT violation.
         start: feasible coefficients (n,), default zero.
@@ -134,7 +107,7 @@ cdef class Problem:
             raise ValueError("lo, hi and start must have one entry a row")
         with nogil:
             code = lsvm_smo_solve(self.ops, &self.p, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
-        self.check(code)
+        raise_for(code)
         return np.asarray(b), np.asarray(f), as_report(&report)
 
     def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None):
@@ -161,5 +134,5 @@ cdef class Problem:
         with nogil:
             code = lsvm_smo_path(self.ops, &self.p, &weight[0], &first_f[0], start, &costs[0], m, tolerance, &b[0, 0],
                                  &f[0, 0], reports)
-        self.check(code)
+        raise_for(code)
         return np.asarray(b), np.asarray(f), [as_report(&reports[i]) for i in range(m)]

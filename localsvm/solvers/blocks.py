@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import DOUBLE_FLOATS, Indices, KernelRows
-from localsvm.solvers._smo import MAX_ITERATIONS, Problem, Report
+from localsvm.solvers._smo import MAX_ITERATIONS, DualReport, KernelDual
 
 # measured on HIGGS-like data of 20 000 and 100 000 rows
 LARGEST_BLOCK = 4096
@@ -49,8 +49,8 @@ class _Condition:
     error: float
 
 
-class BlockProblem:
-    """The dual over a kernel that is never stored; the interface of solvers._smo.Problem, any number of rows.
+class BlockDual:
+    """The dual over a kernel that is never stored; the interface of solvers._smo.KernelDual, any number of rows.
 
     Parameters: rows: the kernel; y (n,) float64 in {-1, 0, +1}; offset: with the equality constraint; block: rows of
     the working set, by default a sixteenth of all rows between 256 and 4096, and all active rows once they are few.
@@ -76,8 +76,8 @@ class BlockProblem:
 
     def solve(
         self, lo: Floats, hi: Floats, tolerance: float, start: Floats | None = None
-    ) -> tuple[Floats, Floats, Report]:
-        """(b, f, Report): coefficients, Kb without the bias, certified in float64.
+    ) -> tuple[Floats, Floats, DualReport]:
+        """(b, f, DualReport): coefficients, Kb without the bias, certified in float64.
 
         tolerance: without offset the gap over the sum of the costs, with offset LIBSVM's KKT violation. start: feasible
         coefficients (n,), default zero.
@@ -95,7 +95,7 @@ class BlockProblem:
         costs: Floats,
         tolerance: float,
         before: tuple[float, Floats, Floats] | None = None,
-    ) -> tuple[Floats, Floats, list[Report]]:
+    ) -> tuple[Floats, Floats, list[DualReport]]:
         """(b, f, reports) for ascending costs, boxes cost * weight, each solved from the one before.
 
         weight (n,) >= 0, 0 for rows held out; unit: K (y * weight), where the path begins, read without offset only; or
@@ -149,7 +149,7 @@ def _block_size(rows: int) -> int:
 class _Run:
     """One solve: b and f = Kb of all rows, changed in place, and the rows still active with their copies of both."""
 
-    def __init__(self, problem: BlockProblem, lo: Floats, hi: Floats, tolerance: float, b: Floats, f: Floats) -> None:
+    def __init__(self, problem: BlockDual, lo: Floats, hi: Floats, tolerance: float, b: Floats, f: Floats) -> None:
         self.problem, self.lo, self.hi, self.b, self.f = problem, lo, hi, b, f
         self.tolerance = tolerance
         self.costs = float((hi - lo).sum())
@@ -176,13 +176,13 @@ class _Run:
                 self._shrink(now)
             self._solve_block(self._choose(now), now)
 
-    def report(self) -> Report:
+    def report(self) -> DualReport:
         """Objective, gap, violation and bias of the solution."""
         b, f, y = self.b, self.f, self.problem.y
         bias, violation = self._bias() if self.problem.offset else (0.0, 0.0)
         g = y - f - bias
         gap = float(np.maximum((self.hi - b) * g, (self.lo - b) * g).sum())
-        return Report(float(b @ (y - 0.5 * f)), gap, violation, bias, self.iterations, self.converged)
+        return DualReport(float(b @ (y - 0.5 * f)), gap, violation, bias, self.iterations, self.converged)
 
     def _bias(self) -> tuple[float, float]:
         """The mean gradient of the free coefficients, or the middle of what the bounded ones allow; the violation."""
@@ -302,7 +302,7 @@ class _Run:
             ratio = float(np.maximum(high * g, low * g).sum()) / max(float((high - low).sum()), 1e-300)
             wanted, least = 0.0 if everybody else INNER_GAP * ratio, min(least, 0.5 * ratio)
         limit = max(1, self.problem.max_iterations - self.iterations)
-        problem = Problem(part.matrix(), wide[0], self.problem.offset, part.kernel.uses_distances, limit)
+        problem = KernelDual(part.matrix(), wide[0], self.problem.offset, part.kernel.uses_distances, limit)
         change, product, report = problem.solve(wide[1], wide[2], max(wanted, least))
         return change[:n], product[:n], report.iterations
 

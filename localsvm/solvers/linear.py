@@ -62,7 +62,7 @@ ASCENTS = (
 
 
 @dataclass(frozen=True)
-class Solution:
+class LinearSolution:
     """Weights (size,), dual coefficients (n,) >= 0, where the smoothing of the hinge ended, and what was reached.
 
     Of solutions that are only started from, alpha is None where no solver would ask for it: memory of the data's size.
@@ -76,8 +76,8 @@ class Solution:
 
 def solve(
     rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, solver: str = "auto", *,
-    one_task_each: bool = True, start: Solution | None = None, seed: int = 0, passes: int = 0,
-) -> Solution:  # fmt: skip
+    one_task_each: bool = True, start: LinearSolution | None = None, seed: int = 0, passes: int = 0,
+) -> LinearSolution:  # fmt: skip
     """The solution to a duality gap of `tolerance` times the primal objective, from a similar problem's where given.
 
     y (n,) float64 +-1, or 0 where a row takes no part; cost (n,) float64 >= 0, the factors c_i; squared: the squared
@@ -101,7 +101,7 @@ def solve(
     first = None if start is None else start.w
     width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
     at, report = newton(rows, y, cost, squared, tolerance, system=system, start=first, width=width)
-    return Solution(at.w, at.alpha, at.width, report)
+    return LinearSolution(at.w, at.alpha, at.width, report)
 
 
 def system_of(rows: LinearRows, one_task_each: bool) -> str:
@@ -113,7 +113,7 @@ def system_of(rows: LinearRows, one_task_each: bool) -> str:
     return "blocks" if few_weights(rows) else "rows" if small_tasks(rows) else "gradients"
 
 
-def ascent_of(rows: LinearRows, system: str, squared: bool, start: Solution | None) -> Ascent:
+def ascent_of(rows: LinearRows, system: str, squared: bool, start: LinearSolution | None) -> Ascent:
     """The row of the table for a problem."""
     # a squared hinge goes on from any weights, a hinge where its smoothing ended before
     known = start is not None and (squared or start.width < FIRST_WIDTH)
@@ -130,19 +130,19 @@ def ascent_of(rows: LinearRows, system: str, squared: bool, start: Solution | No
 
 
 def _by_ascent(
-    rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, start: Solution | None, seed: int,
+    rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, start: LinearSolution | None, seed: int,
     passes: int | None = None,
-) -> Solution:  # fmt: skip
+) -> LinearSolution:  # fmt: skip
     most = {} if passes is None else {"max_passes": passes}
     alpha = None if start is None else start.alpha
     w, alpha, report = rows.sdca(y, cost, squared, tolerance, start=alpha, seed=seed, **most)
-    return Solution(w, alpha, FIRST_WIDTH, report)
+    return LinearSolution(w, alpha, FIRST_WIDTH, report)
 
 
-def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, seed: int) -> Solution:
+def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, seed: int) -> LinearSolution:
     found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
     w, report = found.weights[0], found.reports[0]
-    return Solution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
+    return LinearSolution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
 
 
 def few_weights(rows: LinearRows) -> bool:

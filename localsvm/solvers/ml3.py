@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples, row_blocks
-from localsvm.solvers._ml3 import Model, Training
-from localsvm.solvers.ml3_round import Metric, Round, Rows
+from localsvm.solvers._ml3 import ML3Model, ML3Training
+from localsvm.solvers.ml3_round import Metric, Round, SortedRows
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ SCORED_AT_ONCE = 1 << 22  # elements of X whose scores are held while the object
 
 
 @dataclass(frozen=True)
-class Problem:
+class ML3Problem:
     """What both solvers are given.
 
     X (n, d) float32, C-order or CSR; codes (n,) int32, numbers of classes; weight (n,) float64 >= 0, the rows' costs
@@ -67,7 +67,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Report:
+class ML3Report:
     """What a solve reached.
 
     objective: of the weights returned, in float64; rounds: done; fell: by which share of itself the last one lowered
@@ -95,7 +95,7 @@ def scores(W: Dense, X: Examples, p: float) -> Floats:
     return _model(W, p).scores(X)
 
 
-def losses(problem: Problem, W: Dense) -> Floats:
+def losses(problem: ML3Problem, W: Dense) -> Floats:
     """The losses (n,) float64 of the rows, without their weights, for weights W (classes, m, d + 1)."""
     model, out = _model(W, problem.p), []
     for rows in row_blocks(problem.X, SCORED_AT_ONCE):
@@ -107,25 +107,25 @@ def losses(problem: Problem, W: Dense) -> Floats:
     return np.concatenate(out)
 
 
-def objective(problem: Problem, W: Dense) -> float:
+def objective(problem: ML3Problem, W: Dense) -> float:
     """The objective of weights W (classes, m, d + 1), in float64."""
     return _objective(problem, W, losses(problem, W))
 
 
-def _objective(problem: Problem, W: Dense, losses: Floats) -> float:
+def _objective(problem: ML3Problem, W: Dense, losses: Floats) -> float:
     square = float(np.vdot(W.astype(np.float64), W))
     return 0.5 * problem.lam * square + float(problem.weight @ losses) / len(problem.taken)
 
 
-def _model(W: Dense, p: float) -> Model:
+def _model(W: Dense, p: float) -> ML3Model:
     classes, models, columns = W.shape
-    model = Model(classes, models, columns - 1, dual_exponent(p))
+    model = ML3Model(classes, models, columns - 1, dual_exponent(p))
     model.put(W)
     return model
 
 
-def stochastic(problem: Problem, rng: np.random.Generator, rounds: int = PASSES) -> tuple[Dense, Report]:
-    """(W, Report): the original's solver. W is float32 (classes, m, d + 1).
+def stochastic(problem: ML3Problem, rng: np.random.Generator, rounds: int = PASSES) -> tuple[Dense, ML3Report]:
+    """(W, ML3Report): the original's solver. W is float32 (classes, m, d + 1).
 
     Every round is one epoch of Pegasos over the rows in random order; before the first, one epoch in which every row
     has a random combination that all classes share. W is the average over the last epoch's steps. As in the original,
@@ -136,10 +136,10 @@ def stochastic(problem: Problem, rng: np.random.Generator, rounds: int = PASSES)
     n, lam, weight = len(problem.taken), problem.lam, problem.weight
     if rounds < 1:
         raise ValueError("there must be one round or more")
-    model = Model(problem.classes, problem.models, problem.X.shape[1], problem.q)
+    model = ML3Model(problem.classes, problem.models, problem.X.shape[1], problem.q)
     radius = float(np.sqrt(2 * weight.sum() / lam))
     seed = int(rng.integers(1 << 63))
-    training = Training(model, problem.X, problem.codes, weight, problem.p, lam, radius, seed)
+    training = ML3Training(model, problem.X, problem.codes, weight, problem.p, lam, radius, seed)
     first = float(weight @ (_squares(problem.X) + 1)) / n / lam
     W = None
     for epoch in range(rounds + 1):
@@ -147,7 +147,7 @@ def stochastic(problem: Problem, rng: np.random.Generator, rounds: int = PASSES)
         W = training.epoch(order, first + 2.0 * n * epoch, initial=epoch == 0, average=epoch == rounds)
     assert W is not None
     left = losses(problem, W)
-    return W, Report(_objective(problem, W, left), rounds, np.nan, True, (left > 0) & (weight > 0))
+    return W, ML3Report(_objective(problem, W, left), rounds, np.nan, True, (left > 0) & (weight > 0))
 
 
 def _squares(X: Examples) -> Floats:
@@ -159,9 +159,9 @@ def _squares(X: Examples) -> Floats:
 
 
 def exact(
-    problem: Problem, rng: np.random.Generator, tolerance: float = 1e-3, rounds: int = MOST_ROUNDS
-) -> tuple[Dense, Report]:
-    """(W, Report): every round's convex problem solved, by L-BFGS on a smoothed objective. W is float32.
+    problem: ML3Problem, rng: np.random.Generator, tolerance: float = 1e-3, rounds: int = MOST_ROUNDS
+) -> tuple[Dense, ML3Report]:
+    """(W, ML3Report): every round's convex problem solved, by L-BFGS on a smoothed objective. W is float32.
 
     It starts where `stochastic` ends, so that it never does worse. A row that no model of its class wants is out of
     reach for every round that follows, and the noise of stochastic steps leaves few of them: from the solution with
@@ -169,7 +169,7 @@ def exact(
     objective; where one lowers it by less than tolerance times it, the smoothing is made finer, and once that adds
     little the solver has converged. With BLAS on one thread, from the same rng to the same bits.
     """
-    rows = Rows.sorted_by_class(problem.X, problem.codes, problem.weight)
+    rows = SortedRows.sorted_by_class(problem.X, problem.codes, problem.weight)
     metric = Metric.of(rows, problem.lam)
     W, begun_with = stochastic(problem, rng)
     now, fell, done, converged, finer = begun_with.objective, np.inf, 0, False, 0
@@ -184,4 +184,4 @@ def exact(
             finer += 1
             converged = finer == len(SMOOTHING) or bound - value <= SMOOTHING_SHARE * tolerance * value
     inside = (losses(problem, W) > 0) & (problem.weight > 0)
-    return W, Report(now, done, fell / now, converged, inside)
+    return W, ML3Report(now, done, fell / now, converged, inside)

@@ -35,7 +35,7 @@ FULL_METRIC = 2048  # columns beyond which the coordinates follow the diagonal o
 
 
 @dataclass(frozen=True)
-class Rows:
+class SortedRows:
     """Rows sorted by class: X (n, d), classes (n,), costs (n,) in X's precision."""
 
     X: Any
@@ -43,14 +43,14 @@ class Rows:
     cost: Reals
 
     @classmethod
-    def sorted_by_class(cls, X: Any, codes: NDArray[np.int32], weight: Floats) -> Rows:
+    def sorted_by_class(cls, X: Any, codes: NDArray[np.int32], weight: Floats) -> SortedRows:
         """The rows of positive weight; costs are weight over the number of these rows."""
         taken = np.flatnonzero(weight > 0)
         order = taken[np.argsort(codes[taken], kind="stable")]
         return cls(X[order], codes[order], (weight[order] / len(order)).astype(X.dtype))
 
-    def part(self, chosen: Indices) -> Rows:
-        return Rows(self.X[chosen], self.codes[chosen], self.cost[chosen])
+    def part(self, chosen: Indices) -> SortedRows:
+        return SortedRows(self.X[chosen], self.codes[chosen], self.cost[chosen])
 
     def blocks(self) -> Iterator[slice]:
         """Consecutive rows of one class."""
@@ -69,7 +69,7 @@ class Metric:
     root: Floats
 
     @classmethod
-    def of(cls, rows: Rows, lam: float) -> Metric:
+    def of(cls, rows: SortedRows, lam: float) -> Metric:
         from scipy.linalg import cholesky
 
         d = rows.X.shape[1]
@@ -139,11 +139,11 @@ class Round:
     beta (m, n): the frozen combinations; classes, dual exponent q, lambda and the metric.
     """
 
-    def __init__(self, rows: Rows, beta: Reals, classes: int, q: float, lam: float, metric: Metric) -> None:
+    def __init__(self, rows: SortedRows, beta: Reals, classes: int, q: float, lam: float, metric: Metric) -> None:
         self.rows, self.beta, self.classes, self.q, self.lam, self.metric = rows, beta, classes, q, lam, metric
 
     @classmethod
-    def at(cls, W: Reals, rows: Rows, q: float, lam: float, metric: Metric) -> Round:
+    def at(cls, W: Reals, rows: SortedRows, q: float, lam: float, metric: Metric) -> Round:
         """The round that begins at the weights W."""
         classes, models, _ = W.shape
         beta = np.empty((models, len(rows.codes)), rows.X.dtype)

@@ -41,12 +41,18 @@ _REMEDY = "copy it again from its source, or make it anew"
 
 
 def open_container(path: AnyPath, kind: str, verify: bool = True) -> h5py.File:
-    """Open a container of the given kind for reading.
+    """Open a container for reading.
 
-    With `verify` the whole content is read and compared with the manifest (about a second a gigabyte).
-    Without it, a damaged chunk is still refused when it is read, by its fletcher32 checksum.
-    Raises ModelError: no such file; not HDF5; not ours; of the other kind; a newer format; truncated; changed
-    content; a missing piece.
+    Parameters
+    ----------
+    kind : MODEL or PARTITION.
+    verify : read the whole content and compare it with the manifest (about a second a gigabyte). Without it, a
+        damaged chunk is still refused when it is read, by its fletcher32 checksum.
+
+    Raises
+    ------
+    ModelError : no such file; not HDF5; not ours; of the other kind; a newer format; truncated; changed content; a
+        missing piece.
     """
     _check_signature(path, kind)
     with checked(path), ExitStack() as opened:
@@ -70,21 +76,24 @@ def checked(path: AnyPath) -> Iterator[None]:
 
 
 def piece(path: AnyPath, parent: Any, name: str) -> Any:
-    """What `parent` (a group or its attributes) holds under `name`; ModelError when it is missing."""
+    """What `parent` (a group or its attributes) holds under `name`. Raises ModelError where it is missing."""
     if name not in parent:
         raise missing(path, name)
     return parent[name]
 
 
 def missing(path: AnyPath, name: str) -> ModelError:
+    """The error for a file without the piece `name`."""
     return ModelError(f"{path}: a piece is missing from the file: {name}; {_REMEDY}")
 
 
 def truncated(path: AnyPath) -> ModelError:
+    """The error for a file that ends too early."""
     return ModelError(f"{path}: the file is truncated, it ends before its content does; {_REMEDY}")
 
 
 def changed(path: AnyPath, what: str) -> ModelError:
+    """The error for a file whose content is not what was written; `what` says where."""
     return ModelError(f"{path}: the content has changed since it was written: {what}; {_REMEDY}")
 
 
@@ -94,7 +103,7 @@ def text(value: Any) -> str:
 
 
 def chunk_rows(dtype: np.dtype[Any], trailing: tuple[int, ...]) -> int:
-    """Rows of a chunk of the usual size."""
+    """Rows of a chunk of the usual size, for rows of this dtype and shape."""
     return max(1, _CHUNK_BYTES // max(1, dtype.itemsize * prod(trailing)))
 
 
@@ -106,8 +115,9 @@ def attribute_entry(value: Any) -> str:
 
 
 def dataset_entry(dtype: np.dtype[Any], shape: tuple[int, ...], digest: str) -> str:
-    """The manifest's entry of a dataset: its dtype, its shape, the SHA-256 of its bytes (little-endian, C
-    order)."""
+    """The manifest's entry of a dataset: its dtype, its shape, and `digest`, the SHA-256 of its bytes (little-endian, C
+    order).
+    """
     return f"{dtype.newbyteorder('<').str} {json.dumps(shape)} {digest}"
 
 

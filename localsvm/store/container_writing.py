@@ -99,8 +99,12 @@ class Writer:
     def attribute(self, path: str, name: str, value: str | int) -> None:
         """Attach an attribute, int64 or text in ASCII, to the group `path`.
 
-        Text is stored with a fixed length: what has a variable length lies in HDF5's global heap, which has
-        no checksum, and whose damage can send HDF5 round in circles for ever.
+        Text is stored with a fixed length: what has a variable length lies in HDF5's global heap, which has no
+        checksum, and whose damage can send HDF5 round in circles for ever.
+
+        Raises
+        ------
+        RunError : the file cannot be written, as for all methods.
         """
         stored = np.int64(value) if isinstance(value, int) else np.bytes_(value.encode("ascii"))
         with self.step():
@@ -127,7 +131,18 @@ class Writer:
 
 
 class Column:
-    """A dataset written by appending rows; equal rows give equal bytes however they are cut."""
+    """A dataset written by appending rows; equal rows give equal bytes however they are cut.
+
+    Parameters
+    ----------
+    writer, path : of the container, and of the dataset in it.
+    dtype : integers or floats; stored little-endian. Raises TypeError for another.
+    trailing : the shape of a row.
+
+    Attributes
+    ----------
+    rows : written so far; those appended last may still be gathered.
+    """
 
     def __init__(self, writer: Writer, path: str, dtype: np.dtype[Any], trailing: tuple[int, ...]) -> None:
         if dtype.kind not in "iuf":
@@ -143,7 +158,7 @@ class Column:
         self._filled = 0
 
     def append(self, rows: Array) -> None:
-        """Append rows (k, *trailing) of this column's dtype; they are copied. ValueError for other rows."""
+        """Append rows (k, *trailing) of this column's dtype; they are copied. Raises ValueError for other rows."""
         if rows.dtype.newbyteorder("<") != self.dtype or rows.ndim == 0 or rows.shape[1:] != self.trailing:
             raise ValueError(
                 f"{self._path}: rows of {rows.dtype} {rows.shape[1:]}, where {self.dtype} {self.trailing} is stored"
@@ -200,9 +215,21 @@ class Column:
 
 @contextmanager
 def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False) -> Iterator[Writer]:
-    """Write a container of the given kind, MODEL or PARTITION; it appears as `path` when the block ends well.
+    """Write a container; it appears as `path` when the block ends well.
 
-    `config` must be what JSON can hold. Raises RunError as `outputs.replacing` does.
+    Parameters
+    ----------
+    kind : MODEL or PARTITION.
+    config : what JSON can hold, without nan.
+    force : whether `path` may be overwritten.
+
+    Yields
+    ------
+    The Writer, for content below the root.
+
+    Raises
+    ------
+    RunError : as `outputs.replacing` does.
     """
     with replacing(path, force) as temporary, _Sink(temporary, "w+") as sink:
         writer = Writer(os.fspath(path), sink)

@@ -12,10 +12,18 @@ _BLOCK_BYTES = 1 << 22
 
 
 def fingerprint(X: Any, y: NDArray[Any]) -> str:
-    """SHA-256 of examples and labels, as 64 hexadecimal digits, in bounded memory.
+    """SHA-256 of examples and labels, in bounded memory.
 
-    X: (n, d) array, memory-mapped or not, or a scipy CSR matrix; y: (n,). Values, shapes and dtypes count,
-    and whether X is dense or sparse, as all of these may change a model's bits.
+    Values, shapes and dtypes count, and whether X is dense or sparse, as all of these may change a model's bits.
+
+    Parameters
+    ----------
+    X : (n, d) array, memory-mapped or not, or a scipy CSR matrix.
+    y : (n,) labels.
+
+    Returns
+    -------
+    64 hexadecimal digits.
     """
     total = hashlib.sha256()
     parts = (X, y) if isinstance(X, np.ndarray) else (np.array(X.shape), X.indptr, X.indices, X.data, y)

@@ -1,6 +1,6 @@
-"""The journal of a running training: finished tasks, appended one by one, so that a killed run loses none.
+"""The journal of a running training: finished cells, appended one by one, so that a killed run loses none.
 
-The file begins with a header (magic, format version, the key of the run), then come records: a task's name
+The file begins with a header (magic, format version, the key of the run), then come records: a cell's name
 and arrays. What `append` has returned for survives the end of the process, however it ends. A power cut may
 lose the last seconds: the disk is waited for at most every `SYNC_SECONDS`, as doing so for every record
 would slow small cells down. No pickle: a record is a line of JSON, which names arrays with their types and
@@ -47,9 +47,9 @@ def journal_path(model: str | os.PathLike[str]) -> Path:
 
 
 class Journal(Mapping[str, dict[str, NDArray[Any]]]):
-    """The finished tasks of a run, by name, in the order of their completion; made by `open_journal`.
+    """The finished cells of a run, by name, in the order of their completion; made by `open_journal`.
 
-    Only the places of the records are in memory; `journal[task]` reads one. For one thread of one process.
+    Only the places of the records are in memory; `journal[name]` reads one. For one thread of one process.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -59,12 +59,12 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._end = _HEADER.size
         self._synced = time.monotonic()
 
-    def __getitem__(self, task: str) -> dict[str, NDArray[Any]]:
-        """The arrays of a task; ModelError when they have changed since they were read or written."""
-        start, size = self._places[task]
+    def __getitem__(self, name: str) -> dict[str, NDArray[Any]]:
+        """The arrays of a cell, read-only. Raises ModelError when they have changed since they were read or written."""
+        start, size = self._places[name]
         body = self._body(start, size)
         if body is None:
-            raise ModelError(f"{self.path}: the record of {task} has changed; run again with --resume")
+            raise ModelError(f"{self.path}: the record of {name} has changed; run again with --resume")
         return _unpack(body)
 
     def __iter__(self) -> Iterator[str]:
@@ -73,18 +73,25 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def append(self, task: str, arrays: Arrays) -> None:
-        """Record a finished task; a record of the same name that was there before is superseded.
+    def append(self, name: str, arrays: Arrays) -> None:
+        """Record a finished cell; a record of the same name that was there before is superseded.
 
-        ValueError for arrays of objects. RunError when the disk is full; the records before stay.
+        Parameters
+        ----------
+        name : of the cell.
+        arrays : of numbers, by name; copied to the file before this returns.
+
+        Raises
+        ------
+        ValueError : arrays of something else. RunError : the file cannot be written; the records before stay.
         """
-        body = _pack(task, arrays)
+        body = _pack(name, arrays)
         try:
             head = _sealed(_RECORD, _MARK, len(body), hashlib.sha256(body).digest())
             _write_at(self._descriptor, head + body, self._end)
         except OSError as error:
             raise write_error(self.path, error, _KEPT) from error
-        self._places[task] = (self._end, len(body))
+        self._places[name] = (self._end, len(body))
         self._end += _RECORD.size + len(body)
 
     def settle(self) -> None:
@@ -141,7 +148,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         while (body_bytes := self._announced(size)) is not None:
             body = self._body(self._end, body_bytes)
             if body is not None:  # a record damaged in place is done again; those behind it are not lost
-                self._places[_task(body)] = (self._end, body_bytes)
+                self._places[_name_of(body)] = (self._end, body_bytes)
             self._end += _RECORD.size + body_bytes
         os.ftruncate(self._descriptor, self._end)
 
@@ -170,11 +177,17 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 def open_journal(path: str | os.PathLike[str], key: str, *, resume: bool = False, force: bool = False) -> Journal:
     """Open the journal of a run, or begin it.
 
-    key: 64 hexadecimal digits that stand for the data and the options which determine the model. A journal
-    that is there is continued with `resume` if its key is equal, and replaced with `force`; with both,
-    replaced only if it cannot be continued. With neither it is in the way, unless it holds nothing.
-    Raises ModelError: not a journal, a newer version, damaged, another key; RunError: in use by a running
-    process, in the way, cannot be written.
+    Parameters
+    ----------
+    key : 64 hexadecimal digits that stand for the data and the options which determine the model.
+    resume, force : a journal that is there is continued with `resume` if its key is equal, and replaced with
+        `force`; with both, replaced only if it cannot be continued. With neither it is in the way, unless it holds
+        nothing.
+
+    Raises
+    ------
+    ModelError : not a journal, another version, damaged, another key.
+    RunError : in use by a running process, in the way, cannot be written.
     """
     journal = Journal(Path(path), _locked(path))
     try:
@@ -236,11 +249,11 @@ def _intact(layout: struct.Struct, head: bytes) -> bool:
     return len(head) == layout.size and zlib.crc32(head[:-4]) == struct.unpack("<I", head[-4:])[0]
 
 
-def _pack(task: str, arrays: Arrays) -> bytes:
+def _pack(name: str, arrays: Arrays) -> bytes:
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     if mixed := [name for name, array in plain.items() if array.dtype.kind not in "biuf"]:
         raise ValueError(f"{', '.join(mixed)}: only numbers can be kept")
-    head = json.dumps([task, [(name, array.dtype.str, array.shape) for name, array in plain.items()]]).encode()
+    head = json.dumps([name, [(name, array.dtype.str, array.shape) for name, array in plain.items()]]).encode()
     body = [head + b" " * (-(len(head) + 1) % _ALIGN) + b"\n"]
     for array in plain.values():
         body += [array.tobytes(), bytes(-array.nbytes % _ALIGN)]
@@ -255,7 +268,7 @@ def _unpack(body: bytes) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _task(body: bytes) -> str:
+def _name_of(body: bytes) -> str:
     return str(json.loads(body[: body.index(b"\n")])[0])
 
 

@@ -49,12 +49,19 @@ def write_model(
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
 
-    config: every option that determines the model, as JSON can hold it. labels: (classes,) float64,
-    ascending. scaling: the mode and its arrays. partition: the name and its arrays. cells: the arrays of
-    each cell in cell order, consumed one at a time so that they need not fit in memory; every cell has the
-    same names, and a name has the same dtype and trailing shape in every cell, its length along axis 0 being
-    free. Raises RunError when `path` is in the way or the disk is full (nothing is overwritten then),
-    ValueError when the cells do not fit together.
+    Parameters
+    ----------
+    config : every option that determines the model, as JSON can hold it.
+    labels : (classes,) float64, ascending.
+    scaling, partition : the mode, the name; and the arrays of each.
+    cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
+        cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+    force : whether `path` may be overwritten.
+
+    Raises
+    ------
+    RunError : `path` is in the way or the disk is full; nothing is overwritten then.
+    ValueError : the cells do not fit together, or are not n_cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
@@ -66,8 +73,10 @@ def write_model(
 def load_model(path: AnyPath, verify: bool = True) -> Model:
     """Open a model. With `verify`, its whole content is read and compared with its manifest first.
 
-    Raises ModelError, each with its message: no such file, not HDF5, not a localsvm model, a newer format,
-    truncated, changed content, a missing piece.
+    Raises
+    ------
+    ModelError : no such file, not HDF5, not a localsvm model, a newer format, truncated, changed content, a missing
+        piece; each has its message.
     """
     file = open_container(path, MODEL, verify)
     try:
@@ -83,6 +92,14 @@ class Model:
     """An open model file; cells are read when asked for.
 
     Not to be sent to another process: send `path`, and open it there with `verify=False`.
+
+    Attributes
+    ----------
+    config : every option that determined the model.
+    labels : (classes,) float64, ascending.
+    scaling, partition : the mode, the name; and the arrays of each.
+    row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
+        cell i's.
     """
 
     path: AnyPath
@@ -92,8 +109,6 @@ class Model:
     partition: tuple[str, dict[str, Array]]
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
-    """For each name (n_cells + 1,): the column's rows row_ptr[name][i] to row_ptr[name][i + 1] are cell
-    i's."""
     _file: h5py.File = field(repr=False)
     _columns: dict[str, h5py.Dataset] = field(repr=False)
 
@@ -112,7 +127,7 @@ class Model:
             }
 
     def column(self, name: str) -> Array:
-        """The arrays of all cells under one name, one after another; KeyError when no cell has it."""
+        """The arrays of all cells under one name, one after another. Raises KeyError where no cell has it."""
         column = self._columns[name]
         with checked(self.path):
             return np.asarray(column[...])
@@ -157,10 +172,15 @@ def write_partition(
 ) -> None:
     """Write a partition: complete under `path` at the end, or not at all.
 
-    fingerprint: of the data that was divided (`fingerprint.fingerprint`), kept in the config. assignment: (n,)
-    int32 or int64, the cell of each training row, -1 for a row merged into another. weight: (n,), how many rows
-    stand behind each row, 0 for one merged into another. sizes: (n_cells,) rows of each cell. centres: (n_cells,
-    d), where the partition has them. The rest, and what is raised: as in `write_model`.
+    Parameters
+    ----------
+    fingerprint : of the data that was divided (`fingerprint.fingerprint`), kept in the config.
+    assignment : (n,) int32 or int64, the cell of each training row, -1 for a row merged into another.
+    weight : (n,), how many rows stand behind each row, 0 for one merged into another.
+    sizes : (n_cells,) rows of each cell.
+    centres : (n_cells, d), where the partition has them.
+
+    The rest, and what is raised, is as in `write_model`.
     """
     with create(path, PARTITION, config | {"fingerprint": fingerprint}, force) as writer:
         _write_state(writer, "scaling", "mode", scaling)
@@ -173,9 +193,11 @@ def write_partition(
 
 
 def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFile:
-    """Read a partition, verified; ModelError when `fingerprint` is given and the data divided was other data.
+    """Read a partition, verified.
 
-    Raises ModelError as `load_model` does.
+    Raises
+    ------
+    ModelError : as `load_model` does, and where `fingerprint` is given and other data were divided.
     """
     with open_container(path, PARTITION) as file, checked(path):
         config = _config(path, file)

@@ -19,8 +19,12 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def check_writable(path: str | os.PathLike[str], force: bool = False) -> Path:
     """The real path (links followed) under which `path` would be written.
 
-    Commands call it before a long run. Raises RunError when the file exists and `force` is not given, when
-    it is not a regular file, or when its directory does not exist or cannot be written to.
+    Commands call it before a long run.
+
+    Raises
+    ------
+    RunError : the file exists and `force` is not given, it is not a regular file, or its directory does not exist or
+        cannot be written to.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -40,7 +44,11 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
 
     The temporary file takes the place of `path` when the block ends, its bytes on the disk first, so that a
     reader finds the old file or the whole new one. If the block raises, it is removed and `path` is
-    untouched. Raises RunError as `check_writable` does, and when the disk is full.
+    untouched.
+
+    Raises
+    ------
+    RunError : as `check_writable` does, and when the disk is full.
     """
     target = check_writable(path, force)
     temporary = target.with_name(f".localsvm-{secrets.token_hex(6)}.tmp")

@@ -26,23 +26,41 @@ class Target(ABC):
 
     @abstractmethod
     def largest_part(self, class_rows: Sequence[int]) -> int:
-        """Rows of the largest problem that leaves rows out, 0 where none does."""
+        """Rows of the largest problem that leaves rows out, 0 where none does; class_rows: those of each class."""
 
     @abstractmethod
     def encode(self, y: Values) -> Values:
         """(n, problems) float64: what each problem is to learn of the labels y (n,)."""
 
     @abstractmethod
-    def losses(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
-        """Two sums over n rows for each of some points of the grid, both (points,) float64: the weighted loss, which
-        selection compares, and the tie, by which it compares points of equal loss.
+    def losses(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
+        """The loss of some points of the grid, summed over rows.
 
-        values (points, problems, n): held-out decision values; y (n,) labels; weight (n,).
+        Parameters
+        ----------
+        values : (points, problems, n) float64 held-out decision values.
+        y, weight : (n,) float64 labels, and weights of the rows.
+        Y : (n, problems) float64, `encode` of the labels: whoever asks has it at hand.
+
+        Returns
+        -------
+        loss, tie : (points,) float64 each: the weighted loss, which selection compares, and what it compares points of
+            equal loss by. Smaller is better.
         """
 
     @abstractmethod
     def combine(self, values: Values, problem: NDArray[np.generic]) -> Values:
-        """(n, problems) decision values from those of models (n, models); model m belongs to problem[m]."""
+        """Decision values of the problems from those of models.
+
+        Parameters
+        ----------
+        values : (n, models) float64.
+        problem : (models,) integers, the problem of each model; several models of one are its fold models.
+
+        Returns
+        -------
+        (n, problems) float64; a row depends on the same row of `values` alone.
+        """
 
     @abstractmethod
     def decide(self, values: Values) -> Values:

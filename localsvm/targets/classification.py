@@ -17,9 +17,13 @@ SCHEMES = ("ova", "ava")
 class Classification(Target):
     """The binary problems of some classes.
 
-    labels (classes,) float64 ascending. Two classes are one problem, the larger label positive. With `ova` problem k is
-    class k (positive) against the rest; with `ava` the problems are all pairs (i, j), i < j, in lexicographic order, j
-    positive. Fields i < 0 of `pairs` stand for "the rest".
+    Two classes are one problem, the larger label positive. With `ova` problem k is class k (positive) against the rest;
+    with `ava` the problems are all pairs (i, j), i < j, in lexicographic order, j positive.
+
+    Attributes
+    ----------
+    labels : (classes,) float64, ascending.
+    scheme : "ova" or "ava".
     """
 
     labels: NDArray[np.float64]
@@ -70,11 +74,17 @@ class Classification(Target):
         return targets
 
     def vote(self, votes: NDArray[np.float64], problem: int, decisions: NDArray[np.float64]) -> None:
-        """Add to votes (n, classes) what the decision values (n,) of one problem say.
+        """Add to the votes what one problem says.
 
         ova: the value, for the problem's class. ava: one vote for the class that won the pair, none at exactly 0, and,
         to break ties, a share of the value clipped to [-1, 1], so small that all shares together stay below half a
         vote.
+
+        Parameters
+        ----------
+        votes : (n, classes) float64, added to in place.
+        problem : its number.
+        decisions : (n,) float64, its decision values.
         """
         i, j = self.pairs[problem]
         if i < 0 or len(self.labels) == 2:
@@ -97,19 +107,26 @@ class Classification(Target):
             self.vote(votes, p, decisions[:, p])
         return np.asarray(self.labels[votes.argmax(axis=1)])
 
-    def losses(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
+    def losses(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
         """The weight of the rows whose combined decision is wrong; the hinge loss of all binary problems, each clipped
         at 2, weighted.
         """
-        Y, hinge = self.encode(y), np.zeros(len(values))
-        votes = np.zeros((len(values), len(y), len(self.labels)))
-        for p in range(self.n_problems):
-            slack = np.clip(1.0 - values[:, p] * Y[:, p], 0.0, 2.0) * (Y[:, p] != 0)
+        hinge = np.zeros(len(values))
+        for p, target in enumerate(Y.T):
+            slack = np.minimum(np.maximum(1.0 - values[:, p] * target, 0.0), 2.0) * (target != 0)
             hinge += [point @ weight for point in slack]
+        wrong = self._chosen(values) != self.codes(y)
+        return np.asarray([point @ weight for point in wrong]), hinge  # each summed alike: equal ones stay equal
+
+    def _chosen(self, values: Values) -> NDArray[np.intp]:
+        """(points, n) numbers of the classes that decision values (points, problems, n) decide for."""
+        if len(self.labels) == 2:
+            return (values[:, 0] > 0).astype(np.intp)
+        votes = np.zeros((len(values), values.shape[2], len(self.labels)))
+        for p in range(self.n_problems):
             for point in range(len(values)):
                 self.vote(votes[point], p, values[point, p])
-        wrong = votes.argmax(axis=2) != self.codes(y)
-        return np.asarray([point @ weight for point in wrong]), hinge  # each summed alike: equal ones stay equal
+        return np.asarray(votes.argmax(axis=2))
 
     def combine(self, values: Values, problem: NDArray[np.generic]) -> Values:
         """A problem's only model, or the mean of its fold models' values clipped to [-1, 1]."""

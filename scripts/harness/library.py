@@ -21,6 +21,7 @@ from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import methods
 from localsvm.methods.base import Fitted, State
 from localsvm.methods.cell import Cell
+from localsvm.methods.grids import parse_values
 from localsvm.methods.l3 import L3SVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.partition import create, size_spread
@@ -57,6 +58,8 @@ __all__ = [
     "as_examples",
     "choose_landmarks",
     "find_centres",
+    "methods",
+    "parse_values",
     "read",
     "size_spread",
     "solve",

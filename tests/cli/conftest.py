@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import FAST, invoke
+from command_line import FAST, invoke
 
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import error, invoke, run
 from malformed import MALFORMED
-from running import error, invoke, run
 
 from localsvm.data.reading import read
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import FAST, error, invoke, usage_error
 from malformed import MALFORMED
-from running import FAST, error, invoke, usage_error
 
 GRID = ("-g", "0.1:10:5", "-C", "0.5:50:4")
 

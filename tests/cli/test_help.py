@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
-from running import invoke
+from command_line import invoke
 
 from localsvm.cli import method_options, options
 from localsvm.cli.group import COMMANDS, lsvm

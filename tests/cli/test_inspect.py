@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from running import FAST, error, invoke
+from command_line import FAST, error, invoke
 
 from localsvm.store.model import load_model
 

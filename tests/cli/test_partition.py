@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import error, invoke
 from malformed import MALFORMED
-from running import error, invoke
 
 from localsvm.store.model import load_partition
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from command_line import FAST, command, error, invoke, run, usage_error
 from malformed import MALFORMED
-from running import FAST, command, error, invoke, run, usage_error
 
 from localsvm.data.reading import read
 from localsvm.runs.prediction import LocalModel

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SLOW, error, invoke, records, run, session, start, wait_until
+from command_line import SLOW, error, invoke, records, run, session, start, wait_until
 from test_train import content
 
 PROMPT = 3.0  # seconds: "within a second" on a machine that may be busy with other tests

@@ -16,8 +16,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from command_line import FAST, clean_environment, command, error, invoke, run, usage_error, wait_until
 from malformed import MALFORMED
-from running import FAST, clean_environment, command, error, invoke, run, usage_error, wait_until
 from sklearn.svm import SVC
 
 from localsvm.data.reading import read
