@@ -25,7 +25,17 @@ from bench_linear import problem as scaled
 from harness.comparison import FULL_OUT, QUICK_OUT, Case
 from harness.datasets import GENERATED, available
 from harness.experiment import Experiment, carry_out
-from harness.library import ASCENTS, Ascent, LinearRows, Solution, always, as_examples, ascent_of, solve, task_rows
+from harness.library import (
+    ASCENTS,
+    Ascent,
+    LinearRows,
+    LinearSolution,
+    always,
+    as_examples,
+    ascent_of,
+    solve,
+    task_rows,
+)
 from harness.machine import cores_of_processors
 from harness.options import parsed, parser
 from harness.runlog import Run
@@ -171,7 +181,7 @@ class Task(NamedTuple):
     cost: Any
     squared: bool
     one_task_each: bool
-    start: Solution | None
+    start: LinearSolution | None
 
 
 def main() -> None:

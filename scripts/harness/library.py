@@ -36,7 +36,7 @@ from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
 from localsvm.solvers import linear
 from localsvm.solvers._linear import LinearRows
-from localsvm.solvers.linear import ASCENTS, Ascent, Solution, solve
+from localsvm.solvers.linear import ASCENTS, Ascent, LinearSolution, solve
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -47,10 +47,10 @@ __all__ = [
     "Dataset",
     "Examples",
     "LinearRows",
+    "LinearSolution",
     "LocalModel",
     "Scaling",
     "SharedExamples",
-    "Solution",
     "State",
     "Summary",
     "Threads",
@@ -137,7 +137,7 @@ def task_rows(method: str, X: Examples, options: dict[str, Any]) -> tuple[Linear
     return made.rows(X, made.represent(X, setting, np.random.SeedSequence(0))), made.one_task_each
 
 
-def ascent_of(rows: LinearRows, one_task_each: bool, squared: bool, start: Solution | None) -> Ascent:
+def ascent_of(rows: LinearRows, one_task_each: bool, squared: bool, start: LinearSolution | None) -> Ascent:
     """The row of ASCENTS for a problem."""
     return linear.ascent_of(rows, linear.system_of(rows, one_task_each), squared, start)
 
