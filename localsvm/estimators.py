@@ -1,4 +1,4 @@
-"""Classifiers for scikit-learn: `LocalSVC`, and one for each other method, made from its fields when asked for.
+"""Classifiers for scikit-learn: `LocalSVC`, and one for each other method, made from its fields when first imported.
 
 from localsvm.estimators import L3SVMClassifier, LocalSVC
 """

@@ -1,4 +1,4 @@
-"""Ways to divide the space, one file each: chunks, Voronoi cells, k-means cells, no division."""
+"""Ways to divide the rows into cells, one file each: none, chunks, Voronoi cells, k-means cells."""
 
 from __future__ import annotations
 
