@@ -97,9 +97,10 @@ $(VENV)/.peers: $(VENV)/.built
 	done
 	touch $@
 
-bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR, L3-SVM; into docs/results/bench
+bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR, L3-SVM, passes before Newton; into docs/results/bench
 	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
 	$(BIN)/python scripts/bench_l3.py $(BENCH_OPTIONS) $(DATA)
+	$(BIN)/python scripts/bench_ascents.py $(filter --quick --fresh --page-only,$(BENCH_OPTIONS)) $(DATA)
 
 bench: ## [DATA=folder] the tables of docs/results/bench: hours
 bench-quick: ## [DATA=folder] the small end of the same, in build/bench/quick: about three minutes

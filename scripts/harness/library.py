@@ -6,7 +6,9 @@ All else goes through `lsvm` commands, `localsvm.estimators`, `localsvm.runs` an
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -32,19 +34,23 @@ from localsvm.runs.training import train
 from localsvm.selection.cross_validation import CellSelection
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
+from localsvm.solvers import linear
 from localsvm.solvers._linear import LinearRows
-from localsvm.solvers.linear import solve
+from localsvm.solvers.linear import ASCENTS, Ascent, Solution, solve
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
 __all__ = [
+    "ASCENTS",
     "L3SVM",
+    "Ascent",
     "Dataset",
     "Examples",
     "LinearRows",
     "LocalModel",
     "Scaling",
     "SharedExamples",
+    "Solution",
     "State",
     "Summary",
     "Threads",
@@ -121,3 +127,23 @@ def support_pairs(model: LocalModel, X: Any) -> int:
 
 def _support_rows(cell: dict[str, Any]) -> int:
     return len(cell["support"]) if "support" in cell else len(cell["support_indptr"]) - 1
+
+
+def task_rows(method: str, X: Examples, options: dict[str, Any]) -> tuple[LinearRows, bool]:
+    """Rows as a linear method's solver sees them, at the first setting of its options; whether each has one task."""
+    made: Any = methods()[method](**options)
+    X = thinned(X)
+    setting = {name: values[0] for name, values in made.axes(X.shape[1]).items()}
+    return made.rows(X, made.represent(X, setting, np.random.SeedSequence(0))), made.one_task_each
+
+
+def ascent_of(rows: LinearRows, one_task_each: bool, squared: bool, start: Solution | None) -> Ascent:
+    """The row of ASCENTS for a problem."""
+    return linear.ascent_of(rows, linear.system_of(rows, one_task_each), squared, start)
+
+
+def always(ascent: Ascent) -> AbstractContextManager[Any]:
+    """Within this context, every problem gets this row's passes."""
+    systems = tuple({system for row in ASCENTS for system in row.systems})
+    catch_all = ascent._replace(loss="any", systems=systems, rows=0, entries=(0, np.inf), known=False)
+    return patch.object(linear, "ASCENTS", (catch_all,))
