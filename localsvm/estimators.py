@@ -1,4 +1,4 @@
-"""Classifiers for scikit-learn: `LocalSVC`, and one for each other method, made from its fields when asked for.
+"""Classifiers for scikit-learn: `LocalSVC`, and one for each other method, made from its fields when first imported.
 
 from localsvm.estimators import L3SVMClassifier, LocalSVC
 """
@@ -44,22 +44,38 @@ COMMON: dict[str, Any] = {
 
 
 class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: `LocalSVC`, and one for each other method, named after it: `L3SVMClassifier`.
+    """Base of the estimators: `LocalSVC`, and one for each other method, named after it, such as `L3SVMClassifier`.
 
-    Parameters are the command line's, those of the method first: None or () for the default grid, a number, or a list
-    to choose from by cross-validation. Of all methods: partition None (one cell, or what the method does with many
-    rows), "none", "chunks", "voronoi" or "kmeans"; cell_size, scale, folds, grid, select and multiclass; class_weight
-    a dict of factors on C by label, or "balanced"; n_jobs None for one process, -1 for all cores; random_state the
-    seed, None for one drawn anew.
+    Parameters
+    ----------
+    parameters of the method
+        They come first. Where the default is None, it stands for the default grid; a number is used as it is; from a
+        list, cross-validation chooses.
+    partition : str or None
+        "none", "chunks", "voronoi" or "kmeans"; None for one cell, or what the method does with many rows.
+    cell_size, scale, folds, grid, select, multiclass
+        As on the command line.
+    class_weight : dict, "balanced" or None
+        Factors on C by label.
+    n_jobs : int or None
+        Number of processes: None for one, -1 for all cores.
+    random_state : int, RandomState or None
+        The seed; None for a new one at each fit.
 
-    Fitted: classes_ (classes,) sorted labels of any type; summary_ a runs.summary.Summary; model_ (bytes) the model
-    file, which `localsvm.runs.prediction.LocalModel` and `lsvm-predict` read from a file (labels there: class numbers).
+    Attributes
+    ----------
+    classes_ : (classes,)
+        Sorted labels, of any type.
+    summary_ : runs.summary.Summary
+    model_ : bytes
+        The model file, which `localsvm.runs.prediction.LocalModel` and `lsvm-predict` can read once it is written to
+        disk. Its labels are indices into classes_.
     """
 
     method: ClassVar[type[Method]]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """The parameters, from the method's fields: scikit-learn reads them from the signature of __init__."""
+        """Make __init__ from the fields of the method: scikit-learn reads the parameters from its signature."""
         super().__init_subclass__(**options)
         own = {f.name: None if f.default == () else f.default for f in fields(cls.method)}  # type: ignore[arg-type]
         defaults = own | COMMON
@@ -76,7 +92,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cls.__init__ = __init__  # type: ignore[method-assign,assignment]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train on X (n, d), dense or sparse, and labels y (n,) of at least two classes."""
+        """Train on rows X (n, d), dense or sparse, and labels y (n,); ValueError for fewer than two classes."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -90,14 +106,17 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """(n,) for two classes, positive for classes_[1]; else (n, problems), see targets.classification."""
+        """Decision values float64: (n,) for two classes, positive for classes_[1]; else (n, binary problems).
+
+        The order of the binary problems is that of targets.classification.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
         values = self._with_model(lambda model: model.decision_function(_own(X)))
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """(n,) labels."""
+        """The predicted labels (n,)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
         codes = self._with_model(lambda model: model.predict(_own(X)))
@@ -137,7 +156,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _class_weight(self, counts: NDArray[np.int64]) -> dict[Any, float]:
-        """Factors on C by label; "balanced" as in scikit-learn: rows / (classes * rows of the class)."""
+        """Factors on C by label; "balanced" is n / (classes * rows of the class), as in scikit-learn."""
         if self.class_weight is None:
             return {}
         if isinstance(self.class_weight, str):
@@ -156,10 +175,18 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class LocalSVC(LocalClassifier):
-    """Local kernel SVMs with hyper-parameters chosen by cross-validation in each cell; what `lsvm-train` trains.
+    """Local kernel SVMs, with gamma and C chosen in each cell by cross-validation: what `lsvm-train` trains by default.
 
-    gamma and cost None (a 10 x 10 grid), a number or a list; kernel "gaussian", "laplacian", "polynomial" or "linear";
-    partition None is one cell up to cell_size rows, Voronoi cells beyond. The rest: see LocalClassifier.
+    Parameters
+    ----------
+    kernel : str
+        "gaussian", "laplacian", "polynomial" or "linear".
+    gamma, cost : float, list or None
+        None for a grid of 10 x 10.
+    partition : str or None
+        None for one cell up to cell_size rows, and Voronoi cells beyond.
+
+    All other parameters, and the attributes: see LocalClassifier.
     """
 
     method = KernelSVM
@@ -180,7 +207,7 @@ def __getattr__(name: str) -> type[LocalClassifier]:
 
 
 def _own(X: Any) -> Examples:
-    """A copy that training may scale in place."""
+    """A copy of X that training may scale in place."""
     return as_examples(sparse.csr_array(X, copy=True)) if sparse.issparse(X) else np.array(X, np.float32, order="C")
 
 

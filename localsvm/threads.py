@@ -1,4 +1,4 @@
-"""The threads of one process: strips of rows, or parts of a tree, side by side."""
+"""Threads of one process, which work on strips of rows or parts of a tree side by side."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """Runs pieces of work that do not touch each other; threads sleep where there is nothing to do. A context manager.
+    """Runs pieces of work that do not touch each other; idle threads sleep. A context manager.
 
-    The pieces do not depend on the number of threads, and no value depends on who computes it: bits are the same for
-    any. The work should spend its time outside Python's lock, and start no work on the same threads.
+    The work is cut the same way for any number of threads, and no value depends on who computes it: so results are the
+    same bit for bit. The work should release the GIL most of the time, and must not start work on the same threads.
     """
 
     def __init__(self, count: int) -> None:
@@ -33,8 +33,8 @@ class Threads:
         return [done.result() for done in [self._pool.submit(work, i) for i in range(n)]]
 
     def strips(self, work: Callable[[int, int], None], n: int, step: int) -> None:
-        """work(first, last) for strips of `step` rows that cover n rows."""
+        """Call work(first, last) for strips of `step` rows that together cover n rows."""
         self.map(lambda i: work(i * step, min(n, (i + 1) * step)), -(-n // step))
 
 
-ALONE = Threads(1)  # does everything in the thread that asks
+ALONE = Threads(1)  # runs everything in the calling thread

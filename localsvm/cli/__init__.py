@@ -1,4 +1,4 @@
-"""The command line: one file a command; what commands share is in `options`, `program` and `reporting`.
+"""The command line: one file for each command; `options`, `program` and `reporting` hold what commands share.
 
-Nothing here imports numpy, scipy or h5py at its top, so that `--help` answers at once.
+No module here imports numpy, scipy or h5py at its top, except `plotting`, so that `--help` answers at once.
 """

@@ -1,4 +1,4 @@
-"""What `lsvm inspect` says of a model."""
+"""What `lsvm inspect` prints about a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """A model as JSON can hold it; `models` is there for methods that keep a table of models."""
+    """Describe a model by values that JSON can hold; "models" is None for methods without a table of models."""
     return {
         "file": os.fspath(model.path),
         "bytes": os.path.getsize(model.path),
@@ -53,7 +53,7 @@ def _rows(model: Model, column: str) -> Any:
 
 
 def description_text(found: dict[str, Any]) -> str:
-    """The human table."""
+    """The description as a table for people."""
     config, models = found["config"], found["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
     weights = "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
@@ -84,7 +84,7 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _cells(cells: int, partition: str, cell_size: int) -> str:
-    """How many, and how large they may be; without a partition there is no limit."""
+    """The number of cells and their largest size, which has no limit if there is no partition."""
     return "1 cell" if partition == "none" else f"{cells:,} cells (at most {cell_size:,} rows each)"
 
 

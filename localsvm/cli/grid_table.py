@@ -1,4 +1,4 @@
-"""The table of a cross-validated grid."""
+"""The table and the report of a cross-validated grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_points(result: Validation) -> None:
-    """CSV on stdout; best is 1 or 0."""
+    """Print the points as CSV on stdout; the column `best` is 1 or 0."""
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(("cell", "rows", *result.names, "cost", "error", "best"))
     for p in result.points:
@@ -25,7 +25,7 @@ def print_points(result: Validation) -> None:
 
 
 def best_text(result: Validation, method: str) -> str:
-    """The best point as options of the method, or the range of the chosen ones where several cells chose."""
+    """The best point as options of the method; if several cells chose, the range of what they chose."""
     chosen = [point for point in result.points if point.best]
     lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
     if len(chosen) == 1:
@@ -46,13 +46,13 @@ def best_text(result: Validation, method: str) -> str:
 
 
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
-    """The JSON report."""
+    """The report for --json."""
     values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
     return {**values, "seconds": result.seconds, "points": [_point(p, result.names) for p in result.points]}
 
 
 def _cost(point: Point) -> float | None:
-    """None where the method has no cost."""
+    """The cost C of a point; None if the method has none."""
     return None if math.isnan(point.cost) else point.cost
 
 

@@ -13,14 +13,14 @@ COMMANDS = ("train", "predict", "partition", "cv", "inspect", "convert")
 
 
 class Programs(Guarded, click.Group):
-    """The commands, each imported from the file of its name when it is asked for."""
+    """The commands; each is imported, from the file with its name, only when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of their use."""
+        """The names of the commands, in the order in which they are used."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command of that name."""
+        """The command with this name; None if there is none."""
         if name not in COMMANDS:
             return None
         command = getattr(import_module(f"localsvm.cli.{name}"), name)

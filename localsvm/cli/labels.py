@@ -1,4 +1,4 @@
-"""Predictions as lines of text, and their table of confusion."""
+"""Predictions as lines of text, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """Writes predictions, one a line: the label, as training data had it, and on request the decision values.
+    """Writes predictions, one row per line: the label, as in the training data, and on request the decision values.
 
-    Decision values are written with as many digits as tell the float64 apart.
+    Decision values have as many digits as are needed to read back the same float64.
     """
 
     def __init__(self, out: TextIO, target: Classification, decision_values: bool) -> None:
@@ -34,7 +34,7 @@ class Lines:
 
 
 def confusion_text(score: Score) -> str:
-    """Rows by their label in the file (down) and the predicted one (across)."""
+    """The confusion matrix in rows of data: labels of the file downwards, predicted labels across."""
     true = sorted({label for label, _ in score.confusion})
     given = sorted({label for _, label in score.confusion})
     table = [["true\\predicted", *map(label_text, given)]]

@@ -1,9 +1,9 @@
-"""The options of the learning methods, read from their files without running them.
+"""The options of the learning methods, read from the source of the methods without importing them.
 
-A method is a dataclass in one file of `localsvm/methods`, and its fields' metadata are its options; some fields may be
-those of a base class in the same folder. Importing those files takes numpy, scipy and the compiled kernels, which
-`--help` must not wait for; so the fields are read from the source, in which flags, help and choices are literals. A
-test compares them with the dataclasses.
+A method is a dataclass in one file of `localsvm/methods`, perhaps with a base class in another, and the metadata of its
+fields describe its options. Importing these files takes numpy, scipy and the compiled kernels, for which `--help` must
+not wait. So the fields are read from the source, where flags, help and choices are literals. A test compares them with
+the dataclasses.
 """
 
 from __future__ import annotations
@@ -27,15 +27,26 @@ if TYPE_CHECKING:
 OTHERS = [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
 FOLDERS = [Path(__file__).parent.parent / "methods", *map(Path, OTHERS)]
 KINDS = {"bool": click.BOOL, "int": click.INT, "float": click.FLOAT, "tuple[float, ...]": Values()}
-HELPER = "option"  # the function that makes an option's field
-BY_METHOD = "by method"  # the default that the help shows where methods have different ones
+HELPER = "option"  # the function with which a method declares an option
+BY_METHOD = "by method"  # the default in the help if methods have different ones
 
-Classes = dict[str, ast.ClassDef]  # of one file, by name
+Classes = dict[str, ast.ClassDef]  # classes of one file, by name
 
 
 @dataclass(frozen=True)
 class MethodOption:
-    """A field of a method: its name, annotation and default, and the metadata of its option."""
+    """An option of a method.
+
+    Attributes
+    ----------
+    name, annotation, default
+        Of the dataclass's field.
+    flags : tuple of str
+        For example ("-g", "--gamma").
+    help : str
+    choices : tuple of str
+        The values it may have; empty for any.
+    """
 
     name: str
     annotation: str
@@ -45,7 +56,10 @@ class MethodOption:
     choices: tuple[str, ...] = ()
 
     def option(self, shown: str) -> Option:
-        """The command line's option; None where it is not given, so that each method has its own defaults."""
+        """The option of the command line, whose help shows `shown` as the default.
+
+        Its value is None if it is not given, because defaults differ between methods.
+        """
         declarations = [*self.flags, self.name]
         return Option(declarations, default=None, type=self._type(), help=self.help, show_default=shown)
 
@@ -56,7 +70,7 @@ class MethodOption:
 
     @property
     def shown(self) -> str:
-        """The default, as the help shows it."""
+        """The default as the help shows it."""
         if self.annotation == "bool":
             on, off = self.flags[0].split("/")
             return (on if self.default else off).lstrip("-")
@@ -67,12 +81,12 @@ class MethodOption:
 
 @cache
 def methods() -> dict[str, tuple[MethodOption, ...]]:
-    """The options of every method, by its name."""
+    """The options of every method, by the method's name."""
     return read(FOLDERS)
 
 
 def read(folders: Sequence[Path]) -> dict[str, tuple[MethodOption, ...]]:
-    """The options of the methods that some folders' files define, by their names."""
+    """The options of all methods that are defined in these folders, by the method's name."""
     paths = [path for folder in folders for path in sorted(folder.glob("*.py"))]
     sources = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
     files = [{node.name: node for node in source.body if isinstance(node, ast.ClassDef)} for source in sources]
@@ -81,14 +95,14 @@ def read(folders: Sequence[Path]) -> dict[str, tuple[MethodOption, ...]]:
 
 
 def options() -> list[Option]:
-    """The options of all methods, each once."""
+    """The options of all methods together, each once."""
     return merged(methods())
 
 
 def merged(methods: dict[str, tuple[MethodOption, ...]]) -> list[Option]:
-    """One option of each name: the choices of all methods, and the default if all agree.
+    """One option for each name, with the choices of all methods, and the default if all have the same.
 
-    TypeError where methods disagree on its flags, its type or its help, or use a flag for several options.
+    TypeError if methods disagree on its flags, type or help, or use one flag for several options.
     """
     found: dict[str, MethodOption] = {}
     shown: dict[str, str] = {}
@@ -106,13 +120,19 @@ def merged(methods: dict[str, tuple[MethodOption, ...]]) -> list[Option]:
 
 
 def flag(method: str, name: str) -> str:
-    """How the option of a method's parameter is written: its first flag."""
+    """The first flag of the option for a method's parameter; `--NAME` if there is none."""
     flags = next((option.flags for option in methods()[method] if option.name == name), None)
     return flags[0] if flags else f"--{name.replace('_', '-')}"
 
 
 def create(name: str, given: dict[str, Any]) -> Method:
-    """The method with the given options (None: not given); a usage error for an option that it does not have."""
+    """Make a method from the options that were given; None means not given.
+
+    Raises
+    ------
+    UsageError
+        The method does not have one of the options.
+    """
     from localsvm.methods import methods as classes
 
     values = {key: value for key, value in given.items() if value is not None}
@@ -124,6 +144,7 @@ def create(name: str, given: dict[str, Any]) -> Method:
 
 
 def _name(node: ast.ClassDef) -> str | None:
+    """The name of the method that a class defines; None if it defines none."""
     for item in node.body:
         value = item.value if isinstance(item, ast.AnnAssign) else None
         if isinstance(item, ast.AnnAssign) and isinstance(value, ast.Constant) and ast.unparse(item.target) == "name":
@@ -132,9 +153,9 @@ def _name(node: ast.ClassDef) -> str | None:
 
 
 def _fields(node: ast.ClassDef, file: Classes, files: list[Classes]) -> dict[str, MethodOption]:
-    """By name, in a dataclass's order: those of the bases first; one that is defined again keeps its place."""
+    """Options by name, in the order of a dataclass: those of base classes first, redefined ones in their old place."""
     found: dict[str, MethodOption] = {}
-    for base in reversed(node.bases):  # of the same file, or of the one that has it
+    for base in reversed(node.bases):  # bases may be in the same file or another one
         name = ast.unparse(base).rpartition(".")[2]
         home = next((part for part in (file, *files) if part.get(name, node) is not node), None)
         if home is not None:
@@ -143,6 +164,7 @@ def _fields(node: ast.ClassDef, file: Classes, files: list[Classes]) -> dict[str
 
 
 def _own(node: ast.ClassDef) -> Iterator[MethodOption]:
+    """The options that a class declares itself."""
     for item in node.body:
         call = item.value if isinstance(item, ast.AnnAssign) else None
         if isinstance(item, ast.AnnAssign) and isinstance(call, ast.Call) and ast.unparse(call.func) == HELPER:

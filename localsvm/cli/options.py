@@ -1,7 +1,7 @@
-"""Every option and argument that commands share, with the one text of its help.
+"""All options and arguments that several commands have, each with its help.
 
-Options that determine the model have no default here: what is not given is left to `TrainingConfig` and to the method;
-the help shows those defaults, and a test compares them.
+Options that determine the model have no default here. An option that is not given is left to `TrainingConfig` or to the
+method; the help shows their defaults, and a test compares them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale"}
 
 
 def together(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator, shown in the help in this order."""
+    """Several options as one decorator; the help shows them in this order."""
 
     def decorate(function: Any) -> Any:
         for decorator in reversed(decorators):
@@ -45,6 +45,7 @@ def _method_options(function: Callback) -> Callback:
 
 
 def _weights(ctx: click.Context, param: click.Parameter, values: tuple[tuple[float, float], ...]) -> Any:
+    """Check that all class weights are positive and finite."""
     for label, weight in values:
         if not 0 < weight < math.inf:
             raise click.BadParameter(f"the weight of label {label:g} must be a positive number.", ctx, param)
@@ -137,7 +138,7 @@ quiet = option("-q", "--quiet", is_flag=True, help="Print errors only on stderr.
 
 
 def plot(what: str) -> Decorator:
-    """The option that draws `what`."""
+    """The option --plot of a command that draws `what`."""
     return option("--plot", metavar="FILE", help=f"Draw {what} into FILE (.png, .pdf or .svg; needs matplotlib).")
 
 
@@ -148,7 +149,7 @@ resources = together(jobs, memory)
 
 
 def training_config(options: dict[str, Any], file: str | None = None) -> TrainingConfig:
-    """The configuration of a run from the options that were given; `file` is the partition file."""
+    """The configuration of a run, from the options that were given and the partition file, if any."""
     from dataclasses import fields
 
     from localsvm.runs.config import TrainingConfig
@@ -160,6 +161,7 @@ def training_config(options: dict[str, Any], file: str | None = None) -> Trainin
 
 
 def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
+    """The values that a partition file fixes; UsageError for an option that would contradict them."""
     from localsvm.store.model import load_partition
 
     for name, flag in FIXED_BY_FILE.items():
@@ -170,7 +172,7 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
 
 
 def job_count(jobs: int | None) -> int:
-    """-j, or all cores."""
+    """The value of -j; all cores if it is not given."""
     from localsvm.parallel.local import cpu_count
 
     return jobs or cpu_count()

@@ -1,8 +1,8 @@
-"""What users of LIBSVM, LIBLINEAR and liquidSVM would type, and what it is called here."""
+"""Options and values that users of LIBSVM, LIBLINEAR and liquidSVM would type, with what to type here instead."""
 
 from __future__ import annotations
 
-# options that are not there
+# options that do not exist here
 UNKNOWN = {
     "-b": "Probabilities are not available; lsvm-predict --decision-values writes decision values.",
     "-h": "LIBSVM's shrinking has no switch here. For help, type --help.",
@@ -19,7 +19,7 @@ UNKNOWN = {
     "-W": "liquidSVM's kinds of tasks are --multiclass ova and ava; weights of classes are -w LABEL WEIGHT.",
 }
 
-# values of options that are there
+# values of options that exist here
 KERNELS = {
     "0": "LIBSVM's 0 is -t linear",
     "1": "LIBSVM's 1 is -t polynomial",

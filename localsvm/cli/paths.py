@@ -1,4 +1,4 @@
-"""Names of files: the default model beside its data, and outputs that may not be in the way."""
+"""File names: the default name of a model, checks before a run, and outputs that appear only when complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = (".libsvm", ".txt", ".svm")
 
 
 def default_model(train_file: str) -> str:
-    """`folder/name.libsvm.xz` -> `folder/name.model.h5`; a usage error for stdin."""
+    """`folder/name.libsvm.xz` -> `folder/name.model.h5`; UsageError for stdin."""
     if train_file == "-":
         raise click.UsageError("MODEL_FILE is needed when the training data come from stdin.")
     path = Path(train_file)
@@ -29,9 +29,12 @@ def default_model(train_file: str) -> str:
 
 
 def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | None]) -> None:
-    """Refuse, before a run begins, outputs that could not be written at its end; `-` and None are let pass.
+    """Refuse outputs that could not be written at the end of the run; `-` and None always pass.
 
-    Raises RunError as `outputs.check_writable` does, and where an output is an input or two outputs are one file.
+    Raises
+    ------
+    RunError
+        As store.outputs.check_writable does, and if an output is also an input, or two outputs are the same file.
     """
     from localsvm.store.outputs import check_writable
 
@@ -47,7 +50,7 @@ def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | Non
 
 @contextmanager
 def text_output(path: str | None, force: bool) -> Iterator[TextIO]:
-    """A text file that appears complete or not at all; stdout for None and `-`; devices and pipes as they are."""
+    """Open a text file that appears only when complete; stdout for None and `-`; devices and pipes directly."""
     from localsvm.store.outputs import replacing
 
     if path is None or path == "-":
@@ -66,5 +69,5 @@ def text_output(path: str | None, force: bool) -> Iterator[TextIO]:
 
 
 def _special(path: str) -> bool:
-    """Whether the path is a device, a pipe or a socket, as /dev/null is."""
+    """Whether the path is a device, a pipe or a socket, such as /dev/null."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

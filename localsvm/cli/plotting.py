@@ -1,4 +1,4 @@
-"""Pictures of cell sizes and of cross-validated grids. Needs matplotlib: the extra `plot`."""
+"""Pictures of cell sizes and of cross-validated grids. They need matplotlib, which the extra `plot` installs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from localsvm.errors import OptionError
 from localsvm.store.outputs import replacing
 
 FORMATS = ("png", "pdf", "svg")
-SHOWN_SETTINGS = 10  # of a grid with several parameters beside the cost: as many as the colours of a figure
+SHOWN_SETTINGS = 10  # curves at most if settings have several parameters: as many as there are colours
 Floats = NDArray[np.float64]
 
 
 def check(path: str | None) -> None:
-    """Before a run: OptionError where `path` could not be drawn (no matplotlib, or not a format of FORMATS)."""
+    """OptionError, before a run, if `path` cannot be drawn: no matplotlib, or a format that is not in FORMATS."""
     if path is None:
         return
     if _format(path) not in FORMATS:
@@ -30,7 +30,7 @@ def check(path: str | None) -> None:
 
 
 def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool = False) -> None:
-    """A histogram of the cell sizes (cells,) with their median and the largest size allowed."""
+    """Draw a histogram of the cell sizes (cells,), with their median and the largest size allowed."""
     with _figure(path, force) as figure:
         axes = figure.subplots()
         axes.hist(sizes, bins=min(40, max(5, len(sizes) // 2)), range=(0, max(cell_size, int(sizes.max()))), color="C0")
@@ -46,11 +46,20 @@ def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool 
 def grid_error(
     names: Sequence[str], settings: Floats, costs: Floats, error: Floats, path: str, force: bool = False
 ) -> None:
-    """The cross-validated error (settings, costs) in per cent over the grid, the best point marked.
+    """Draw the cross-validated error over the grid, with its best point.
 
-    settings (settings, names): values of the parameters other than the cost. One parameter: contours over it and C,
-    both logarithmic, or a curve where one of the two has a single value. None: a curve over C. Several: curves over C,
-    one for each of the best settings.
+    One parameter: contours over it and C, both logarithmic, or a curve if one of them has a single value. No parameter:
+    a curve over C. Several: curves over C for the best settings.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Parameters beside the cost.
+    settings : (settings, names)
+        Their values.
+    costs : (costs,)
+    error : (settings, costs)
+        A share; it is drawn in per cent.
     """
     with _figure(path, force) as figure:
         axes = figure.subplots()
@@ -66,7 +75,7 @@ def grid_error(
 
 def _contours(figure: Any, axes: Any, name: str, values: Floats, costs: Floats, error: Floats) -> None:
     g, c = np.unravel_index(int(error.argmin()), error.shape)
-    # most of a grid is far from the best: levels by quantiles show where it matters
+    # most points are far from the best, so levels at quantiles show more where it matters
     levels = np.unique(np.quantile(error, np.linspace(0, 1, 13)))
     if len(levels) < 2:
         levels = np.asarray([error.min() - 0.5, error.max() + 0.5])

@@ -1,6 +1,6 @@
-"""What all programs have in common: exit codes, signals, and one message for a user's mistake.
+"""What all commands share: exit codes, signals, and one message for a user's mistake.
 
-Exit codes: 0 done, 1 bad data, model or run, 2 bad usage, 130 interrupted, 143 terminated.
+Exit codes: 0 success, 1 bad data, model or run, 2 bad usage, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ TERMINATED = 143
 
 
 class Terminated(BaseException):
-    """SIGTERM, as an exception, so that workers and temporary files are cleaned up as after Ctrl-C."""
+    """SIGTERM as an exception, so that workers and temporary files are cleaned up as after Ctrl-C."""
 
 
 def examples(*lines: str) -> str:
-    """The worked examples at the end of a command's help."""
+    """Examples of command lines, for the end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 class Guarded(click.Command):
-    """A command that ends with the exit codes of this module."""
+    """A command that ends with the exit codes above."""
 
     def main(
         self,
@@ -44,7 +44,7 @@ class Guarded(click.Command):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """As click's; the exit codes for signals are the shell's."""
+        """As in click, but with the exit codes above."""
         run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
@@ -54,7 +54,7 @@ class Guarded(click.Command):
 
 
 class Program(Guarded):
-    """A command whose errors become one message, with the options that LIBSVM users would try explained."""
+    """A command that turns errors into one message and explains options known from other tools."""
 
     def __init__(self, *args: Any, **extra: Any) -> None:
         super().__init__(*args, **extra)
@@ -62,7 +62,7 @@ class Program(Guarded):
         self.params.append(debug(expose_value=False, callback=_set_debug))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click's, with a remedy for options that have another name here."""
+        """As in click, but an option of another tool gets a message with its name here."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -71,7 +71,7 @@ class Program(Guarded):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a mistake of the user ends it with a message and its exit code."""
+        """Run the command. A user's mistake ends it with a message and an exit code."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -100,7 +100,7 @@ def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:
 
 
 def _drop_stdout() -> None:
-    """What stdout still buffers cannot be written: let it go, or Python complains of it at its end."""
+    """Discard what stdout still buffers, because it cannot be written: else Python complains when it ends."""
     with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), sys.stdout.fileno())
 
@@ -123,6 +123,7 @@ def _terminate(_number: int, _frame: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
+    """Turn SIGTERM into `Terminated`; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What a run tells on stderr while it lasts: a bar on a terminal, notes everywhere."""
+"""What a run prints on stderr while it lasts: a progress bar if that is a terminal, and notes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import click
 
 
 class Progress:
-    """A `runs.progress.Observer`, and a context manager around the run. resumable: whether the run has a journal."""
+    """A `runs.progress.Observer`, and a context manager around the run.
+
+    Parameters
+    ----------
+    quiet : bool
+        Print nothing.
+    resumable : bool
+        Whether the run has a journal, with which it can be resumed.
+    """
 
     def __init__(self, quiet: bool, resumable: bool = False) -> None:
         self._quiet, self._resumable = quiet, resumable
@@ -28,13 +36,13 @@ class Progress:
             click.echo("stopped" + self._kept(), err=True)
 
     def phase(self, name: str) -> None:
-        """Say on a terminal what goes on."""
+        """Show on a terminal which phase has begun."""
         self._clear()
         if self._live:
             click.echo(f"\r\033[K{name} ...", err=True, nl=False)
 
     def cells(self, total: int, done: int) -> None:
-        """Begin the bar."""
+        """Start the bar, with `done` of `total` cells finished before."""
         self._total, self._done = total, done
         self._clear()
         if done and not self._quiet:
@@ -45,7 +53,7 @@ class Progress:
             self._bar = tqdm(total=total, initial=done, unit="cell", file=sys.stderr, dynamic_ncols=True, leave=False)
 
     def cell_done(self, wrong: float, weight: float) -> None:
-        """Move the bar."""
+        """Move the bar by one cell, and update the mean error: wrong rows over all rows, both weighted."""
         self._done += 1
         self._wrong += wrong
         self._weight += weight
@@ -55,7 +63,7 @@ class Progress:
             self._bar.update()
 
     def note(self, text: str) -> None:
-        """Say something above the bar."""
+        """Print a note, above the bar."""
         if self._quiet:
             return
         if self._bar is not None:

@@ -1,4 +1,4 @@
-"""How results are printed: labels as the files write them, tables, and JSON reports."""
+"""How results are printed: labels, tables, and JSON reports."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ if TYPE_CHECKING:
     from localsvm.methods.base import Method
     from localsvm.runs.summary import Summary
 
-SCHEMA_VERSION = 1  # of all JSON reports: new fields may come, those that are there keep their meaning
+SCHEMA_VERSION = 1  # of all JSON reports: fields may be added, but existing ones keep their meaning
 SHOWN_LABELS = 8
 PHASES = ("read", "partition", "select", "train", "write")
 
 
 def label_text(label: float) -> str:
-    """A label as the files have it: whole numbers without a point, others with as few digits as read back."""
+    """A label as data files have it: whole numbers without a point, others with as few digits as read back exactly."""
     from localsvm.data import writing
 
     return str(writing.label_text(float(label)))
 
 
 def problem_text(problem: Sequence[float | None]) -> str:
-    """A binary problem: NEGATIVE/POSITIVE, with `rest` for all other classes."""
+    """A binary problem as NEGATIVE/POSITIVE, with `rest` for all other classes."""
     return "/".join("rest" if label is None else label_text(label) for label in problem)
 
 
 def accuracy_text(right: int, total: int) -> str:
-    """As svm-predict prints it."""
+    """The accuracy, in the words of LIBSVM's svm-predict."""
     return f"Accuracy = {100 * right / max(1, total):g}% ({right}/{total})"
 
 
 def print_json(command: str, values: dict[str, Any]) -> None:
-    """One report on stdout."""
+    """Print a report on stdout."""
     report = {"schema_version": SCHEMA_VERSION, "command": command, "localsvm_version": __version__, **values}
     click.echo(json.dumps(report, indent=2, allow_nan=False))
 
 
 def table_text(items: Iterable[tuple[str, str]]) -> str:
-    """Names and what they stand for, aligned."""
+    """A table of names and values, aligned."""
     rows = list(items)
     width = max(len(name) for name, _ in rows) + 3
     return "\n".join(f"{name:<{width}}{text}" for name, text in rows)
 
 
 def spread(values: Iterable[float]) -> dict[str, float] | None:
-    """The smallest, the median and the largest of some values; None where there are none."""
+    """The smallest, the median and the largest of some values; None if there are none."""
     import statistics
 
     found = list(values)
@@ -61,7 +61,7 @@ def spread(values: Iterable[float]) -> dict[str, float] | None:
 
 
 def spread_text(values: dict[str, float] | None) -> str:
-    """What `spread` found."""
+    """The result of `spread` as text."""
     if values is None:
         return "none"
     if values["smallest"] == values["largest"]:
@@ -70,7 +70,7 @@ def spread_text(values: dict[str, float] | None) -> str:
 
 
 def sizes_text(values: dict[str, float]) -> str:
-    """Cells and their sizes (see partition.size_spread)."""
+    """The number of cells and their sizes, from partition.size_spread."""
     if values["cells"] == 1:
         return f"1 cell of {values['largest']:,} rows"
     if values["smallest"] == values["largest"]:
@@ -80,13 +80,13 @@ def sizes_text(values: dict[str, float]) -> str:
 
 
 def seconds_text(seconds: dict[str, float]) -> str:
-    """The time of each phase and of all."""
+    """The seconds of each phase, and in total."""
     parts = [f"{name} {seconds[name]:.1f} s" for name in PHASES if name in seconds]
     return f"{', '.join(parts)}; {sum(seconds.values()):.1f} s in all"
 
 
 def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> str:
-    """How many classes, which, and with how many rows."""
+    """The number of classes, the first labels, and how many rows they have."""
     names = [label_text(label) for label in labels[:SHOWN_LABELS]]
     if rows is not None:
         names = [f"{name} ({count:,})" for name, count in zip(names, rows, strict=False)]
@@ -95,7 +95,7 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> s
 
 
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
-    """The closing summary of a training run."""
+    """The summary at the end of a training run."""
     error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
     data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
     converged = _convergence(summary, method)
@@ -121,7 +121,7 @@ def _convergence(summary: Summary, method: Method) -> str:
 
 
 def sizes_table(sizes: NDArray[np.int64]) -> dict[str, float]:
-    """The spread of the cell sizes: all rows, and how many rows the cells have."""
+    """The number of rows, and the statistics of the cell sizes."""
     from localsvm.partition import size_spread
 
     return {"rows": int(sizes.sum()), **size_spread(sizes)}

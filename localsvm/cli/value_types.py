@@ -1,4 +1,4 @@
-"""Kinds of option values."""
+"""Types of option values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SMALLEST_CELL = 10
 
 
 class Option(click.Option):
-    """An option whose help shows a default given in words as click shows those that it knows itself."""
+    """An option whose help shows a default in words as click shows other defaults."""
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """As click's, without parentheses."""
+        """As in click, but without parentheses around words, and without ranges."""
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
@@ -31,7 +31,7 @@ class Option(click.Option):
 
 
 class Names(click.Choice[str]):
-    """One of some names; what other tools call them gets a message of its own."""
+    """One of some names. `others` maps names that other tools use to messages."""
 
     def __init__(self, names: Sequence[str], others: Mapping[str, str] | None = None) -> None:
         super().__init__(names)
@@ -44,7 +44,7 @@ class Names(click.Choice[str]):
 
 
 class Methods(Names):
-    """The name of a method; a number would be LIBSVM's cache size."""
+    """The name of a method. A number was probably meant as LIBSVM's cache size, and the message says so."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if str(value).isdecimal():
@@ -53,7 +53,7 @@ class Methods(Names):
 
 
 class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """Rows of a cell; what is not a whole number was meant as LIBSVM's cost."""
+    """A number of rows in a cell. Anything but a whole number was probably meant as LIBSVM's cost."""
 
     name = "rows"
 
@@ -65,7 +65,7 @@ class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only i
 
 
 class MemoryType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """An amount of memory in bytes, written with a unit: 500M, 8G (powers of 1024)."""
+    """Memory in bytes, written with a unit (powers of 1024): 500M, 8G."""
 
     name = "size"
 
@@ -79,7 +79,7 @@ class MemoryType(click.ParamType):  # type: ignore[type-arg]  # generic only in 
 
 
 class Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """Values of one axis of the grid: 0.5, a list 0.1,1,10, or a geometric range 2^-5:2^3:9."""
+    """The values of one parameter of the grid: 0.5, a list 0.1,1,10, or a geometric range 2^-5:2^3:9."""
 
     name = "values"
 

@@ -1,1 +1,1 @@
-"""Reading and writing examples, scaling, shared memory, synthetic sets."""
+"""Reading and writing LIBSVM text, rows in memory and in shared memory, scaling, synthetic data sets."""

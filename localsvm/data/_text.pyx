@@ -1,5 +1,7 @@
 # cython: language_level=3
-"""LIBSVM text in byte buffers: csrc/libsvm_text.h with its checks. No function here holds the GIL while it works."""
+"""Parsing and writing LIBSVM text in byte buffers, over csrc/libsvm_text.h. Arguments are checked here, and the GIL is
+released while C works.
+"""
 from libc.stdint cimport int32_t, int64_t
 
 from localsvm._core cimport LSVM_OK, raise_for
@@ -62,7 +64,7 @@ ROW_BYTES = LSVM_TEXT_ROW_BYTES
 
 
 class TextFault(Exception):
-    """A mistake in a text: its name (a value of FAULTS), its line and column from 1, its offset from 0."""
+    """A mistake in a text: its name (a value of FAULTS), line and column from 1, and offset in bytes from 0."""
 
     def __init__(self, name, line, column, offset):
         super().__init__(name, line, column, offset)
@@ -78,7 +80,7 @@ cdef int check(int code, const lsvm_text_sink *sink, const lsvm_text_place *plac
 
 
 def count(const unsigned char[::1] text, bint zero_based):
-    """(lines, rows, entries, width) of a text that is correct; bounds of what will be read before a mistake otherwise."""
+    """(lines, rows, entries, width) of a text; if it holds a mistake, upper bounds for what is read before it."""
     cdef lsvm_text_counts counts
     cdef size_t size = text.shape[0]
     cdef const char *p = <const char *>&text[0] if size else NULL
@@ -88,7 +90,7 @@ def count(const unsigned char[::1] text, bint zero_based):
 
 
 def read_dense(const unsigned char[::1] text, float[:, ::1] values, double[::1] labels, bint zero_based):
-    """Read all rows into values (rows, width) and labels (rows,); indices beyond the width are dropped."""
+    """Parse all rows into values (rows, width) and labels (rows,). Indices beyond the width are dropped."""
     cdef lsvm_text_sink sink
     cdef lsvm_text_place place
     cdef size_t size = text.shape[0]
@@ -109,7 +111,10 @@ def read_sparse(
     const unsigned char[::1] text, float[::1] values, int32_t[::1] indices, int64_t[::1] lengths, double[::1] labels,
     int64_t width, bint zero_based,
 ):
-    """Read all rows; returns the number of entries kept (not zero, within the width). lengths: entries of each row."""
+    """Parse all rows into values and indices (capacity,), labels and lengths (rows,), the entries of each row.
+
+    Returns the number of entries kept; zeros and indices beyond `width` are dropped.
+    """
     cdef lsvm_text_sink sink
     cdef lsvm_text_place place
     cdef size_t size = text.shape[0]
@@ -141,7 +146,10 @@ cdef lsvm_text_style style_of(const unsigned char[:, ::1] labels, int64_t rows, 
 def write_dense(
     const float[:, ::1] values, const unsigned char[:, ::1] labels, unsigned char[::1] out, bint zero_based, int digits
 ):
-    """Write rows of finite values as text into `out`; returns the bytes written. labels: (rows, width) padded with NUL."""
+    """Write rows of finite values as text into `out`; returns the number of bytes.
+
+    labels : (rows, width) uint8, texts padded with NUL. digits : significant digits, 0 for as few as read back exactly.
+    """
     cdef int64_t rows = values.shape[0], width = values.shape[1]
     cdef lsvm_text_style style = style_of(labels, rows, zero_based, digits)
     cdef const float *x = &values[0, 0] if width else NULL
@@ -157,7 +165,7 @@ def write_sparse(
     const float[::1] values, const int32_t[::1] indices, const int64_t[::1] indptr, const unsigned char[:, ::1] labels,
     unsigned char[::1] out, bint zero_based, int digits,
 ):
-    """As write_dense, for the CSR rows that indptr (rows + 1) bounds in the arrays values and indices."""
+    """As `write_dense`, for CSR rows: row i has the entries indptr[i] .. indptr[i + 1] - 1 of values and indices."""
     cdef int64_t rows = indptr.shape[0] - 1, entries = indptr[rows] - indptr[0]
     cdef lsvm_text_style style = style_of(labels, rows, zero_based, digits)
     cdef const float *x = &values[0] if entries else NULL

@@ -1,4 +1,4 @@
-"""Files as streams of decoded bytes: compressions known by their first bytes, `-` for stdin or stdout."""
+"""Files as streams of decoded bytes. The first bytes tell the compression; `-` is stdin or stdout."""
 
 from __future__ import annotations
 
@@ -22,15 +22,25 @@ from localsvm.errors import DataError, RunError
 STDIN = "<stdin>"
 MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-HEAD = 8
-GZIP_INPUT = 4096  # compressed bytes a step, or a quarter of what is asked for: what is put back stays small
+HEAD = 8  # bytes that are read to recognise a format
+GZIP_INPUT = 4096  # bytes read at once, or size / 4 if that is more; zlib copies what it does not use: keep it small
 GZIP_FORMAT = 16 + zlib.MAX_WBITS  # with its header and checksum
-ZSTD_INPUT = 4096  # compressed bytes a step: what a step can yield stays bounded
+ZSTD_INPUT = 4096  # compressed bytes decoded at once: bounds the memory for their output
 
 
 @dataclass
 class Source:
-    """An open input: its name in messages, its compression if any, the raw file and the decoded stream."""
+    """An open input.
+
+    Attributes
+    ----------
+    name : str
+        Its name in messages: the path, or "<stdin>".
+    kind : str or None
+        The compression: "gzip", "bzip2", "xz" or "zstd"; None for plain text.
+    file, stream
+        The raw and the decoded bytes.
+    """
 
     name: str
     kind: str | None
@@ -38,16 +48,16 @@ class Source:
     stream: BinaryIO
 
     def mappable(self) -> bool:
-        """Whether the raw bytes are plain text in a regular file, which may be memory-mapped."""
+        """Whether this is a regular file of plain text, which can be memory-mapped."""
         try:
             status = os.fstat(self.file.fileno())
-        except OSError:  # a stdin that is no file
+        except OSError:  # stdin may be something without a file descriptor
             return False
         plain = self.kind is None and self.name != STDIN
         return plain and stat.S_ISREG(status.st_mode) and status.st_size > 0
 
     def read(self, size: int) -> bytes:
-        """Up to `size` decoded bytes, b"" at the end. Raises DataError for a truncated or damaged stream."""
+        """Up to `size` decoded bytes, b"" at the end; DataError if the stream is truncated or damaged."""
         try:
             return self.stream.read(size)
         except EOFError as error:
@@ -60,10 +70,16 @@ class Source:
 
 @contextmanager
 def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
-    """Opens a file, or stdin for "-", for reading.
+    """Open a file for reading, or stdin for "-", and close it at the end; a context manager.
 
-    Raises:
-        DataError: no such file, a directory, no permission, or a format that is known not to be LIBSVM text.
+    Yields
+    ------
+    Source
+
+    Raises
+    ------
+    DataError
+        There is no such file, it is a directory or not readable, or its first bytes are those of another format.
     """
     name = STDIN if os.fspath(path) == "-" else os.fspath(path)
     with _open_raw(name) as file:
@@ -103,7 +119,7 @@ def _reason(error: Exception) -> str:
 
 
 class _Replay(io.RawIOBase):
-    """A stream that cannot seek, with the bytes already taken from its head put back."""
+    """A stream that cannot seek. `head`, its first bytes, was read before and comes again."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head, self._rest = head, rest
@@ -119,7 +135,7 @@ class _Replay(io.RawIOBase):
 
 
 class _ZstdStream(io.RawIOBase):
-    """All frames of a zstd file. zstandard's own reader takes a truncated file for a complete one."""
+    """All frames of a zstd file. The reader of the package zstandard would take a truncated file for complete."""
 
     def __init__(self, file: BinaryIO) -> None:
         from zstandard import ZstdDecompressor, ZstdError
@@ -156,7 +172,7 @@ class _ZstdStream(io.RawIOBase):
 
 
 class _GzipStream:
-    """All members of a gzip file, checked by zlib itself. Python's gzip takes a third longer: its steps are small."""
+    """All members of a gzip file, by zlib directly: Python's gzip reads in small steps and takes a third longer."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -167,7 +183,7 @@ class _GzipStream:
         """From 1 to `size` bytes, b"" at the end."""
         while data := self._input or self._file.read(max(GZIP_INPUT, size // 4)):
             if self._member is None:
-                data = data.lstrip(b"\0")  # a member may be padded, for example to a tape's blocks
+                data = data.lstrip(b"\0")  # zeros may follow a member, for example up to the end of a tape block
                 self._member = zlib.decompressobj(GZIP_FORMAT) if data else None
             output = self._member.decompress(data, size) if data else b""
             self._input = b"" if self._member is None else self._member.unconsumed_tail
@@ -192,18 +208,25 @@ def _decoder(kind: str | None, file: Any) -> Any:
 
 @contextmanager
 def open_sink(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Opens a file for writing, or stdout for "-"; .gz, .bz2, .xz and .zst are compressed.
+    """Open a file for writing, or stdout for "-"; .gz, .bz2, .xz and .zst are compressed. A context manager.
 
-    A regular file is written beside its name and takes it at the end, so that no half file is ever left.
+    A regular file is written under a temporary name in the same folder and renamed at the end, so that an
+    interrupted run leaves no incomplete file.
 
-    Raises:
-        RunError: the file cannot be written.
+    Yields
+    ------
+    binary stream
+
+    Raises
+    ------
+    RunError
+        The file cannot be written.
     """
     if os.fspath(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(path))  # a link stays a link
+    target = Path(os.path.realpath(path))  # a symbolic link is kept, and the file behind it replaced
     special = target.exists() and not target.is_file()
     part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -221,7 +244,7 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def _encoder(kind: str | None, file: BinaryIO) -> Any:
     if kind == "gzip":
-        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)  # no name and time: equal data give equal files
+        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)  # without file name and time, equal data give equal files
     if kind == "bzip2":
         return bz2.BZ2File(file, "wb")
     if kind == "xz":

@@ -1,9 +1,9 @@
-"""Examples in memory: what the readers return and everything else takes.
+"""Rows in memory, in the form that all other modules take.
 
-Dense examples are a C-contiguous float32 matrix; sparse ones a canonical `csr_array` (indices sorted and
-unique within a row, no stored zeros when read from a file) with float32 values, int32 indices and int64
-row pointers, so that more than 2^31 entries fit while an entry stays at eight bytes. scipy itself
-shortens row pointers whenever it can: pass its results through `as_examples`.
+Dense rows are a C-contiguous float32 matrix. Sparse rows are a canonical `csr_array`: indices sorted and unique within
+a row, no stored zeros if read from a file, float32 values, int32 indices and int64 row pointers. So there may be more
+than 2^31 entries, and each takes only eight bytes. scipy shortens row pointers whenever they fit into int32: pass what
+it returns through `as_examples`.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from localsvm.errors import DataError
 Dense: TypeAlias = npt.NDArray[np.float32]
 Examples: TypeAlias = Dense | sp.csr_array
 
-DENSE_DENSITY = 0.25
-DENSE_BYTES = 64 << 20
-DENSE_COLUMNS = 1024
+DENSE_DENSITY = 0.25  # share of elements that are stored, from which on a matrix is dense
+DENSE_BYTES = 64 << 20  # a smaller matrix is dense in any case, ...
+DENSE_COLUMNS = 1024  # ... unless it has more columns
 
 
 @dataclass
 class Dataset:
-    """Examples X (n, d) and their labels y (n,), float64 as read."""
+    """Rows X (n, d) and their labels y (n,) float64, as the file has them."""
 
     X: Examples
     y: npt.NDArray[np.float64]
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:
-    """Whether a data set is kept dense. Depends on the data alone, never on memory or jobs.
+    """Whether a data set should be dense. This depends on the data alone, never on memory or jobs.
 
-    Dense when at least a quarter of the elements are written in the file (a CSR entry takes twice the
-    memory of a dense element, and dense arithmetic is several times faster an element), or when the dense
-    matrix is small anyway: at most 64 MiB and 1024 columns.
+    Dense if the file stores at least a quarter of the elements: a CSR entry takes twice the memory of a dense element,
+    and dense arithmetic is several times faster per element. Dense also if the matrix is small: at most 64 MiB and 1024
+    columns.
     """
     elements = rows * columns
     small = 4 * elements <= DENSE_BYTES and columns <= DENSE_COLUMNS
@@ -52,7 +52,15 @@ def sparse_examples(
     indptr: npt.NDArray[np.int64],
     columns: int,
 ) -> sp.csr_array:
-    """A canonical CSR matrix (len(indptr) - 1, columns) over these arrays, sorted and unique in each row."""
+    """CSR matrix (len(indptr) - 1, columns) made of these arrays, without a copy.
+
+    Parameters
+    ----------
+    values, indices : (entries,) float32 and int32
+        Indices sorted and unique within each row; this is not checked.
+    indptr : (rows + 1,) int64
+    columns : int
+    """
     X = sp.csr_array((len(indptr) - 1, columns), dtype=np.float32)
     X.data, X.indices, X.indptr = values, indices, indptr
     X.has_canonical_format = True
@@ -60,7 +68,7 @@ def sparse_examples(
 
 
 def row_blocks(X: Examples, elements: int) -> Iterator[slice]:
-    """Consecutive ranges of rows that hold at most so many (stored) elements each, or are a single row."""
+    """Slices of consecutive rows, each with at most `elements` stored elements, or of a single longer row."""
     rows, columns = X.shape
     step = max(1, elements // max(1, columns))
     begin = 0
@@ -85,9 +93,16 @@ def between(X: Examples, first: int, last: int) -> Examples:
 
 
 def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """How many entries each of the rows stores, and the places of them all in X.data.
+    """Where X.data stores some rows of a sparse X.
 
-    X[rows] of scipy would first convert all indices of X, for however few rows of it: they are of two types here.
+    scipy's X[rows] is not used: as indices and row pointers differ in type, it first converts the indices of all of X.
+
+    Returns
+    -------
+    counts : (len(rows),) int64
+        Number of entries of each row.
+    places : (sum(counts),) int64
+        Indices into X.data and X.indices, row after row.
     """
     first = X.indptr[rows]
     counts = X.indptr[rows + 1] - first
@@ -96,7 +111,7 @@ def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray
 
 
 def dense_rows(X: Examples, rows: npt.NDArray[np.int64]) -> Dense:
-    """A dense copy of some rows."""
+    """A dense copy (len(rows), d) of some rows."""
     if isinstance(X, np.ndarray):
         return X[rows]
     counts, places = places_of(X, rows)
@@ -106,7 +121,7 @@ def dense_rows(X: Examples, rows: npt.NDArray[np.int64]) -> Dense:
 
 
 def densify(X: sp.csr_array, rows: slice, out: Dense) -> None:
-    """Writes rows of a sparse X into `out` (rows, at least X's columns), every element of it."""
+    """Write rows of a sparse X into `out`: all its elements, zeros included. `out` may have more columns than X."""
     bounds = X.indptr[rows.start : rows.stop + 1]
     stored = slice(bounds[0], bounds[-1])
     out[:] = 0
@@ -114,21 +129,24 @@ def densify(X: sp.csr_array, rows: slice, out: Dense) -> None:
 
 
 def thinned(X: Examples) -> Examples:
-    """X as a solver of linear problems wants it: sparse where a dense X holds mostly zeros, whatever its size."""
+    """X as solvers of linear problems want it: sparse if it holds mostly zeros, however small it is."""
     if isinstance(X, np.ndarray):
         return X if np.count_nonzero(X) >= DENSE_DENSITY * X.size else as_examples(sp.csr_array(X))
-    kept = X.indices.dtype == np.int32 and X.indptr.dtype == np.int64  # scipy's slices have other types
+    kept = X.indices.dtype == np.int32 and X.indptr.dtype == np.int64  # slices made by scipy have other types
     return X if kept else as_examples(X)
 
 
 def as_examples(X: Any) -> Examples:
-    """X as Examples: copied only where dtype, layout or order ask for it, and X itself is never changed.
+    """X as Examples, converted and copied only as far as needed. The argument is never changed.
 
-    Args:
-        X: a two-dimensional array or scipy sparse matrix of finite numbers.
+    Parameters
+    ----------
+    X : two-dimensional array or scipy sparse matrix of finite numbers
 
-    Raises:
-        DataError: X is not two-dimensional, or holds NaN, infinities or values beyond float32.
+    Raises
+    ------
+    DataError
+        X is not two-dimensional, or holds NaN, infinities or values beyond float32.
     """
     if not sp.issparse(X):
         return _finite(np.ascontiguousarray(_matrix(X)))

@@ -1,4 +1,4 @@
-"""The message of every mistake that a data file can hold: `PATH:LINE:COLUMN: what is wrong; remedy`."""
+"""The message for every mistake that a data file can hold: `PATH:LINE:COLUMN: what is wrong; remedy`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from localsvm.data._text import TextFault
 from localsvm.errors import DataError
 
-SHOWN = 24  # bytes of a bad token that are worth quoting
+SHOWN = 24  # bytes of a bad token that a message quotes
 COMPRESSIONS = "gzip, bzip2, xz and zstd are decompressed by themselves"
 
-# {found}: the bad token, quoted; {last}: the largest index there is
+# {found}: the bad token, quoted; {last}: the largest valid index
 MESSAGES = {
     "label_not_number": "expected a number as label, found {found}; give each class a number",
     "label_missing": "expected a label, found {found}; begin every line with one, 0 where it is unknown",
@@ -38,7 +38,7 @@ CHANGED = "{path}: the file changed while it was read; run again when nothing wr
 EMPTY = "{path}: the file is empty; give a file with one example a line"
 NO_ROWS = "{path}: no examples, only blank lines and comments; give a file with one example a line"
 
-# files that are often given by mistake, known by their first bytes
+# formats that are often given by mistake, by their first bytes
 FOREIGN = {
     b"\xff\xfe": "UTF-16 text; convert it to ASCII or UTF-8",
     b"\xfe\xff": "UTF-16 text; convert it to ASCII or UTF-8",
@@ -52,14 +52,14 @@ FOREIGN = {
 
 
 def refuse_foreign(path: str, head: bytes) -> None:
-    """Raises DataError when the first bytes of a file are those of a known format that is not LIBSVM text."""
+    """Raise DataError if `head`, the first bytes of a file, belong to a known format other than LIBSVM text."""
     for magic, what in FOREIGN.items():
         if head.startswith(magic):
             raise DataError(f"{path}: this is {what}")
 
 
 def data_error(path: str, fault: TextFault, first_line: int, text: Any, zero_based: bool) -> DataError:
-    """The error to raise for a fault in a buffer, which begins at line `first_line` of the file."""
+    """The error for a mistake that the parser found in `text`, whose first line is line `first_line` of the file."""
     if fault.name == "changed":
         return DataError(CHANGED.format(path=path))
     token = _token(bytes(text[fault.offset : fault.offset + SHOWN + 1]))

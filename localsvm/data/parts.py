@@ -1,4 +1,7 @@
-"""Rows of a stream, parsed piece by piece in small form, and merged at the end, each freed once copied."""
+"""Rows of a stream: parsed piece by piece into the smaller of dense and CSR, and merged at the end.
+
+Each parsed piece is freed as soon as it is copied.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from localsvm.data.pieces import Counts, Piece
 
 @dataclass
 class ParsedPiece:
-    """The rows of one piece. X may have fewer columns than the whole."""
+    """The rows of one piece: X (n, d), labels y (n,) and counts. X may have fewer columns than the whole."""
 
     X: Examples
     y: npt.NDArray[np.float64]
@@ -22,11 +25,20 @@ class ParsedPiece:
 
 
 def parse(piece: Piece, n_features: int | None, dense: bool | None) -> ParsedPiece:
-    """The rows of a piece.
+    """Parse one piece of a file.
 
-    Args:
-        n_features: columns of X; None: as many as this piece needs.
-        dense: dense or CSR; None: what takes less memory.
+    Parameters
+    ----------
+    piece : Piece
+    n_features : int or None
+        Columns of X; None for as many as this piece needs.
+    dense : bool or None
+        Dense or CSR; None for what takes less memory.
+
+    Raises
+    ------
+    DataError
+        There is a mistake in the text.
     """
     counts = piece.count()
     columns = counts.width if n_features is None else n_features
@@ -53,7 +65,7 @@ def _sparse(piece: Piece, counts: Counts, columns: int, y: npt.NDArray[np.float6
 
 
 def close_gaps(arrays: tuple[npt.NDArray[Any], ...], begins: npt.NDArray[np.int64], kept: list[int]) -> None:
-    """Moves the `kept` first elements after each of `begins` together, and shortens the arrays to them."""
+    """Keep kept[i] elements from begins[i] on, for each i, and move them together in place; shortens the arrays."""
     end = 0
     for begin, length in zip(begins.tolist(), kept, strict=True):
         if end != begin:
@@ -65,7 +77,7 @@ def close_gaps(arrays: tuple[npt.NDArray[Any], ...], begins: npt.NDArray[np.int6
 
 
 def merge_dense(parts: list[ParsedPiece], X: Dense) -> Dense:
-    """Fills all rows of X (n, d) with those of the parts, and empties the list."""
+    """Copy the rows of all parts into X (n, d), which they fill exactly; empties the list."""
     begin = 0
     parts.reverse()
     while parts:
@@ -96,11 +108,12 @@ def merge_sparse(parts: list[ParsedPiece], columns: int) -> Examples:
 
 
 def _stored(X: Examples) -> int:
+    """Number of elements that are not zero, or are stored."""
     return int(np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz)
 
 
 def _entries(X: Examples) -> tuple[Any, Any, Any]:
-    """Entries of each row, columns and values."""
+    """Number of entries of each row, their columns and their values."""
     if not isinstance(X, np.ndarray):
         return np.diff(X.indptr), X.indices, X.data
     where, columns = np.nonzero(X)

@@ -1,4 +1,4 @@
-"""Pieces of a LIBSVM file: cut at line ends, counted and parsed on their own, in order, by some threads."""
+"""Pieces of a LIBSVM file: cut at line ends, then counted and parsed independently, by several threads if wanted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localsvm.data import _text
 from localsvm.data.compression import Source
 from localsvm.data.faults import data_error
 
-BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C is at once; long against the cost of handing it on
+BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C acts at once, yet large enough that threads pay
 BOM = b"\xef\xbb\xbf"
 
 Item = TypeVar("Item")
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class Counts(NamedTuple):
-    """What a text holds: lines, examples, index:value pairs, and the columns its largest index asks for."""
+    """What a text holds: lines, rows, entries (INDEX:VALUE pairs), and width: columns that the largest index needs."""
 
     lines: int
     rows: int
@@ -33,7 +33,18 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """Whole lines of a file (bytes-like) from line `first_line` on. A mistake raises DataError."""
+    """Whole lines of a file; its methods raise DataError for a mistake in them.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file in messages.
+    data : bytes-like
+    first_line : int
+        Number of the first line in the file, from 1.
+    zero_based : bool
+        Whether indices start at 0.
+    """
 
     name: str
     data: Any
@@ -41,10 +52,11 @@ class Piece:
     zero_based: bool
 
     def count(self) -> Counts:
+        """Count lines, rows, entries and columns, without checking the text."""
         return Counts(*_text.count(self.data, self.zero_based))
 
     def read_dense(self, X: npt.NDArray[np.float32], y: npt.NDArray[np.float64]) -> None:
-        """Parse into X (rows, width), every element of which is written, and y (rows,)."""
+        """Parse into X (rows, width) and y (rows,); every element of X is written."""
         try:
             _text.read_dense(self.data, X, y, self.zero_based)
         except _text.TextFault as fault:
@@ -58,7 +70,10 @@ class Piece:
         y: npt.NDArray[np.float64],
         width: int,
     ) -> int:
-        """Parse into values, indices (entries,), lengths, y (rows,); returns the entries kept (not 0)."""
+        """Parse into values and indices (entries,), the length of each row (rows,), and y (rows,).
+
+        Returns the number of entries kept: zeros, and entries beyond `width`, are dropped.
+        """
         try:
             return _text.read_sparse(self.data, values, indices, lengths, y, width, self.zero_based)
         except _text.TextFault as fault:
@@ -66,7 +81,7 @@ class Piece:
 
 
 def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterator[Piece]:
-    """Decoded blocks of about block_bytes, cut after their last newline; a longer line makes a longer one."""
+    """Cut a stream into pieces of about `block_bytes` decoded bytes, at line ends; longer lines make longer pieces."""
     line = 1
     for data in _whole_lines(source, block_bytes):
         yield Piece(source.name, data, line, zero_based)
@@ -74,14 +89,14 @@ def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterato
 
 
 def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes]:
-    begun: list[bytes | memoryview] = []  # a line whose end was not seen yet
+    begun: list[bytes | memoryview] = []  # blocks of a line whose end was not read yet
     first = True
     while block := source.read(block_bytes):
         begun.append(block)
         cut = block.rfind(b"\n") + 1
         if not cut:
             continue
-        begun[-1] = memoryview(block)[:cut]  # not copied before it is joined
+        begun[-1] = memoryview(block)[:cut]  # a view, so that only the join copies
         yield b"".join(begun).removeprefix(BOM if first else b"")
         begun, first = [block[cut:]], False
     if any(begun):
@@ -89,7 +104,7 @@ def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes]:
 
 
 def ordered(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
-    """map(function, items) on `jobs` threads: results and errors in order, only few items taken ahead."""
+    """map(function, items) on `jobs` threads: results and errors come in order, and few items are taken ahead."""
     if jobs == 1:
         yield from map(function, items)
         return

@@ -1,9 +1,10 @@
 """Reading LIBSVM text: plain or compressed files and stdin, whole or block by block.
 
-A plain file is memory-mapped and parsed in two passes, counting and filling, straight into the arrays
-that are returned; nothing else of the size of the data is ever allocated. Compressed files and streams
-are decoded and parsed block by block, and the rows are merged at the end. What is read never depends on
-the number of threads or on where blocks are cut.
+A plain file is memory-mapped and parsed in two passes: the first counts, the second fills the arrays that are returned.
+Nothing else of the size of the data is allocated. Compressed files and streams are parsed block by block, and the
+rows merged at the end. The result depends neither on the number of threads nor on where blocks are cut.
+
+A value is read as the float64 nearest to its text and then rounded to float32; -0 becomes 0.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Offsets: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Options:
-    """The arguments of read(), by the same names."""
+    """The arguments of `read`, with the same names."""
 
     zero_based: bool
     n_features: int | None
@@ -41,13 +42,14 @@ class _Options:
     block_bytes: int
 
     def columns(self, width: int) -> int:
+        """Columns of the result, where the text has `width`."""
         return width if self.n_features is None else self.n_features
 
     def is_dense(self, rows: int, columns: int, entries: int) -> bool:
         return prefers_dense(rows, columns, entries) if self.dense is None else self.dense
 
     def matrix(self, name: str, rows: int, columns: int) -> Dense:
-        """A dense matrix of any content."""
+        """A dense matrix (rows, columns), not initialised; RunError if memory is too small."""
         try:
             X = (self.allocate or _empty)((rows, columns))
         except (MemoryError, ValueError) as error:
@@ -70,22 +72,28 @@ def read(
 ) -> Dataset:
     """Read a LIBSVM file.
 
-    Args:
-        path: a file, plain or compressed by gzip, bzip2, xz or zstd (known by content); "-" is stdin.
-        zero_based: indices start at 0.
-        n_features: the number of columns; entries beyond are dropped. None: all that the indices name.
-        dense: dense or CSR; None: `prefers_dense` chooses.
-        jobs: threads that parse.
-        allocate: makes the (n, d) float32 matrix of a dense result, for example in a memory-mapped file.
-        block_bytes: size of the pieces that are parsed at once.
+    Parameters
+    ----------
+    path
+        A file, plain or compressed by gzip, bzip2, xz or zstd (known by its content), or "-" for stdin.
+    zero_based, n_features
+        Whether indices start at 0; and d: entries beyond it are dropped, None for as many as the indices need.
+    dense, allocate
+        Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
+    jobs, block_bytes
+        Number of threads; and bytes of text that a thread parses at once.
 
-    Returns:
-        X (n, d), dense or CSR without stored zeros, each value the float32 nearest to the float64 nearest
-        to its text (-0 becomes 0), and y (n,) float64.
+    Returns
+    -------
+    Dataset
+        X (n, d) float32, dense or CSR without stored zeros, and y (n,) float64.
 
-    Raises:
-        DataError: the file cannot be read, has no examples, or holds a mistake; the message says where.
-        RunError: a dense matrix was asked for that does not fit in memory.
+    Raises
+    ------
+    DataError
+        The file cannot be read, has no rows, or holds a mistake; the message says where.
+    RunError
+        There is not enough memory for a dense X.
     """
     options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes)
     with open_source(path) as source:
@@ -104,9 +112,13 @@ def read_blocks(
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
-    Arguments and errors are those of `read`; every X has exactly n_features columns and is dense or CSR
-    as asked. Blocks hold at least one row; where they are cut is not promised. DataError for a mistake
-    comes after the blocks before it, and so does the one for a file without examples.
+    Parameters are those of `read`. Every block has at least one row, and its X has n_features columns and is dense or
+    CSR as `dense` says. Do not rely on where blocks are cut.
+
+    Raises
+    ------
+    DataError
+        As `read`. It comes after the blocks before the mistake.
     """
     message = EMPTY
     with open_source(path) as source:
@@ -123,9 +135,10 @@ def read_blocks(
 def measure(
     path: str | os.PathLike[str], *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
 ) -> Counts:
-    """Lines, rows, entries and columns of a LIBSVM file, with memory for a few blocks only. Arguments as of `read`.
+    """Count lines, rows, entries and columns of a LIBSVM file, with memory for a few blocks only.
 
-    Counting does not check what it counts: mistakes are found by reading. DataError for a file without examples.
+    Parameters are those of `read`. Counting does not check the text: only reading finds mistakes. DataError for a file
+    without rows.
     """
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes)
@@ -143,12 +156,12 @@ def _empty(shape: tuple[int, int]) -> Dense:
 def _map(source: Source) -> mmap.mmap | None:
     try:
         return mmap.mmap(source.file.fileno(), 0, access=mmap.ACCESS_READ) if source.mappable() else None
-    except OSError:  # a file system without memory maps
+    except OSError:  # the file system has no memory maps
         return None
 
 
 def _cuts(mapping: mmap.mmap, block_bytes: int) -> list[int]:
-    """Offsets of line starts about block_bytes apart, from the first line's to the end of the file."""
+    """Offsets of line starts about block_bytes apart: from the first line to the end of the file."""
     cuts = [len(BOM) if mapping[: len(BOM)] == BOM else 0]
     while cuts[-1] < len(mapping):
         newline = mapping.find(b"\n", cuts[-1] + block_bytes - 1)

@@ -1,8 +1,7 @@
-"""Scaling of features, learned from the training examples, kept in the model, applied to all it sees.
+"""Scaling of features: learned from the training rows, stored in the model, applied to all rows that the model sees.
 
-A column that is constant in training carries no information, exactly as a feature that training never
-saw: `std`, `zscore` and `minmax` give it the factor 0, so that it is 0 in every scaled example, whatever
-a test file holds there.
+A feature that is constant in training tells nothing, like one that never occurs there. So `std`, `zscore` and `minmax`
+give it the factor 0: it is 0 in every scaled row, whatever a test file holds.
 """
 
 from __future__ import annotations
@@ -19,22 +18,25 @@ from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
-BLOCK = 1 << 20  # elements worked on at once: what a temporary may hold
-DENSIFY_BYTES = 1 << 33  # the largest dense matrix that a sparse one is turned into
+BLOCK = 1 << 20  # elements worked on at once: bounds temporary arrays
+DENSIFY_BYTES = 1 << 33  # the largest dense matrix that scaling makes of a sparse one
 Vector = npt.NDArray[np.float64]
 
 
 @dataclass
 class Scaling:
-    """x -> (x - offset) * factor by columns, in float32; for mode "row", x -> x / |x|, zero rows as they are.
+    """x -> (x - offset) * factor for each feature, in float32; or x -> x / |x| for each row.
 
-    std: factor 1/s, no offset, so that sparse examples stay sparse; s is the population standard
-    deviation (ddof 0,
-        zeros counted), computed in float64.
-    zscore: offset the mean, factor 1/s. minmax: onto [-1, 1] as svm-scale does, offset the middle of the
-    range and
-        factor 2 / (max - min). Both turn sparse examples dense.
-    none, row: no factor and no offset.
+    Attributes
+    ----------
+    mode : str
+        "std": factor 1/s and no offset, so that sparse rows stay sparse; s is the population standard deviation
+        (ddof 0, zeros counted), computed in float64.
+        "zscore": offset the mean, factor 1/s. "minmax": onto [-1, 1] as svm-scale does it, with the middle of the
+        range as offset and the factor 2 / (max - min). Both make sparse rows dense.
+        "row": each row is divided by its Euclidean norm; zero rows stay as they are. "none": nothing is changed.
+    factor, offset : (d,) float32 or None
+        None where the mode has none.
     """
 
     mode: str
@@ -43,11 +45,14 @@ class Scaling:
 
     @classmethod
     def fit(cls, X: Examples, mode: str, threads: Threads = ALONE) -> Self:
-        """Learn the scaling of the examples X (n, d), n >= 1; the same bits for any number of threads.
+        """Learn the scaling of rows X (n, d), n >= 1. The bits do not depend on the number of threads.
 
-        Raises:
-            OptionError: no such mode.
-            DataError: a sparse X that zscore or minmax would turn into more than 8 GiB of dense values.
+        Raises
+        ------
+        OptionError
+            There is no such mode.
+        DataError
+            X is sparse, and zscore or minmax would make more than 8 GiB of dense values of it.
         """
         if mode not in MODES:
             raise OptionError(f"unknown scaling {mode!r}; choose one of {', '.join(MODES)}")
@@ -62,7 +67,7 @@ class Scaling:
 
     @classmethod
     def fit_blocks(cls, blocks: Iterable[Examples], mode: str) -> Self:
-        """As `fit` on the rows of all blocks, up to float64 rounding (moments are joined after Chan et al. 1979)."""
+        """As `fit` on the rows of all blocks, up to float64 rounding; moments are merged after Chan et al. (1979)."""
         rows = 0
         low, high, mean, squares = (np.asarray(start) for start in (np.inf, -np.inf, 0.0, 0.0))
         for X in blocks:
@@ -91,15 +96,20 @@ class Scaling:
         return cls(mode, factor, mean.astype(np.float32) if mode == "zscore" else None)
 
     def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
-        """The scaled examples (n, d). A row's result depends on that row alone.
+        """The scaled rows (n, d). A row's result depends on that row alone.
 
-        Args:
-            X: as many columns as the scaling was fitted on.
-            in_place: a dense X is overwritten and returned; sparse examples always get new values.
+        Parameters
+        ----------
+        X : Examples
+            With as many columns as the scaling was learned from; DataError otherwise.
+        in_place : bool
+            Overwrite and return a dense X. A sparse X is never changed.
 
-        Returns:
-            New examples; X itself when there is nothing to do (mode "none"). Sparse ones share X's
-            indices, or are dense for zscore and minmax.
+        Returns
+        -------
+        Examples
+            X itself if there is nothing to do. Sparse results share the indices of X; zscore and minmax return dense
+            ones.
         """
         if self.factor is not None and X.shape[1] != len(self.factor):
             what = f"the examples have {X.shape[1]} features, the scaling {len(self.factor)}"
@@ -144,13 +154,13 @@ class Scaling:
         return out
 
     def state(self) -> dict[str, np.ndarray]:
-        """The arrays to keep besides the mode: those of "factor" and "offset" that there are."""
+        """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them."""
         arrays = {"factor": self.factor, "offset": self.offset}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_state(cls, mode: str, state: Mapping[str, np.ndarray]) -> Self:
-        """The scaling whose mode and state() these are. ModelError when they do not fit."""
+        """The scaling with this mode and this `state()`; ModelError if the two do not fit."""
         expected = {"std": {"factor"}, "zscore": {"factor", "offset"}, "minmax": {"factor", "offset"}}
         if mode not in MODES or set(state) != expected.get(mode, set()):
             raise ModelError(f"scaling {mode!r} with arrays {sorted(state)} is not one of ours; train again")
@@ -176,13 +186,13 @@ def _inverse(spread: Vector, low: Vector, high: Vector) -> Dense:
 
 
 def _by_blocks(X: Dense, work: Callable[[Dense], Dense | Vector], threads: Threads) -> Vector:
-    """What `work` makes of every block of rows, one row (d,) each, in the order of the blocks."""
+    """Apply `work` to every block of rows: one result (d,) for each, in order."""
     blocks = list(row_blocks(X, BLOCK))
     return np.array(threads.map(lambda i: work(X[blocks[i]]), len(blocks)), np.float64)
 
 
 def _extremes(X: Examples, threads: Threads) -> tuple[Vector, Vector]:
-    """Least and greatest element of every column, zeros that are not stored included."""
+    """Smallest and largest element of every column; zeros that are not stored count."""
     if isinstance(X, np.ndarray):
         low = _by_blocks(X, lambda x: x.min(axis=0), threads).min(axis=0)
         return low, _by_blocks(X, lambda x: x.max(axis=0), threads).max(axis=0)
@@ -225,7 +235,7 @@ def _norms(x: Dense) -> Vector:
 
 
 def _sparse_norms(values: Dense, bounds: npt.NDArray[np.int64]) -> Vector:
-    """As _norms, for CSR rows of these values; bounds (rows + 1) begin with that of values[0]."""
+    """As `_norms`, for CSR rows with these values; `bounds` are their row pointers, which need not start at 0."""
     norms = np.zeros(len(bounds) - 1)
     filled = np.flatnonzero(np.diff(bounds))
     if len(filled):

@@ -1,6 +1,6 @@
-"""Arrays in anonymous shared memory, which workers map instead of being sent rows through a pipe.
+"""Arrays in anonymous shared memory: workers map them, so that no rows are sent through a pipe. Linux only.
 
-The memory has no name in any file system: it goes with the process that made it, even if that is killed. Linux only.
+The memory has no name in any file system, so it is freed with the process that made it, even if that is killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from localsvm.threads import ALONE, Threads
 
 
 class SharedArray:
-    """A new array in shared memory. `array` is writable here; pickled, it becomes a read-only map of the same pages."""
+    """A new array in shared memory, writable in the process that made it, read-only in others.
+
+    Attributes
+    ----------
+    array : ndarray
+        The array itself.
+    """
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype = shape, np.dtype(dtype)
@@ -46,7 +52,7 @@ class SharedArray:
         return shared
 
     def handle(self) -> Handle:
-        """What another process needs to map the array while this one lives."""
+        """What another process needs to map the array; valid while this object lives."""
         return Handle(f"/proc/{os.getpid()}/fd/{self._file}", self._name, self.shape, self.dtype.str)
 
     def __del__(self) -> None:
@@ -56,7 +62,10 @@ class SharedArray:
 
 @dataclass(frozen=True)
 class Handle:
-    """Where a shared array can be mapped. The name tells it from an earlier one whose file number it got."""
+    """Where a shared array can be mapped, its shape and dtype.
+
+    `name` is random: it distinguishes arrays that had the same file number one after the other.
+    """
 
     path: str
     name: str
@@ -64,12 +73,12 @@ class Handle:
     dtype: str
 
     def open(self) -> NDArray[Any]:
-        """The array, read-only; mapped once a process."""
+        """The array, read-only. A process maps it only once."""
         return _map(self)
 
 
 def forget() -> None:
-    """Let go of mapped arrays that their owner has given up."""
+    """Drop the maps of arrays whose owner may have freed them."""
     _map.cache_clear()
 
 
@@ -82,10 +91,10 @@ def _map(handle: Handle) -> NDArray[Any]:
 
 
 class SharedExamples:
-    """Examples, dense or CSR, in shared memory."""
+    """A copy of rows, dense or CSR, in shared memory."""
 
     def __init__(self, X: Examples, rows: NDArray[np.int64], threads: Threads = ALONE) -> None:
-        """Copy the given rows of X, in that order, block by block."""
+        """Copy the given rows of X, in that order, several threads at once."""
         if isinstance(X, np.ndarray):
             dense = SharedArray((len(rows), X.shape[1]), np.float32)
 
@@ -109,11 +118,14 @@ class SharedExamples:
 
     @property
     def dense(self) -> bool:
-        """Whether the examples are dense."""
+        """Whether the rows are dense."""
         return len(self._parts) == 1
 
     def widest(self, edges: NDArray[np.int64]) -> int:
-        """The most features that any cell (rows edges[i] .. edges[i + 1] - 1) can have a value in."""
+        """The largest number of features that occur in one cell, as an upper bound.
+
+        Cell i has the rows edges[i] .. edges[i + 1] - 1.
+        """
         if self.dense:
             return int(self.features)
         entries = np.diff(self._parts[2].array[edges])
@@ -121,19 +133,19 @@ class SharedExamples:
         return most
 
     def handle(self) -> ExamplesHandle:
-        """What a worker needs to read rows."""
+        """What a worker needs to map the rows."""
         return ExamplesHandle(tuple(part.handle() for part in self._parts), self.features)
 
 
 @dataclass(frozen=True)
 class ExamplesHandle:
-    """Shared examples as a worker sees them."""
+    """Shared rows as a worker sees them."""
 
     parts: tuple[Handle, ...]
     features: int
 
     def rows(self, first: int, last: int) -> Examples:
-        """Rows first .. last - 1, a view."""
+        """Rows first .. last - 1, as a view."""
         if len(self.parts) == 1:
             return self.parts[0].open()[first:last]
         data, indices, indptr = (part.open() for part in self.parts)

@@ -1,4 +1,4 @@
-"""A LIBSVM file that is read anew each time that its rows are asked for, with memory for a few blocks."""
+"""A LIBSVM file whose rows are read anew for each pass, with memory for a few blocks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from localsvm.data.reading import measure, read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiples of it fill the circle evenly
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are spread evenly
 
-COUNTED_ROWS = 1 << 20  # at once
+COUNTED_ROWS = 1 << 20  # rows whose folds are counted at once
 
 
 class StreamBlock(NamedTuple):
-    """Rows in the order of their folds: X (n, d), labels y (n,), folds (n,)."""
+    """Rows sorted by fold: X (n, d), labels y (n,), folds (n,) int64."""
 
     X: Examples
     y: NDArray[np.float64]
@@ -32,7 +32,18 @@ class StreamBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass learns: labels and how many rows have each, scaling, a scaled random sample of the rows."""
+    """What the first pass over a file finds.
+
+    Attributes
+    ----------
+    labels : (classes,) float64
+        Sorted and distinct.
+    class_rows : (classes,) int64
+        Number of rows of each label.
+    scaling : Scaling
+    sample : Examples
+        A random sample of the rows, scaled.
+    """
 
     labels: NDArray[np.float64]
     class_rows: NDArray[np.int64]
@@ -41,9 +52,17 @@ class Survey:
 
 
 class Stream:
-    """Rows of a file, block by block; a row's fold depends on its place in the file alone.
+    """Rows of a file, block by block. The fold of a row depends only on its place in the file.
 
-    DataError for a mistake in the file, and if it changes between two readings.
+    Attributes
+    ----------
+    rows, features : int
+    dense : bool
+
+    Raises
+    ------
+    DataError
+        There is a mistake in the file, or it changed between two passes.
     """
 
     def __init__(
@@ -56,7 +75,7 @@ class Stream:
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
 
     def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
-        """One pass over the rows; `sample` of them are kept, or all if there are not more."""
+        """Make one pass over the rows and keep a random sample of at most `sample` of them."""
         chosen = np.sort(rng.choice(self.rows, min(sample, self.rows), replace=False))
         found: list[Examples] = []
         counts: dict[float, int] = {}
@@ -76,19 +95,19 @@ class Stream:
         return Survey(labels, class_rows, scaling, thinned(scaling.apply(rows)))
 
     def parts(self, scaling: Scaling) -> Iterator[StreamBlock]:
-        """All rows, scaled."""
+        """All rows, scaled, one block at a time."""
         for first, X, y in self._raw():
             folds = self.folds_of(first, len(y))
             order = np.argsort(folds, kind="stable")
             yield StreamBlock(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order])
 
     def folds_of(self, first: int, n: int) -> NDArray[np.int64]:
-        """The folds of n rows from row `first` on."""
+        """The folds (n,) of rows first .. first + n - 1 of the file."""
         turned = np.arange(first, first + n, dtype=np.uint64) * GOLDEN >> np.uint64(32)
         return (turned * np.uint64(self._folds) >> np.uint64(32)).astype(np.int64)
 
     def fold_rows(self) -> NDArray[np.int64]:
-        """(folds,) rows of each fold."""
+        """Number of rows in each fold (folds,)."""
         counts = np.zeros(self._folds, np.int64)
         for first in range(0, self.rows, COUNTED_ROWS):
             folds = self.folds_of(first, min(COUNTED_ROWS, self.rows - first))

@@ -1,7 +1,10 @@
-"""Synthetic two-class sets with a known best error, for tests, the quick start and benchmarks of any size.
+"""Synthetic sets with two classes and a known smallest error: for tests, the quick start and benchmarks of any size.
 
-Each set is a distribution of x and a score s(x) with P(y = 1 | x) = 1 / (1 + exp(-s(x))). No rule errs
-less often than the Bayes rule, the sign of s: its error is the mean of 1 / (1 + exp(|s(x)|)).
+Each set has a distribution of x and a score s(x), with P(y = 1 | x) = 1 / (1 + exp(-s(x))). The Bayes rule, the sign
+of s, has the smallest error rate: the mean of 1 / (1 + exp(|s(x)|)).
+
+Functions NAME(n, rng) draw X (n, d) float32 and y (n,) float64 with values -1 and 1. NAME_score(X) is s (n,) float64,
+and NAME_bayes_error() the smallest error rate.
 """
 
 from __future__ import annotations
@@ -22,23 +25,23 @@ BANANA_HALF_WIDTH = 2.0
 ELLIPSE_MEANS = np.array([[0.5, 0.0], [0.0, 0.0]])  # of class 1, then of class -1
 ELLIPSE_DEVIATIONS = np.array([[1.0, 0.6], [2.0, 1.5]])
 XOR_DEVIATION = 0.4
-ROLL_TURNS = 1.0  # that an arm of swiss_roll makes on its way from the centre to the edge
-ROLL_SHARPNESS = 20.0
+ROLL_TURNS = 1.0  # of an arm of swiss_roll, from the centre to the edge
+ROLL_SHARPNESS = 20.0  # largest score of swiss_roll
 BLOCK_ROWS = 1 << 16
 
 
 @cache
 def _higgs_directions() -> Floats:
-    """W (28, 6), fixed once and for all."""
+    """The matrix W (28, 6) of `higgs_like_score`, always the same."""
     rng = np.random.default_rng(HIGGS_SEED)
     W: Floats = rng.standard_normal((HIGGS_FEATURES, HIGGS_DIRECTIONS)) / np.sqrt(HIGGS_FEATURES)
     return W
 
 
 def higgs_like_score(X: npt.NDArray[np.float32]) -> Floats:
-    """s(x) (n,) of higgs_like for rows X (n, 28), with z = W'x (n, 6), the last of which is without effect:
+    """Score of higgs_like for rows X (n, 28), a function of z = W'x (n, 6); z6 has no influence:
 
-    2 (1.5 tanh(2 z1 z2) + z3^2 - 1 + .8 sin(3 z4) + .5 z5)
+    s(x) = 2 (1.5 tanh(2 z1 z2) + z3^2 - 1 + .8 sin(3 z4) + .5 z5)
     """
     score = np.empty(len(X))
     for begin in range(0, len(X), BLOCK_ROWS):
@@ -50,35 +53,35 @@ def higgs_like_score(X: npt.NDArray[np.float32]) -> Floats:
 
 
 def higgs_like(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows of the shape of HIGGS: X (n, 28) standard normal float32, labels -1 and 1 (n,) float64."""
+    """n rows of 28 features like those of HIGGS, standard normal."""
     X = rng.standard_normal((n, HIGGS_FEATURES), dtype=np.float32)
     return X, _labels(higgs_like_score(X), rng)
 
 
 def banana_score(X: npt.NDArray[np.float32]) -> Floats:
-    """s(x) (n,) of banana for rows X (n, 2): positive in a band around the parabola x2 = .8 x1^2 - 1.2."""
+    """Score of banana for rows X (n, 2): positive in a band around the parabola x2 = .8 x1^2 - 1.2."""
     x1, x2 = X.T.astype(np.float64)
     score: Floats = 10 * (0.8 - np.abs(x2 - 0.8 * x1**2 + 1.2))
     return score
 
 
 def banana(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows: X (n, 2) float32 uniform on [-2, 2]^2, y (n,) float64, 1 in a crescent and -1 around it."""
+    """n rows, uniform on [-2, 2]^2; class 1 is a crescent, class -1 around it."""
     X = rng.uniform(-BANANA_HALF_WIDTH, BANANA_HALF_WIDTH, (n, 2)).astype(np.float32)
     return X, _labels(banana_score(X), rng)
 
 
 def ellipse_score(X: npt.NDArray[np.float32]) -> Floats:
-    """s(x) (n,) of ellipse for rows X (n, 2): the log of the ratio of the densities, positive inside an ellipse."""
+    """Score of ellipse for rows X (n, 2): the logarithm of the ratio of the densities, positive inside an ellipse."""
     narrow, wide = (_normal_log_density(X.astype(np.float64), k) for k in (0, 1))
     return narrow - wide
 
 
 def ellipse(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows: X (n, 2) float32 of a narrow normal distribution in a wide one, y (n,) float64, 1 in the narrow.
+    """n rows of two normal distributions: class 1 is narrow and lies inside class -1, which is wide.
 
-    Classes are equally likely and have independent coordinates, ELLIPSE_MEANS and ELLIPSE_DEVIATIONS. The Bayes rule
-    is an ellipse, and the chance of a label is smooth across it.
+    Both classes are equally likely. Their coordinates are independent, with means ELLIPSE_MEANS and standard deviations
+    ELLIPSE_DEVIATIONS. The boundary of the Bayes rule is an ellipse, across which P(y | x) is smooth.
     """
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     which = (y < 0).astype(np.intp)
@@ -87,15 +90,15 @@ def ellipse(n: int, rng: np.random.Generator) -> Labelled:
 
 
 def xor_score(X: npt.NDArray[np.float32]) -> Floats:
-    """s(x) (n,) of xor for rows X (n, 2): the log of the ratio of the densities, with the sign of x1 x2."""
+    """Score of xor for rows X (n, 2): the logarithm of the ratio of the densities, with the sign of x1 x2."""
     x1, x2 = X.T.astype(np.float64)
     return _log_cosh((x1 + x2) / XOR_DEVIATION**2) - _log_cosh((x1 - x2) / XOR_DEVIATION**2)
 
 
 def xor(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows: X (n, 2) float32 of four normal distributions, y (n,) float64, 1 in two of them that are opposite.
+    """n rows of four normal distributions with means (+-1, +-1); y is the product of the mean's coordinates.
 
-    The means are (+-1, +-1), equally likely, and y their product; each coordinate has the deviation XOR_DEVIATION.
+    The four are equally likely, and each coordinate has the standard deviation XOR_DEVIATION.
     """
     means = np.where(rng.random((n, 2)) < 0.5, 1.0, -1.0)
     X = means + XOR_DEVIATION * rng.standard_normal((n, 2))
@@ -103,16 +106,16 @@ def xor(n: int, rng: np.random.Generator) -> Labelled:
 
 
 def swiss_roll_score(X: npt.NDArray[np.float32]) -> Floats:
-    """s(x) (n,) of swiss_roll for rows X (n, 2): ROLL_SHARPNESS cos(angle - 2 pi ROLL_TURNS radius)."""
+    """Score of swiss_roll for rows X (n, 2): ROLL_SHARPNESS cos(angle - 2 pi ROLL_TURNS radius)."""
     x1, x2 = X.T.astype(np.float64)
     score: Floats = ROLL_SHARPNESS * np.cos(np.arctan2(x2, x1) - 2 * np.pi * ROLL_TURNS * np.hypot(x1, x2))
     return score
 
 
 def swiss_roll(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows: X (n, 2) float32 uniform on the unit disc, y (n,) float64, of two arms rolled up around each other.
+    """n rows, uniform on the unit disc: two arms, one for each class, rolled up around each other.
 
-    The arms are equally wide in angle at every radius, and the chance of a label is smooth across their borders.
+    At every radius both arms take the same share of the circle. P(y | x) is smooth across their borders.
     """
     radius, angle = np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)
     X = (radius * np.stack([np.cos(angle), np.sin(angle)])).T.astype(np.float32)
@@ -120,7 +123,7 @@ def swiss_roll(n: int, rng: np.random.Generator) -> Labelled:
 
 
 def higgs_like_bayes_error(n: int = 1 << 20) -> float:
-    """The least error rate possible on higgs_like: a mean over n fixed draws, good to .25 / sqrt(n)."""
+    """Smallest error rate on higgs_like: a mean over n fixed draws, with a standard error of at most .25 / sqrt(n)."""
     rng = np.random.default_rng(HIGGS_SEED)
     total = 0.0
     for begin in range(0, n, BLOCK_ROWS):
@@ -130,17 +133,17 @@ def higgs_like_bayes_error(n: int = 1 << 20) -> float:
 
 
 def banana_bayes_error(cells: int = 1000) -> float:
-    """The least error rate that a rule can have on banana: the midpoint rule on a grid of cells x cells."""
+    """Smallest error rate on banana, by the midpoint rule on a grid of cells x cells."""
     side = BANANA_HALF_WIDTH * ((2 * np.arange(cells) + 1) / cells - 1)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     return float(_bayes_risk(banana_score(grid.astype(np.float32))).mean())
 
 
 def ellipse_bayes_error(nodes: int = 64) -> float:
-    """The least error rate possible on ellipse: (P(outside | y = 1) + P(inside | y = -1)) / 2, to 14 digits.
+    """Smallest error rate on ellipse, (P(outside | y = 1) + P(inside | y = -1)) / 2, to 14 digits.
 
-    Gauss-Legendre over the radius and the trapezoid rule over the angle, nodes of each, where the ellipse is a circle:
-    both are exact up to rounding from 32 nodes on, since the densities are analytic.
+    The ellipse is mapped to a circle and integrated by Gauss-Legendre over the radius and by the trapezoid rule over
+    the angle, with `nodes` nodes each. As the densities are analytic, 32 nodes are exact up to rounding.
     """
     centre, axes = _ellipse_boundary()
     radius, weight = np.polynomial.legendre.leggauss(nodes)
@@ -153,28 +156,28 @@ def ellipse_bayes_error(nodes: int = 64) -> float:
 
 
 def xor_bayes_error() -> float:
-    """The least error rate possible on xor: the chance that exactly one coordinate has not the sign of its mean."""
+    """Smallest error rate on xor: the probability that exactly one coordinate has the wrong sign."""
     wrong = 0.5 * erfc(1 / (XOR_DEVIATION * sqrt(2)))
     return 2 * wrong * (1 - wrong)
 
 
 def swiss_roll_bayes_error(nodes: int = 1024) -> float:
-    """The least error rate possible on swiss_roll: at every radius the phase of the score is uniform.
+    """Smallest error rate on swiss_roll, by the midpoint rule over a quarter turn.
 
-    The midpoint rule over a quarter of a turn.
+    One integral is enough, since the angle in the score is uniform at every radius.
     """
     phase = np.pi / 2 * (np.arange(nodes) + 0.5) / nodes
     return float(_bayes_risk(ROLL_SHARPNESS * np.cos(phase)).mean())
 
 
 def _log_cosh(x: Floats) -> Floats:
-    """log(2 cosh(x)), which does not overflow."""
+    """log(2 cosh(x)), without overflow."""
     value: Floats = np.logaddexp(x, -x)
     return value
 
 
 def _ellipse_boundary() -> tuple[Floats, Floats]:
-    """Centre (2,) and half axes (2,) of where the score of ellipse is 0: it is s(c) - (x - c)' Q (x - c) / 2."""
+    """Centre c (2,) and half axes (2,) of the ellipse where the score is 0: s(x) = s(c) - (x - c)' Q (x - c) / 2."""
     precision = ELLIPSE_DEVIATIONS**-2
     Q = precision[0] - precision[1]
     centre: Floats = (precision[0] * ELLIPSE_MEANS[0] - precision[1] * ELLIPSE_MEANS[1]) / Q
@@ -183,7 +186,7 @@ def _ellipse_boundary() -> tuple[Floats, Floats]:
 
 
 def _normal_log_density(points: Floats, k: int) -> Floats:
-    """Log density (...) at points (..., 2) of class 1 (k = 0) or -1 (k = 1) of ellipse."""
+    """Log density (...) at points (..., 2) of ellipse's class 1 (k = 0) or class -1 (k = 1)."""
     scaled = (points - ELLIPSE_MEANS[k]) / ELLIPSE_DEVIATIONS[k]
     density: Floats = -0.5 * (scaled**2).sum(axis=-1) - np.log(2 * np.pi * ELLIPSE_DEVIATIONS[k].prod())
     return density

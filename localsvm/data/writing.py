@@ -1,4 +1,4 @@
-"""Writing LIBSVM text: what `reading.read` reads back as the same float32 values and float64 labels."""
+"""Writing LIBSVM text that `reading.read` reads back as the same float32 values and float64 labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localsvm.data.dataset import Examples, as_examples, row_blocks
 from localsvm.errors import DataError
 
 BLOCK_ENTRIES = 1 << 17  # elements formatted at once: a few MiB of text
-EXACT_INTEGERS = 2.0**53
+EXACT_INTEGERS = 2.0**53  # below this, every whole number is a float64
 
 
 def write(
@@ -27,20 +27,25 @@ def write(
     zero_based: bool = False,
     precision: int | None = None,
 ) -> None:
-    """Write examples as LIBSVM text, one a line; zeros are left out.
+    """Write rows as LIBSVM text, one row per line; zeros are left out.
 
-    Args:
-        target: a file name (.gz, .bz2, .xz and .zst are compressed, "-" is stdout), or a binary stream. A
-        file
-            appears under its name once it is complete.
-        X: examples (n, d), dense or sparse.
-        y: labels (n,), finite. Whole numbers are written as integers.
-        zero_based: number the features from 0.
-        precision: significant digits of a value, 1 to 9. None: as few as read back as the same float32.
+    Parameters
+    ----------
+    target
+        Binary stream, or file name ("-" is stdout; .gz, .bz2, .xz and .zst compress). A file appears when complete.
+    X, y
+        Rows (n, d), dense or sparse, and finite labels (n,). Whole numbers are written without a point.
+    zero_based : bool
+        Number the features from 0 instead of 1.
+    precision : int or None
+        Significant digits of values, 1 to 9; None for as few as are read back as the same float32.
 
-    Raises:
-        DataError: y does not fit X, or something is not finite.
-        RunError: the file cannot be written.
+    Raises
+    ------
+    DataError
+        y does not fit X, or a value is not finite.
+    RunError
+        The file cannot be written.
     """
     examples, labels = as_examples(X), np.asarray(y, dtype=np.float64)
     if labels.shape != (examples.shape[0],):
@@ -75,12 +80,12 @@ def _texts(X: Examples, y: npt.NDArray[np.float64], zero_based: bool, digits: in
 
 
 def label_texts(y: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
-    """Labels as text, (n, width) bytes padded with NUL: integers plainly, others so that they read back."""
+    """Labels as text, (n, width) uint8, padded with NUL; see `label_text`."""
     values, which = np.unique(y, return_inverse=True)
     texts = np.array([label_text(value) for value in values.tolist()], dtype=np.bytes_)
     return texts[which].view(np.uint8).reshape(len(y), -1)
 
 
 def label_text(label: float) -> str:
-    """One label as text: 1, -1, 0.5, 1e+300."""
+    """A label as text that is read back as the same float64, such as 1, -1, 0.5 or 1e+300."""
     return str(int(label)) if label.is_integer() and abs(label) < EXACT_INTEGERS else repr(label)

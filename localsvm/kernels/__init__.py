@@ -1,4 +1,4 @@
-"""Kernels and squared distances: thin Cython over csrc/kernels.c."""
+"""Kernels and squared distances, computed by csrc/kernels.c."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from dataclasses import dataclass
 class Kernel:
     """A kernel function.
 
-    gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|), Euclidean norm; polynomial: (gamma x.y + coef0)^degree;
-    linear: x.y. gamma is LIBSVM's; a width w in the sense of liquidSVM is gamma = 1/w^2 (gaussian), 1/w (laplacian).
+    Attributes
+    ----------
+    kind : str
+        "gaussian": exp(-gamma |x-y|^2). "laplacian": exp(-gamma |x-y|), Euclidean norm.
+        "polynomial": (gamma x.y + coef0)^degree. "linear": x.y.
+    gamma : float
+        As in LIBSVM. liquidSVM's width w is gamma = 1/w^2 (gaussian) or 1/w (laplacian).
+    coef0, degree
+        Of the polynomial kernel.
     """
 
     kind: str = "gaussian"
@@ -20,5 +27,5 @@ class Kernel:
 
     @property
     def uses_distances(self) -> bool:
-        """Whether the kernel is a function of the distance, and so blind to a shift of the data."""
+        """Whether the kernel is a function of the distance, so that shifting all rows does not change it."""
         return self.kind in ("gaussian", "laplacian")

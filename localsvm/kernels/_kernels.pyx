@@ -1,4 +1,4 @@
-"""Products, squared distances, kernels and kernel expansions over csrc/kernels.c."""
+"""Products, squared distances, kernels and kernel expansions, over csrc/kernels.c."""
 import numpy as np
 
 from libc.stdint cimport int64_t
@@ -46,7 +46,7 @@ KINDS = ("gaussian", "laplacian", "polynomial", "linear")
 
 
 def aligned(shape, dtype) -> np.ndarray:
-    """Uninitialised C-order array that starts on a boundary of LSVM_ALIGN bytes."""
+    """An uninitialised C-order array that starts at a multiple of LSVM_ALIGN bytes."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.empty(size + LSVM_ALIGN, np.uint8)
     start = -raw.ctypes.data % LSVM_ALIGN
@@ -54,12 +54,12 @@ def aligned(shape, dtype) -> np.ndarray:
 
 
 def padded(n: int) -> int:
-    """n rounded up to a multiple of the padding."""
+    """n, rounded up to a multiple of LSVM_PAD."""
     return (n + LSVM_PAD - 1) // LSVM_PAD * LSVM_PAD
 
 
 cdef lsvm_points points_of(const float[:, ::1] X, const float[::1] norm):
-    """The C view of X, with squared norms unless norm is None."""
+    """X as C takes it, with squared norms unless `norm` is None."""
     cdef lsvm_points a
     a.rows = lsvm_rows(X.shape[0], X.shape[1], NULL, X.shape[1], NULL, NULL)
     a.norm = NULL
@@ -80,9 +80,22 @@ cdef lsvm_kernel make_kernel(object kernel):
 
 
 cdef class Panels:
-    """Rows packed for products, with their squared norms; belongs to one SIMD level.
+    """Rows b_j, packed for fast products with other rows, and their squared norms. The layout fits one SIMD level.
 
-    Parameters: X (n, d) float32 C-order; squared: keep the norms (distances), else plain products.
+    Parameters
+    ----------
+    X : (n, d) float32, C-order
+    squared : bool
+        Keep the squared norms, for distances and kernels of them.
+    level : int or None
+        SIMD level; None for the one in use.
+
+    Attributes
+    ----------
+    n, size : int
+        The number of rows, without and with padding.
+    norms : (size,) float32
+        Squared norms, 0 in the padding.
     """
     cdef const lsvm_ops *ops
     cdef lsvm_panels b
@@ -110,7 +123,7 @@ cdef class Panels:
             lsvm_norms(self.ops, &a.rows, &norm_view[0])
 
     def norms_of(self, const float[:, ::1] X) -> np.ndarray:
-        """Squared norms of other rows, rounded as the products are."""
+        """Squared norms (rows,) float32 of other rows, rounded as the products are."""
         cdef float[::1] norm = np.empty(X.shape[0], np.float32)
         cdef lsvm_points a = points_of(X, None)
         if X.shape[0]:
@@ -119,7 +132,10 @@ cdef class Panels:
         return np.asarray(norm)
 
     def products(self, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms=None) -> None:
-        """out[i, j] = x_i . b_j, or max(0, |x_i|^2 + |b_j|^2 - 2 x_i . b_j) where squared norms of X are given."""
+        """out[i, j] = x_i . b_j, or max(0, |x_i|^2 + |b_j|^2 - 2 x_i . b_j) if the squared norms of X are given.
+
+        out : aligned, with at least as many rows as X and at least `size` columns, a multiple of LSVM_PAD.
+        """
         cdef bint squared = norms is not None
         cdef lsvm_points a
         if X.shape[1] != self.b.d or out.shape[0] < X.shape[0] or out.shape[1] < self.size or out.shape[1] % LSVM_PAD:
@@ -133,7 +149,10 @@ cdef class Panels:
             lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], squared)
 
     def kernel_matrix(self, kernel, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms) -> None:
-        """out[i, j] = kernel(x_i, b_j), as `products` and `transform` give it; norms of X (norms_of) as in `accumulate`."""
+        """out[i, j] = kernel(x_i, b_j), with the values that `products` and then `transform` give.
+
+        norms: of X, by `norms_of`, for kernels of distances; None for others. out: as in `products`.
+        """
         cdef lsvm_kernel k = make_kernel(kernel)
         cdef lsvm_points a
         if X.shape[1] != self.b.d or out.shape[0] < X.shape[0] or out.shape[1] < self.size or out.shape[1] % LSVM_PAD:
@@ -150,9 +169,9 @@ cdef class Panels:
 
     def accumulate(self, kernel, const float[:, ::1] X, const float[::1] norms, const double[::1] coef,
                    double[::1] out) -> None:
-        """out[i] += sum_j coef[j] kernel(x_i, b_j), float64 sums; norms of X (norms_of) for kernels of distances, else None.
+        """out[i] += sum_j coef[j] kernel(x_i, b_j), summed in float64. Each out[i] depends on its own row alone.
 
-        coef has one entry a panel row, 0 in the padding. Each out[i] depends on its own row alone.
+        norms: as in `kernel_matrix`. coef: (size,), aligned, 0 in the padding.
         """
         cdef lsvm_kernel k = make_kernel(kernel)
         cdef lsvm_points a
@@ -170,7 +189,10 @@ cdef class Panels:
 
 
 def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
-    """Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear), elementwise."""
+    """Turn squared distances (gaussian, laplacian) or products (polynomial, linear) into kernel values, elementwise.
+
+    source, out : (rows, columns), with rows * columns a multiple of LSVM_PAD.
+    """
     cdef lsvm_kernel k = make_kernel(kernel)
     cdef const lsvm_ops *ops = ops_at(None)
     cdef int64_t n = source.shape[0] * source.shape[1]
@@ -182,10 +204,17 @@ def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
 
 
 cdef class Expansion:
-    """Decision functions f_m(x) = sum_j coef_mj k_m(x, b_j) over common rows b.
+    """Decision functions f_m(x) = sum_j coef_mj k_m(x, b_j) of several models over common rows b_j.
 
-    Parameters: B (s, d) float32; kernels: one a model; the coefficients of model m as compressed sparse rows: ptr
-    (models + 1,), index and coef from ptr[m] to ptr[m + 1].
+    Parameters
+    ----------
+    B : (s, d) float32
+    kernels : sequence of Kernel
+        One for each model: all of distances, or none.
+    ptr, index, coef : (models + 1,), (entries,), (entries,)
+        Coefficients as sparse rows: model m has coef[i] at row index[i] of B, for i from ptr[m] to ptr[m + 1] - 1.
+    level : int or None
+        SIMD level; None for the one in use.
     """
     cdef Panels panels
     cdef object coef, used, used_ptr, group_ptr, order, kernel_bytes
@@ -210,7 +239,7 @@ cdef class Expansion:
         self._keep_used_panels(np.asarray(ptr), np.asarray(index), coef)
 
     def _keep_used_panels(self, ptr, index, coef):
-        """Lay the coefficients out panel by panel, models in the order of their kernels, unused panels left out."""
+        """Store the coefficients panel by panel, without unused panels, models in the order of their kernels."""
         width = lsvm_panel_width(self.panels.ops)
         panels = max(1, self.panels.size // width)
         place = np.empty(self.models, np.int64)
@@ -224,9 +253,10 @@ cdef class Expansion:
         self.coef[at, index % width] = coef
 
     def __call__(self, const float[:, ::1] X, outside=None) -> np.ndarray:
-        """(n, models) float64, models in the order given.
+        """Decision values (n, models) float64 of the rows of X, models in the order given.
 
-        outside (n,) float32: squared norms of what lies in features where all b_j are zero and X leaves them out.
+        outside (n,) float32: if X leaves out features in which all b_j are zero, the squared norms of that part of the
+        rows.
         """
         cdef lsvm_expansion e
         cdef lsvm_points a

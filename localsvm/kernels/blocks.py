@@ -1,4 +1,4 @@
-"""A kernel matrix too large to be kept: computed a block at a time, multiplied, and forgotten."""
+"""A kernel matrix too large for the memory: blocks of it are computed, multiplied and dropped."""
 
 from __future__ import annotations
 
@@ -14,18 +14,27 @@ from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_
 from localsvm.kernels.scratch import Scratch
 from localsvm.threads import Threads
 
-STRIP = 2048  # rows that a thread multiplies between looking for more work (and that Ctrl-C waits for)
-DOUBLE_FLOATS = 1 << 22  # kernel values that the float64 products hold at once
+STRIP = 2048  # rows that a thread multiplies at once; Ctrl-C waits for them
+DOUBLE_FLOATS = 1 << 22  # kernel values that products in float64 hold at once
 
 Indices = NDArray[np.intp]
 
 
 class KernelRows:
-    """Rows and their kernel with other rows of the same set.
+    """Rows, and their kernel with other rows of the same set.
 
-    Parameters: rows (n, d) float32, C-order, shifted as BlockGram does; double: kernel values in float64, else in
-    float32. Products are summed in float64 either way. A value depends on its two rows alone, so that products with
-    parts of the columns add up to the product with all of them but for float64 rounding.
+    A kernel value depends on its two rows alone. So products with parts of the columns add up to the product with all
+    of them, up to float64 rounding.
+
+    Parameters
+    ----------
+    rows : (n, d) float32, C-order
+        Centred for kernels of distances, as `BlockGram` does it.
+    kernel : Kernel
+    double : bool
+        Kernel values in float64 instead of float32. Products are summed in float64 in both cases.
+    threads : Threads
+    scratch : Scratch
     """
 
     def __init__(
@@ -40,11 +49,11 @@ class KernelRows:
         return len(self._rows)
 
     def part(self, index: Indices) -> KernelRows:
-        """The same of some of the rows."""
+        """The same for some of the rows."""
         return KernelRows(self._rows[index], self.kernel, self.double, self._threads, self._scratch)
 
     def matrix(self) -> NDArray[Any]:
-        """(size, size) kernel among these rows, size padded, as solvers take it; the next call overwrites it."""
+        """The kernel among these rows (size, size), size = n padded as solvers need it. The next call overwrites it."""
         n, size = len(self), padded(len(self))
         out = self._scratch.array("block", (size, size), np.float64 if self.double else np.float32)
         out[n:], out[:, n:] = 0, 0
@@ -71,7 +80,7 @@ class KernelRows:
         return bool((base if self.kernel.kind == "linear" else abs(largest)) < limit)
 
     def times(self, columns: KernelRows, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) float64: sum_j coef_j kernel(row_i, column_j)."""
+        """sum_j coef_j kernel(row_i, column_j) for each row i, (n,) float64."""
         out = np.zeros(len(self))
         if not len(columns) or not len(self):
             return out
@@ -109,14 +118,14 @@ class KernelRows:
 
 
 class BlockGram:
-    """Kernels of n rows, none of them kept; the interface of kernels.gram.Gram."""
+    """Kernels of n rows, never stored as a whole; same interface as kernels.gram.Gram."""
 
     def __init__(self, X: Examples, threads: Threads, scratch: Scratch) -> None:
         self._raw = columns_of(X, active_columns(X))
         self._threads, self._scratch = threads, scratch
 
     def matrix(self, kernel: Kernel, double: bool = False) -> KernelRows:
-        """The kernel of all rows; RunError where it overflows."""
+        """The kernel of all rows; RunError if it overflows."""
         rows = self._raw - centre_of(self._raw) if kernel.uses_distances else self._raw
         out = KernelRows(rows, kernel, double, self._threads, self._scratch)
         if not out.diagonal_is_finite():

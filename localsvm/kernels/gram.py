@@ -16,7 +16,7 @@ from localsvm.kernels.scratch import Scratch
 
 
 def columns_of(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.float32]:
-    """Rows as a dense C-order array; of a sparse X only the given columns."""
+    """Rows as a dense C-order array (n, columns); of a dense X all columns, of a sparse X the given ones."""
     if isinstance(X, np.ndarray):
         return np.ascontiguousarray(X, dtype=np.float32)
     assert columns is not None
@@ -24,23 +24,32 @@ def columns_of(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.flo
 
 
 def active_columns(X: Examples) -> NDArray[np.int64] | None:
-    """The columns that hold a nonzero of a sparse X, ascending; None for a dense X."""
+    """The columns of a sparse X that store a value, ascending; None for a dense X."""
     return None if isinstance(X, np.ndarray) else np.unique(X.indices).astype(np.int64)
 
 
 def centre_of(X: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Mean of the rows. Distances are taken after subtracting it: |x|^2 of raw rows may dwarf them in float32."""
+    """The mean of the rows (d,). Distances are computed after subtracting it: else |x|^2 may dwarf them in float32."""
     return np.asarray(X.mean(axis=0, dtype=np.float64), dtype=np.float32)
 
 
 class Gram:
-    """Kernel matrices of n rows, padded to a multiple of the core's padding; distances are computed once for all
-    kernels.
+    """Kernel matrices of n rows. Distances or products are computed once and serve several kernels.
 
-    Matrices live in the caller's scratch memory: the next matrix, of this Gram or another, overwrites the last one.
+    Matrices are in the caller's scratch memory: the next one, of this object or another, overwrites the last.
 
-    Parameters: X (n, d); scratch; several: whether there will be more than one kernel. For one alone no distances are
-    kept, which is half of the memory and half of the time.
+    Parameters
+    ----------
+    X : Examples, (n, d)
+    scratch : Scratch
+    several : bool
+        Whether several kernels will be used. For a single one no distances are stored, which saves half of the memory
+        and half of the time.
+
+    Attributes
+    ----------
+    n, size : int
+        The number of rows, and the side of the matrices: n padded as solvers need it.
     """
 
     def __init__(self, X: Examples, scratch: Scratch, several: bool = True) -> None:
@@ -53,7 +62,10 @@ class Gram:
         self._base: dict[tuple[bool, bool], NDArray[Any]] = {}
 
     def matrix(self, kernel: Kernel, double: bool = False) -> NDArray[Any]:
-        """(size, size) kernel matrix, float32, or float64 where `double`; the padding holds finite values."""
+        """The kernel matrix (size, size) in float32, or float64 if `double`; the padding holds finite values.
+
+        RunError if the kernel overflows.
+        """
         out = self._scratch.array("kernel", (self.size, self.size), np.float64 if double else np.float32)
         if double:
             transform_double(kernel, self._distances_or_products(kernel.uses_distances, True), out)
@@ -66,6 +78,7 @@ class Gram:
         return out
 
     def _distances_or_products(self, distances: bool, double: bool) -> NDArray[Any]:
+        """What all kernels of one kind are functions of; only the last one is kept."""
         if (distances, double) not in self._base:
             self._base.clear()
             self._base[distances, double] = self._double(distances) if double else self._single(distances)
@@ -77,7 +90,7 @@ class Gram:
         return out
 
     def _fill(self, out: NDArray[np.float32], distances: bool, kernel: Kernel | None) -> None:
-        """Distances or products in float32, or their kernel."""
+        """Fill `out` with squared distances or products in float32, or with their kernel."""
         out[self.n :] = 0
         out[:, self.n :] = 0
         rows = self._rows if distances else self._raw
@@ -98,7 +111,7 @@ class Gram:
 
 
 def radius(X: Examples) -> float:
-    """Largest distance of a row from the mean."""
+    """The largest distance of a row from the mean of the rows."""
     rows = columns_of(X, active_columns(X))
     rows = rows - centre_of(rows)
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
@@ -106,7 +119,7 @@ def radius(X: Examples) -> float:
 
 
 def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
-    """(rows of A, rows of B) squared distances or products, float64."""
+    """Squared distances or products (rows of A, rows of B) in float64."""
     a, b = A.astype(np.float64), B.astype(np.float64)
     out: NDArray[np.float64] = a @ b.T
     if distances:
@@ -118,7 +131,7 @@ def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool)
 
 
 def overflow(kernel: Kernel) -> RunError:
-    """What to say of a kernel whose values are no longer finite."""
+    """The error for a kernel with values that are not finite."""
     return RunError(
         f"the {kernel.kind} kernel overflows on these data; scale them (--scale std), or use a smaller --degree or "
         "gamma"
@@ -126,7 +139,7 @@ def overflow(kernel: Kernel) -> RunError:
 
 
 def transform_double(kernel: Kernel, base: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """Kernel values from squared distances or products in float64; `base` and `out` may be the same."""
+    """Turn squared distances or products into kernel values, in float64. `base` and `out` may be the same array."""
     if kernel.kind == "gaussian":
         np.exp(np.multiply(base, -kernel.gamma, out=out), out=out)
     elif kernel.kind == "laplacian":

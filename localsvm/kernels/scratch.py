@@ -1,4 +1,4 @@
-"""Memory that is used again and again: large arrays whose content nobody keeps."""
+"""Large buffers that are used again and again, so that their memory is not allocated anew for each cell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localsvm.kernels._kernels import aligned
 
 
 class Scratch:
-    """Named buffers that belong to one caller: a worker, a thread, a test. Not to be shared between threads.
+    """Named buffers of one caller: a worker, a thread or a test. Threads must not share them.
 
     Touching fresh memory costs more than computing a kernel into it, so a worker keeps its buffers from cell to cell.
     """
@@ -20,7 +20,7 @@ class Scratch:
         self._buffers: dict[str, NDArray[np.uint8]] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An aligned array in the buffer of that name, uninitialised; the next call with the same name reuses it."""
+        """An aligned, uninitialised array in the buffer with this name; the next call with that name overwrites it."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if name not in self._buffers or self._buffers[name].nbytes < size:
             self._buffers.pop(name, None)

@@ -1,1 +1,1 @@
-"""Where cells run: worker processes of this machine."""
+"""Worker processes of this machine, which run the work units."""

@@ -1,4 +1,4 @@
-"""Worker processes of this machine."""
+"""Worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_N
 
 
 def cpu_count() -> int:
-    """Processors that this process may use."""
+    """The number of processor cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
-Work = Callable[[Any], Any]  # called with what its worker keeps
-_kept: dict[Callable[[], Any], Any] = {}  # by this worker process, from piece to piece of its work
+Work = Callable[[Any], Any]  # a work unit, called with the object that its worker keeps
+_kept: dict[Callable[[], Any], Any] = {}  # what this worker process keeps between work units, by its maker
 
 
 class LocalPool:
-    """Does work in `jobs` processes (in this one if it is 1); a context manager.
+    """Runs work units in `jobs` processes, or in this one if jobs is 1. A context manager.
 
-    keep: makes what each worker keeps from piece to piece of its work, with which each piece is called.
+    Parameters
+    ----------
+    jobs : int
+    keep : callable
+        Makes an object that a worker keeps from one work unit to the next, such as its buffers. Each work unit is
+        called with it.
     """
 
     def __init__(self, jobs: int, keep: Callable[[], Any] = dict) -> None:
@@ -44,7 +49,7 @@ class LocalPool:
 
             from joblib.externals.loky import ProcessPoolExecutor
 
-            resource_tracker.ensure_running()  # by now, as it would undo _signals_blocked
+            resource_tracker.ensure_running()  # before any worker, because its start would undo _signals_blocked
             self._executor = ProcessPoolExecutor(self.jobs, initializer=_start_worker, env=THREAD_LIMITS)
         return self
 
@@ -52,19 +57,25 @@ class LocalPool:
         if self._executor is None:
             return
         if kind is not None:
-            # tasks not yet handed on: loky drops them and then fails to find them (KeyError in its thread)
+            # loky drops work that no worker has yet and then fails to find it (KeyError in its thread)
             with suppress(queue.Empty):
                 while True:
                     self._executor._work_ids.get_nowait()
         self._executor.shutdown(wait=True, kill_workers=kind is not None)
 
     def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
-        """(work, result) as they finish. The caller may append to `work` while it iterates."""
+        """Pairs (work unit, result), as they finish. The caller may append to `work` meanwhile.
+
+        Raises
+        ------
+        RunError
+            A worker process was killed.
+        """
         if self._executor is None:
             kept = self._keep()
             while work:
                 piece = work.popleft()
-                with threadpool_limits(1):  # as in workers: sums of several threads round differently
+                with threadpool_limits(1):  # as in workers: sums by several threads round differently
                     result = piece(kept)
                 yield piece, result
             return
@@ -73,14 +84,14 @@ class LocalPool:
             with _killed_workers_told():
                 while work and len(pending) < 2 * self.jobs:
                     piece = work.popleft()
-                    with signals_held(), _signals_blocked():  # a worker is started whole or not at all
+                    with signals_held(), _signals_blocked():  # no signal may interrupt the start of a worker
                         pending[self._executor.submit(_do, piece, self._keep)] = piece
                 done = [(pending.pop(f), f.result()) for f in wait(pending, return_when=FIRST_COMPLETED).done]
             yield from done
 
 
 def _do(piece: Work, keep: Callable[[], Any]) -> Any:
-    """In a worker."""
+    """Run a work unit in a worker."""
     if keep not in _kept:
         _kept[keep] = keep()
     return piece(_kept[keep])
@@ -88,6 +99,7 @@ def _do(piece: Work, keep: Callable[[], Any]) -> Any:
 
 @contextmanager
 def _killed_workers_told() -> Iterator[None]:
+    """Explain the death of a worker process."""
     try:
         yield
     except BrokenExecutor as error:
@@ -99,7 +111,7 @@ def _killed_workers_told() -> Iterator[None]:
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """For processes that are started meanwhile: they inherit the mask, and to end a run is the parent's business."""
+    """Start processes that ignore Ctrl-C and SIGTERM: they inherit the mask. Only the parent ends a run."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
@@ -108,7 +120,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """A worker does not outlive its parent."""
+    """Have the kernel kill this worker when its parent dies."""
     import ctypes
 
     pr_set_pdeathsig = 1

@@ -1,4 +1,4 @@
-"""Ways to divide the space, one file each: chunks, Voronoi cells, k-means cells, no division."""
+"""Ways to divide the rows into cells, one file each: none, chunks, Voronoi cells, k-means cells."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "restore", "size_s
 
 
 def create(name: str) -> Partition:
-    """An unfitted partition by its name; OptionError for a name that is none."""
+    """A partition by its name, not fitted yet; OptionError for an unknown name."""
     if name not in REGISTRY:
         raise OptionError(f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
     return REGISTRY[name]()
 
 
 def restore(name: str, state: dict[str, NDArray[Any]]) -> Partition:
-    """The partition of a file; ModelError for a name that this version does not know."""
+    """The partition that a file describes by name and `state()`; ModelError for a name unknown to this version."""
     if name not in REGISTRY:
         raise ModelError(f"the file's partition {name!r} is not known to this version")
     return REGISTRY[name].from_state(state)

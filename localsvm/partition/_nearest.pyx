@@ -1,6 +1,8 @@
 # cython: language_level=3
-"""The passes of csrc/nearest.c over a float32 matrix: arguments are checked here, the lock is released,
-codes raise."""
+"""Passes over rows that grow a tree of centres and route rows down it, over csrc/nearest.c.
+
+Arguments are checked here, the GIL is released while C works, and its error codes are raised as exceptions.
+"""
 
 import numpy as np
 
@@ -42,7 +44,7 @@ cdef extern from "nearest.h" nogil:
     int lsvm_nearest_same(const lsvm_rows *, const int64_t *, const int64_t *, int64_t, uint8_t *)
 
 
-# values a call may read before the interpreter looks for Ctrl-C: a few hundredths of a second
+# values that one call reads: a few hundredths of a second, after which Python looks for Ctrl-C
 cdef int64_t VALUES_PER_CALL = 1 << 24
 
 
@@ -51,17 +53,21 @@ cdef void *address(object array):
 
 
 def _checked(object array, object dtype, str name):
-    """The array itself, which must have this dtype and be C-contiguous: copies are the caller's decision."""
+    """The array itself; TypeError unless it has this dtype and is C-contiguous. Copies are left to the caller."""
     if not isinstance(array, np.ndarray) or array.dtype != dtype or not array.flags.c_contiguous:
         raise TypeError(f"{name} must be a C-contiguous {np.dtype(dtype).name} array")
     return array
 
 
 cdef class Matrix:
-    """Rows of float32, dense or CSR, checked once so that the passes below can trust them; X must not
-    change meanwhile.
+    """Rows of float32, dense or CSR, checked once so that the methods can trust them. X must not change later.
 
-    X is the matrix as given, width the number of values stored for a row (on average).
+    Attributes
+    ----------
+    X : Examples
+        The matrix as given.
+    width : int
+        Stored values per row, on average.
     """
 
     cdef lsvm_rows m
@@ -83,7 +89,7 @@ cdef class Matrix:
         return self.m.n, self.m.d
 
     def _range(self, int64_t begin, end):
-        """How many rows begin .. end - 1 are."""
+        """The number of rows begin .. end - 1; IndexError if they do not exist."""
         cdef int64_t last = self.m.n if end is None else end
         if not 0 <= begin <= last <= self.m.n:
             raise IndexError(f"there are no rows {begin} to {last}")
@@ -95,7 +101,7 @@ cdef class Matrix:
         return direction
 
     def project(self, rows, direction):
-        """Inner products (n,) float64 of the rows (int64 indices) with a direction (features,) float64."""
+        """Inner products (n,) float64 of rows (n,) int64 with a direction (d,) float64."""
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
         out = np.empty(n)
         cdef const int64_t *row = <const int64_t *>address(rows)
@@ -111,7 +117,7 @@ cdef class Matrix:
         return out
 
     def squares(self, rows):
-        """Squared norms (n,) float64 of the rows (int64 indices)."""
+        """Squared norms (n,) float64 of rows (n,) int64."""
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
         out = np.empty(n)
         cdef const int64_t *row = <const int64_t *>address(rows)
@@ -126,7 +132,7 @@ cdef class Matrix:
         return out
 
     def total(self, rows):
-        """Sum (features,) float64 of the rows (int64 indices), added in the order given."""
+        """The sum (d,) float64 of rows (n,) int64, added in this order."""
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
         out = np.zeros(self.m.d)
         cdef const int64_t *row = <const int64_t *>address(rows)
@@ -141,9 +147,21 @@ cdef class Matrix:
         return out
 
     def pair(self, rows, int64_t halves, int64_t nearest, int64_t least):
-        """Two centres of sampled rows (int64 indices), each (2, features) float64: after `halves` and at most
-        `nearest` steps of Lloyd with no fewer than `least` rows on a side, and the two far rows that they started
-        from. See csrc/nearest.h."""
+        """Two centres of sampled rows, by Lloyd's algorithm from two rows that are far apart.
+
+        Parameters
+        ----------
+        rows : (n,) int64
+        halves, nearest : int
+            Steps between equal halves of the rows, and then at most so many between the rows nearest to each centre.
+        least : int
+            Fewest rows on a side, 1 .. n / 2.
+
+        Returns
+        -------
+        moved, far : (2, d) float64
+            The centres, and the two rows from which they started. See csrc/nearest.h.
+        """
         cdef int64_t n = len(_checked(rows, np.int64, "rows"))
         if not 1 <= least <= n // 2 or halves < 0 or nearest < 0:
             raise ValueError("a side needs at least one row, and not more than half of them")
@@ -162,9 +180,10 @@ cdef class Matrix:
         return moved, far
 
     def choose(self, rows, directions, thresholds):
-        """Child (n,) int32 of each row (int64 indices): the largest <x, directions[c]> - thresholds[c],
-        where child 0 scores 0; ties to the lower child. directions (k, features) and thresholds (k,)
-        float64."""
+        """The child (n,) int32 of each row: the largest <x, directions[c]> - thresholds[c], where child 0 scores 0.
+
+        Ties go to the lower child. rows (n,) int64, directions (k, d) and thresholds (k,) float64.
+        """
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
         cdef lsvm_nearest_children children
         children.n = len(_checked(thresholds, np.float64, "thresholds"))
@@ -186,8 +205,10 @@ cdef class Matrix:
         return out
 
     def route(self, directions, thresholds, first_child, n_children, cell, int64_t begin=0, end=None):
-        """Cell (end - begin,) int32 of rows begin .. end - 1 (every row): down the tree from node 0; the
-        arrays are those of a CentreTree."""
+        """The cells (end - begin,) int32 of rows begin .. end - 1, by default all, down the tree from node 0.
+
+        The arrays are those of a CentreTree, with its directions (nodes, d) float64.
+        """
         cdef int64_t n = self._range(begin, end), at = 0, size, step = max(1, self.block // 16)
         cdef lsvm_nearest_tree tree
         tree.n_nodes = len(_checked(thresholds, np.float64, "thresholds"))
@@ -215,7 +236,7 @@ cdef class Matrix:
         return out
 
     def hashes(self, uint64_t seed, int64_t begin=0, end=None):
-        """A 64-bit hash (end - begin,) uint64 of rows begin .. end - 1 (every row): equal for equal values."""
+        """64-bit hashes (end - begin,) uint64 of rows begin .. end - 1, by default all; equal for equal values."""
         cdef int64_t n = self._range(begin, end), at = 0, size
         out = np.empty(n, dtype=np.uint64)
         cdef uint64_t *result = <uint64_t *>address(out)
@@ -229,7 +250,7 @@ cdef class Matrix:
         return out
 
     def same(self, a, b):
-        """Whether rows a[i] and b[i] (int64 indices) have equal values, (n,) bool."""
+        """Whether rows a[i] and b[i] have equal values, (n,) bool, for row numbers a and b (n,) int64."""
         cdef int64_t n = len(_checked(a, np.int64, "a")), at = 0, size
         if len(_checked(b, np.int64, "b")) != n:
             raise ValueError("a and b must have the same length")
@@ -248,8 +269,7 @@ cdef class Matrix:
 
 
 def group(rows, child, int64_t n_children):
-    """Sorts rows (int64, in place) stably by child (n,) int32; returns the bounds (n_children + 1,) int64
-    of the groups."""
+    """Sort rows (n,) int64, in place and stably, by child (n,) int32; returns the bounds (n_children + 1,) int64."""
     cdef int64_t n = len(_checked(rows, np.int64, "rows"))
     if len(_checked(child, np.int32, "child")) != n or n_children < 1:
         raise ValueError("child must have one value per row, of at least one child")

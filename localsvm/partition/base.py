@@ -1,4 +1,4 @@
-"""What every way to divide the space offers: cells to train on, and who answers for a row."""
+"""The interface of partitions: cells to train on, and which cell answers for a row."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ PartitionState = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class TrainingCell:
-    """The rows one cell is trained on.
+    """The rows that one cell is trained on.
 
-    rows: (n,) int64, ascending indices into the training matrix.
-    weight: (n,) float64, how many identical training rows each stands for; None where each stands for itself.
+    Attributes
+    ----------
+    rows : (n,) int64
+        Ascending indices into the training matrix.
+    weight : (n,) float64 or None
+        The number of identical training rows that each row stands for; None if each stands for itself.
     """
 
     rows: NDArray[np.int64]
@@ -32,8 +36,10 @@ class TrainingCell:
 
 
 class Partition(ABC):
-    """A division of the space. Fitted on training rows once; a saved state routes rows exactly as the
-    fitted object."""
+    """A rule that divides rows into cells. It is fitted once, on training rows.
+
+    A partition restored from its saved state routes rows exactly as the fitted one.
+    """
 
     name: ClassVar[str]
 
@@ -46,17 +52,30 @@ class Partition(ABC):
         rng: np.random.Generator,
         threads: Threads = ALONE,
     ) -> Self:
-        """Divides the rows of X (n, d) float32, dense (a read-only memory map will do) or CSR.
+        """Divide the rows of X. No training cell has more than cell_size rows; subclasses list the exceptions.
 
-        y (n,) serves only to tell identical rows of different labels apart. No training cell has more than
-        cell_size rows; the classes say where that cannot be kept. The result depends on the arguments and
-        the state of rng alone, not on the number of threads. Raises DataError without rows and OptionError
-        for an impossible cell_size.
+        Parameters
+        ----------
+        X : (n, d) float32, dense (a read-only memory map is fine) or CSR
+        y : (n,) float64
+            Labels. They only serve to tell identical rows with different labels apart.
+        cell_size : int or None
+            In rows.
+        rng : Generator
+        threads : Threads
+            Their number does not change the result.
+
+        Raises
+        ------
+        DataError
+            X has no rows.
+        OptionError
+            cell_size is impossible.
         """
 
     @abstractmethod
     def training_cells(self) -> list[TrainingCell]:
-        """The cells of the fitted rows, cell by cell; not there after from_state (RuntimeError)."""
+        """The cells of the fitted rows, in order. RuntimeError after `from_state`, which does not restore them."""
 
     @property
     @abstractmethod
@@ -65,41 +84,41 @@ class Partition(ABC):
 
     @abstractmethod
     def route(self, X: Examples) -> sparse.csr_array:
-        """Who answers for the rows of X, with which weight: (n, n_cells) float64, every row sums to 1."""
+        """Which cells answer for each row of X, and with what weight: (n, n_cells) float64, each row sums to 1."""
 
     @abstractmethod
     def assign(self, X: Examples) -> NDArray[np.int32]:
-        """The one cell (n,) of each row of X; OptionError where several cells answer together."""
+        """The cell (n,) of each row of X; OptionError if several cells answer together."""
 
     @property
     def centres(self) -> NDArray[np.float32] | None:
-        """The centre of each cell (n_cells, d); None where cells have none."""
+        """The centre of each cell (n_cells, d), or None if cells have none."""
         return None
 
     @abstractmethod
     def state(self) -> PartitionState:
-        """All that routing needs, without training rows."""
+        """All arrays that routing needs, without training rows."""
 
     @classmethod
     @abstractmethod
     def from_state(cls, state: PartitionState) -> Self:
-        """The partition that `state()` described; it routes every row to the same bits."""
+        """The partition that `state()` described. It routes rows bit for bit as that one."""
 
 
 def one_cell_each(cell: NDArray[np.int32], n_cells: int) -> sparse.csr_array:
-    """Routing (n, n_cells) float64 in which row i belongs to cell[i] with weight 1."""
+    """Routing (n, n_cells) float64 in which row i has weight 1 in cell[i] and 0 elsewhere."""
     return sparse.csr_array((np.ones(len(cell)), cell, np.arange(len(cell) + 1)), shape=(len(cell), n_cells))
 
 
 def check_rows(X: Examples) -> int:
-    """The number of rows of X; DataError when there are none."""
+    """The number of rows of X; DataError if it is 0."""
     if X.shape[0] == 0:
         raise DataError("there are no rows to divide into cells; give a training file with at least one row")
     return int(X.shape[0])
 
 
 def check_cell_size(cell_size: int | None) -> int:
-    """The cell size as a positive int; OptionError otherwise."""
+    """The cell size as an int; OptionError if it is None or below 1."""
     if cell_size is None or cell_size < 1:
         given = "none" if cell_size is None else cell_size
         raise OptionError(f"-c/--cell-size must be at least 1 row for this partition, not {given}; try -c 2000")
@@ -107,18 +126,22 @@ def check_cell_size(cell_size: int | None) -> int:
 
 
 def smallest_size(cell_size: int) -> int:
-    """The fewest rows that a cell should have to be worth learning from: a fiftieth of the cell size, but
-    at least 10 rows, and never more than half the cell size (so that any cell too large by one row can
-    still be halved)."""
+    """The fewest rows from which a cell is worth learning.
+
+    A fiftieth of the cell size, but at least 10 rows and at most half the cell size, so that a cell that is too large
+    by one row can still be halved.
+    """
     return max(1, min(max(10, cell_size // 50), cell_size // 2))
 
 
 def size_spread(sizes: ArrayLike) -> dict[str, float]:
-    """How the cell sizes (cells,) are spread.
+    """Statistics of the cell sizes (cells,).
 
-    Returns cells, smallest, median, mean, largest (rows), and balance: the sum of squared sizes over that
-    of equal cells, sum(s^2) * cells / sum(s)^2, which is 1 at best and the factor by which unequal sizes
-    slow training down.
+    Returns
+    -------
+    dict
+        "cells": their number. "smallest", "median", "mean", "largest": in rows. "balance": sum(s^2) * cells / sum(s)^2,
+        1 for cells of equal size, and the factor by which unequal sizes slow training down.
     """
     s = np.asarray(sizes, dtype=np.float64)
     return {

@@ -1,4 +1,4 @@
-"""A tree of centres, stored as arrays: it routes rows to its leaves, the cells."""
+"""A tree of centres, stored as arrays, that routes rows to its leaves, the cells."""
 
 from __future__ import annotations
 
@@ -15,17 +15,25 @@ from localsvm.partition.base import PartitionState
 
 @dataclass(frozen=True)
 class CentreTree:
-    """A tree whose inner nodes divide the space among two or more children by a power diagram.
+    """A tree in which each inner node divides the space among two or more children by a power diagram.
 
-    Child c of a node has a centre z_c and a weight w_c, and a row x goes to the child with the smallest
-    |x - z_c|^2 - w_c, ties to the lower child. With w_0 = 0 that is the largest <x, z_c - z_0> - t_c, where
-    t_0 = 0 and t_c = (|z_c|^2 - |z_0|^2 - w_c) / 2: that is how it is stored and computed (inner products
-    in float64, in one fixed order), so the boundary lies exactly where the training rows were divided.
-    Leaves are the cells, numbered in depth-first order, so that siblings are neighbours.
+    Child c of a node has a centre z_c and a weight w_c. A row x goes to the child with the smallest |x - z_c|^2 - w_c,
+    the lower child if two are equal. With w_0 = 0 this is the child with the largest <x, z_c - z_0> - t_c, where t_0 =
+    0 and t_c = (|z_c|^2 - |z_0|^2 - w_c) / 2. The tree stores t_c and computes this second form, with inner products in
+    float64 in one fixed order: so each boundary lies exactly where it divided the training rows.
 
-    centres (nodes, d) float32; thresholds (nodes,) float64; first_child, n_children (nodes,) int32: a
-    node's children are n_children nodes from first_child on, 0 for a leaf; cell (nodes,) int32: a leaf's
-    cell, -1 elsewhere. Centres are dense: 12 bytes a node and feature while routing, sparse rows or not.
+    Leaves are the cells, numbered in depth-first order, so that siblings are neighbours. Routing takes 12 bytes per
+    node and feature, even for sparse rows, because centres are dense.
+
+    Attributes
+    ----------
+    centres : (nodes, d) float32
+    thresholds : (nodes,) float64
+        t_c of each node, as a child of its parent.
+    first_child, n_children : (nodes,) int32
+        The children of a node are n_children nodes from first_child on; n_children is 0 for a leaf.
+    cell : (nodes,) int32
+        The cell of a leaf, -1 for inner nodes.
     """
 
     centres: NDArray[np.float32]
@@ -46,6 +54,7 @@ class CentreTree:
 
     @cached_property
     def _directions(self) -> NDArray[np.float64]:
+        """z_c - z_0 of each node (nodes, d), where z_0 is the centre of its first sibling."""
         eldest = np.arange(len(self.cell))
         for node in np.flatnonzero(self.n_children):
             first = self.first_child[node]
@@ -54,12 +63,12 @@ class CentreTree:
         return directions
 
     def assign(self, X: Examples) -> NDArray[np.int32]:
-        """The cell (n,) of each row of X (n, d) float32, dense or CSR; ValueError for another width."""
+        """The cell (n,) of each row of X (n, d) float32, dense or CSR; ValueError if d does not fit."""
         matrix = Matrix(X)
         return self.route(matrix, 0, matrix.shape[0])
 
     def route(self, matrix: Matrix, first: int, last: int) -> NDArray[np.int32]:
-        """The cell of rows first .. last - 1."""
+        """The cells (last - first,) of rows first .. last - 1."""
         links = self.first_child, self.n_children, self.cell
         return matrix.route(self._directions, self.thresholds, *links, first, last)
 
@@ -68,6 +77,6 @@ class CentreTree:
 
 
 def directions_of(centres: NDArray[np.float32]) -> NDArray[np.float64]:
-    """What `Matrix.choose` multiplies rows by: z_c - z_0 (k, d) for the centres (k, d) of siblings."""
+    """z_c - z_0 (k, d) for the centres (k, d) of siblings: `Matrix.choose` multiplies rows by them."""
     directions: NDArray[np.float64] = centres.astype(np.float64) - centres[0]
     return directions

@@ -1,4 +1,4 @@
-"""Random chunks: the rows are dealt out at random, and all chunks answer together."""
+"""Random chunks: each row goes to one chunk at random, and all chunks answer together."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Chunks(Partition):
-    """ceil(n / cell_size) random chunks whose sizes differ by at most one row.
+    """ceil(n / cell_size) random chunks, whose sizes differ by at most one row.
 
-    Every chunk answers for every row with the weight 1 / n_cells, so routing n rows takes memory for n *
-    n_cells entries: route in blocks. The state keeps the number of chunks alone.
+    Every chunk answers for every row, with weight 1 / n_cells. So `route` needs memory for n * n_cells entries: call it
+    for blocks of rows. The state is only the number of chunks.
     """
 
     name: ClassVar[str] = "chunks"

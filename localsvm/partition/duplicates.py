@@ -1,4 +1,4 @@
-"""Rows that occur so often that no boundary can divide them into cells: each is kept once, with a weight."""
+"""Rows that are too frequent for any boundary to divide them into cells: each is kept once, with a weight."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ STRIP_ROWS = 1 << 16  # rows that a thread hashes at once
 def collapse(
     matrix: Matrix, y: NDArray[np.float64], most: int, rng: np.random.Generator, threads: Threads = ALONE
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Keeps rows whose values occur more than `most` times (whatever their label) once per label.
+    """Keep only one row per label of those values that occur in more than `most` rows.
 
-    Cells can only be cut between rows of different values, so a value too frequent would make cells too
-    large, or cells of nothing else. Rows that occur less often stay as they are, because in
-    cross-validation a weighted row falls into one fold as a whole.
+    A boundary can only pass between rows of different values, so a value that is too frequent would make a cell too
+    large, or a cell of nothing else. Rarer rows stay as they are: in cross-validation a weighted row falls into one
+    fold as a whole.
 
-    Returns the kept rows, ascending (int64; the first of every collapsed kind), and (n,) how many each row
-    of the matrix stands for (0 where it is not kept), or None when nothing was collapsed.
+    Returns
+    -------
+    rows : (kept,) int64
+        The rows that are kept, ascending; of identical rows with one label the first.
+    weight : (n,) float64 or None
+        How many rows each row of the matrix stands for, 0 if it is not kept; None if all rows are kept.
     """
     n = matrix.shape[0]
-    # with a random seed no file can be written so that different rows collide
+    # the random seed keeps anyone from writing a file in which different rows have the same hash
     hashes = _hashes(matrix, int(rng.integers(2**63)), threads)
     rows = _frequent(matrix, hashes, most)
     if not len(rows):
@@ -49,8 +53,10 @@ def _hashes(matrix: Matrix, seed: int, threads: Threads) -> NDArray[np.uint64]:
 
 
 def _crowded(hashes: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
-    """The hashes in buckets of more than `most`: those that occur so often, and few others. Counting takes a fraction
-    of the time that sorting takes."""
+    """All hashes that occur more than `most` times, and few others: the content of the fuller buckets.
+
+    Counting by buckets takes a fraction of the time of sorting.
+    """
     bits = min(max(10, (16 * len(hashes) // most).bit_length()), 20)
     bucket = (hashes & np.uint64((1 << bits) - 1)).view(np.int64)
     crowded = np.bincount(bucket, minlength=1 << bits) > most
@@ -58,7 +64,7 @@ def _crowded(hashes: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
 
 
 def _frequent(matrix: Matrix, hashes: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
-    """The rows whose values occur more than `most` times, each compared with the first row of its hash."""
+    """The rows whose values occur more than `most` times. Each is compared with the first row of its hash."""
     ordered = np.sort(_crowded(hashes, most))
     many = np.unique(ordered[most:][ordered[most:] == ordered[:-most]])
     if not len(many):

@@ -1,4 +1,7 @@
-"""Growing a tree of centres over rows: the top on a sample, then each part of the rows in a copy that fits caches."""
+"""Growing a tree of centres over rows.
+
+The top of a large tree is grown on a sample. Each part of the rows below it is then copied, so that it fits the caches.
+"""
 
 from __future__ import annotations
 
@@ -22,48 +25,56 @@ RowIndices = NDArray[np.int64]
 
 
 class Split(NamedTuple):
-    """How a node's n rows go to k children: centres (k, d) float32, thresholds (k,) float64 (the first is
-    0), and the child (n,) int32 of each row, as `Matrix.choose` finds it from the other two."""
+    """How a node divides its n rows among k children.
+
+    Attributes
+    ----------
+    centres : (k, d) float32
+    thresholds : (k,) float64
+        The first is 0.
+    child : (n,) int32
+        The child of each row: what `Matrix.choose` gives for these centres and thresholds.
+    """
 
     centres: NDArray[np.float32]
     thresholds: NDArray[np.float64]
     child: NDArray[np.int32]
 
 
-# (matrix, rows, cell_size, rng): the split of more than cell_size rows, None for rows that nothing can divide
+# (matrix, rows, cell_size, rng) -> the split of more than cell_size rows, None if nothing can divide them
 Splitter = Callable[[Matrix, RowIndices, int, np.random.Generator], Split | None]
-# nodes of at most so many values are divided further in a copy of their rows that fits the caches: rows
-# scattered over a large matrix cost 90 ns each, rows in a cache 15 (28 features, AMD EPYC)
+# The rows of a node with at most this many values are copied before they are divided further, so that they fit the
+# caches: a row scattered over a large matrix costs 90 ns, a row in a cache 15 ns (28 features, AMD EPYC).
 LOCAL_VALUES = 1 << 21
-# The top of a large tree is grown on a sample, down to parts of so many rows (or cells, if that is more) that are then
-# divided each by itself. With so many rows of the sample for each, a part's size is a few per cent off, which costs
-# nothing where it becomes many cells. None of this depends on how rows are stored, so nor does the tree.
-PART_ROWS = 1 << 15
-PART_CELLS = 16
-PART_SAMPLE = 1 << 10
-LEAST_PARTS = 4  # below so many a sample saves nothing
+# The top of a large tree is grown on a sample and ends in parts, which are then divided one by one. The sample makes
+# the size of a part a few per cent wrong, which does not matter for a part of many cells. None of this depends on how
+# rows are stored, so the tree does not either.
+PART_ROWS = 1 << 15  # rows of a part, ...
+PART_CELLS = 16  # ... or at least this many cells
+PART_SAMPLE = 1 << 10  # sampled rows for each part
+LEAST_PARTS = 4  # with fewer parts, a sample saves no time
 STRIP_VALUES = 1 << 20  # values of the rows that a thread routes at once
 
 
 def subsample(rows: RowIndices, size: int, rng: np.random.Generator) -> RowIndices:
-    """At most `size` of the rows at random, in their order."""
+    """At most `size` of the rows, drawn at random, in their order."""
     if len(rows) <= size:
         return rows
     return rows[np.sort(rng.choice(len(rows), size, replace=False, shuffle=False))]
 
 
 def thin_out(rows: RowIndices, size: int, rng: np.random.Generator) -> RowIndices:
-    """One row at random of each of `size` equal stretches: a large sample, made without a list of all rows."""
+    """One random row from each of `size` equal stretches of the rows: a large sample without permuting all rows."""
     bounds = np.arange(size + 1) * len(rows) // size
     return rows[rng.integers(bounds[:-1], bounds[1:])]
 
 
 def take(X: Examples, rows: RowIndices) -> Examples:
-    """A copy of some rows of X, in the same form."""
+    """A copy of some rows of X, dense or CSR like X."""
     if isinstance(X, np.ndarray):
-        return X.take(rows, axis=0)  # a quarter of the time that X[rows] needs
+        return X.take(rows, axis=0)  # takes a quarter of the time of X[rows]
     counts, places = places_of(X, rows)
-    # scikit-learn takes 32-bit row pointers only; parts are small
+    # scikit-learn accepts only 32-bit row pointers, and the rows taken are few enough for them
     pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     arrays = X.data[places], X.indices[places].astype(np.int32, copy=False), pointers
     return sparse.csr_array(arrays, shape=(len(rows), X.shape[1]))
@@ -73,7 +84,7 @@ def take(X: Examples, rows: RowIndices) -> Examples:
 class _Growing:
     """The columns of a CentreTree while nodes are added, and the sizes of the cells so far.
 
-    Nodes of at most `enough` rows are left as they are: cell_size of them, or more in a sketch.
+    A node of at most `enough` rows becomes a leaf: cell_size rows, or more in a tree that is grown on a sample.
     """
 
     split: Splitter
@@ -88,6 +99,7 @@ class _Growing:
     sizes: list[int] = field(default_factory=list)
 
     def add(self, centre: NDArray[np.float32], threshold: float) -> int:
+        """Append a node without children; returns its number."""
         self.centres.append(centre)
         self.thresholds.append(threshold)
         self.first_child.append(0)
@@ -96,12 +108,16 @@ class _Growing:
         return len(self.cell) - 1
 
     def divide(self, node: int, split: Split) -> list[int]:
+        """Append the children of a node; returns their numbers."""
         self.first_child[node] = len(self.cell)
         self.n_children[node] = len(split.thresholds)
         return [self.add(z, float(t)) for z, t in zip(split.centres, split.thresholds, strict=True)]
 
     def grow(self, root: int, matrix: Matrix, rows: RowIndices, local: bool) -> None:
-        """Divides `rows` below the node `root`, depth first, and sorts them into cell order."""
+        """Divide `rows` below the node `root`, depth first, and sort them into cell order.
+
+        local: the rows are already in a copy that fits the caches.
+        """
         stack = [(root, 0, len(rows))]
         while stack:
             node, begin, end = stack.pop()
@@ -118,13 +134,13 @@ class _Growing:
             stack.extend(reversed([*zip(self.divide(node, found), bounds[:-1], bounds[1:], strict=True)]))
 
     def grow_local(self, node: int, matrix: Matrix, rows: RowIndices) -> None:
-        """As grow, in a copy of the rows."""
+        """As `grow`, on a copy of the rows."""
         order = np.arange(len(rows), dtype=np.int64)
         self.grow(node, Matrix(take(matrix.X, rows)), order, local=True)
         rows[:] = rows[order]
 
     def append(self, node: int, other: _Growing) -> None:
-        """Puts the nodes of another tree below the leaf `node`, which becomes its root."""
+        """Replace the leaf `node` by another tree, whose root it becomes."""
         shift = len(self.cell) - 1
         first = [child + shift if n else 0 for child, n in zip(other.first_child, other.n_children, strict=True)]
         cell = [c + len(self.sizes) if c >= 0 else -1 for c in other.cell]
@@ -144,20 +160,24 @@ class _Growing:
 def grow(
     matrix: Matrix, rows: RowIndices, cell_size: int, split: Splitter, rng: np.random.Generator, threads: Threads
 ) -> tuple[CentreTree, RowIndices]:
-    """Grows a tree over `rows` of the matrix, sorting them in place into cell order (ascending in each cell).
+    """Grow a tree over `rows` of the matrix and sort them, in place, into cell order (ascending in each cell).
 
-    A node of more than cell_size rows is divided by `split`, unless that returns None. Where the rows are many parts
-    that fit the caches, the nodes above these are divided by their part of a sample, all rows go down this sketch in
-    one pass, and what arrives in a part, more or less than the sample said, is divided exactly: no cell depends on how
-    good the sample is for its size.
-    Returns the tree and the bounds (cells + 1,) of the cells in `rows`. The number of threads has no influence.
+    `split` divides each node of more than cell_size rows, unless it returns None. If there are very many rows, the top
+    of the tree is grown on a sample, all rows go down it in one pass, and each part of the rows that arrives at a leaf
+    is divided exactly: the sizes of cells do not depend on the sample. Nothing depends on the number of threads.
+
+    Returns
+    -------
+    tree : CentreTree
+    bounds : (cells + 1,) int64
+        Cell i has the rows bounds[i] .. bounds[i + 1] - 1 of `rows`.
     """
     growing = _grow(matrix, rows, _Growing(split, cell_size, cell_size, rng), threads)
     return growing.finish(), np.concatenate([[0], np.cumsum(growing.sizes)])
 
 
 def _grow(matrix: Matrix, rows: RowIndices, empty: _Growing, threads: Threads) -> _Growing:
-    """The tree over the rows: grown in `empty`, or put together by its rules."""
+    """The tree over the rows, by the rules of `empty`: in `empty` itself, or in parts if the rows are many."""
     part = max(PART_ROWS, PART_CELLS * empty.enough)
     if len(rows) > LEAST_PARTS * part:
         return _grow_parts(matrix, rows, part, empty, threads)
@@ -171,7 +191,7 @@ def _fits(matrix: Matrix, rows: RowIndices) -> bool:
 
 
 def _grow_parts(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
-    """As _grow, for rows that make several parts of about `part` rows."""
+    """As `_grow`, for rows that make several parts of about `part` rows."""
     growing = _sketch(matrix, rows, part, empty, threads)
     top = growing.finish()
     bounds, centres, streams = _sort(matrix, rows, top, threads), top.leaf_centres, empty.rng.spawn(top.n_cells)
@@ -188,7 +208,10 @@ def _grow_parts(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, th
 
 
 def _sketch(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
-    """The tree down to parts of at most about `part` rows, grown on a sample (its own top on a sample of that)."""
+    """The top of the tree, grown on a sample: each leaf stands for about `part` rows at most.
+
+    A large sample is itself grown in parts.
+    """
     sample = Matrix(take(matrix.X, thin_out(rows, len(rows) * PART_SAMPLE // part, empty.rng)))
     cell_size = max(1, empty.cell_size * PART_SAMPLE // part)
     rules = _Growing(empty.split, cell_size, PART_SAMPLE, empty.rng)
@@ -196,7 +219,7 @@ def _sketch(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, thread
 
 
 def _sort(matrix: Matrix, rows: RowIndices, tree: CentreTree, threads: Threads) -> list[int]:
-    """Sorts rows in place by the cells of the tree; returns the bounds of these."""
+    """Sort rows, in place, by the cells of the tree; returns the bounds of the cells."""
     cell = np.empty(matrix.shape[0], dtype=np.int32)
 
     def route(first: int, last: int) -> None:

@@ -1,4 +1,4 @@
-"""K-means cells: a tree whose nodes are divided by k-means on a subsample."""
+"""K-means cells: a tree whose nodes are divided by k-means on a random sample."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from localsvm.partition.voronoi import halve
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
 
-CLUSTERS = 32
-SAMPLE_PER_CLUSTER = 256
+CLUSTERS = 32  # children of a node at most
+SAMPLE_PER_CLUSTER = 256  # rows
 ITERATIONS = 50
-ELKAN_CLUSTERS = 256
+ELKAN_CLUSTERS = 256  # Elkan's algorithm keeps a bound for each row and cluster
 
 
 class KMeansCells(TreePartition):
     """Cells of at most cell_size rows around k-means centres.
 
-    A node of n rows is divided among k = min(ceil(n / cell_size), 32) centres that scikit-learn's KMeans
-    finds on a random subsample (256 rows a centre), each row going to the nearest; cells still too large
-    are divided again. Centres with fewer than `smallest_size(cell_size)` rows are dropped and their rows go
-    to the nearest that is left. Where fewer than two centres are left, the node is halved as the balanced
-    binary Voronoi tree does it.
+    A node of n rows is divided among k = min(ceil(n / cell_size), 32) centres, which scikit-learn's KMeans finds on a
+    random sample of 256 k rows. Each row goes to its nearest centre, and children that are still too large are divided
+    again. Centres with fewer than `smallest_size(cell_size)` rows are dropped, and their rows go to the nearest
+    remaining centre. If fewer than two centres remain, the node is halved as in the Voronoi tree.
     """
 
     name: ClassVar[str] = "kmeans"
-    threaded: ClassVar[bool] = False  # threads of scikit-learn are limited for a whole process at once
+    threaded: ClassVar[bool] = False  # the limit on scikit-learn's threads holds for the whole process
 
     @staticmethod
     def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
@@ -45,15 +44,17 @@ class KMeansCells(TreePartition):
 
 
 def _cluster(matrix: Matrix, rows: RowIndices, k: int, rng: np.random.Generator) -> NDArray[np.float32] | None:
-    """At most k centres of a subsample of the rows; None when its rows are all equal."""
+    """At most k centres from a sample of the rows; None if all sampled rows are equal."""
     sample = take(matrix.X, subsample(rows, k * SAMPLE_PER_CLUSTER, rng))
     distinct, seed = len(np.unique(Matrix(sample).hashes(0))), int(rng.integers(2**31))
     return kmeans_centres(sample, min(k, distinct), seed) if distinct > 1 else None
 
 
 def _nearest(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32], smallest: int) -> Split | None:
-    """The rows with their nearest centres, centres of fewer than `smallest` rows dropped; None when fewer
-    than two are left. One round is enough: the rows of dropped centres only make the others larger."""
+    """Divide the rows among their nearest centres, without centres of fewer than `smallest` rows.
+
+    None if fewer than two remain. One round is enough, because the rows of dropped centres only enlarge the others.
+    """
     split = _choose(matrix, rows, centres)
     keep = np.bincount(split.child, minlength=len(centres)) >= smallest
     if np.count_nonzero(keep) < 2:
@@ -68,15 +69,18 @@ def _choose(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32]) -> S
 
 
 def kmeans_centres(sample: Examples, k: int, seed: int) -> NDArray[np.float32]:
-    """At most k centres (k, d) float32 of the sample's rows (see `take`) by scikit-learn's KMeans on one thread."""
+    """At most k centres (k, d) float32 of the rows of `sample`, by scikit-learn's KMeans on one thread.
+
+    A CSR sample needs 32-bit indices and row pointers, as `take` makes them.
+    """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    # scikit-learn's products of sparse rows with all centres are slow; Elkan's bounds spare most, but take rows times k
+    # sparse products are slow in scikit-learn; Elkan's bounds save most of them, for memory of rows x k
     algorithm = "elkan" if not isinstance(sample, np.ndarray) and 1 < k <= ELKAN_CLUSTERS else "lloyd"
     with threadpool_limits(1), warnings.catch_warnings():
-        # rows that differ by less than rounding give fewer clusters than asked for; _nearest drops the rest
+        # rows that are equal up to rounding give fewer clusters than k; _nearest drops the empty ones
         warnings.simplefilter("ignore", ConvergenceWarning)
         means = KMeans(n_clusters=k, n_init=1, max_iter=ITERATIONS, random_state=seed, algorithm=algorithm)
         fitted = means.fit(sample)

@@ -1,4 +1,4 @@
-"""No division: one cell holds every row."""
+"""No division: one cell holds all rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NoPartition(Partition):
-    """The whole set as one cell; the cell size is ignored."""
+    """All rows in one cell; the cell size is ignored."""
 
     name: ClassVar[str] = "none"
 

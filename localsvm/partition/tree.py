@@ -1,4 +1,4 @@
-"""What partitions by a tree of centres have in common: the leaves are the cells."""
+"""What the partitions by a tree of centres have in common: the leaves are the cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Training:
-    """The rows a tree was grown over, in cell order, and how many rows each row of the matrix stands for."""
+    """The rows of a tree in cell order, and how many rows each row of the training matrix stands for."""
 
     order: RowIndices
     bounds: RowIndices
@@ -36,11 +36,11 @@ class _Training:
 
 
 class TreePartition(Partition):
-    """A partition whose cells are the leaves of a tree of centres; subclasses say how a node is divided.
+    """A partition whose cells are the leaves of a tree of centres; subclasses divide one node.
 
-    No training cell has more than cell_size rows. Rows that occur more than cell_size / 2 times (on data of
-    more than cell_size rows) are kept once per label and carry their number as weight. What remains
-    undivided is only more than cell_size rows of equal values and all different labels.
+    No training cell has more than cell_size rows, with one exception: more than cell_size rows of equal values and all
+    different labels cannot be divided. If n > cell_size, values that occur in more than cell_size / 2 rows are kept
+    once per label, with their number as weight.
     """
 
     def __init__(self, tree: CentreTree | None = None) -> None:
@@ -52,7 +52,7 @@ class TreePartition(Partition):
     @staticmethod
     @abstractmethod
     def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
-        """How a node of more than cell_size rows is divided; None for rows that nothing can divide."""
+        """Divide a node of more than cell_size rows; None if nothing can divide them."""
 
     def fit(
         self,
@@ -72,7 +72,7 @@ class TreePartition(Partition):
 
     @property
     def tree(self) -> CentreTree:
-        """The tree; RuntimeError before fit."""
+        """The tree; RuntimeError before `fit`."""
         if self._tree is None:
             raise RuntimeError("the partition is not fitted")
         return self._tree

@@ -1,4 +1,4 @@
-"""The binary Voronoi tree: nearly full cells between bisectors, shifted no further than that takes."""
+"""The binary Voronoi tree: boundaries are bisectors of two centres, shifted only as far as nearly full cells need."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ from localsvm.partition.growing import RowIndices, Split, subsample
 from localsvm.partition.tree import TreePartition
 
 Vector = NDArray[np.float64]
-# rows of a node that its two centres are found from (the boundary is then placed with all rows); 2000 rows or
-# 20 steps gave cells no tighter on covtype, ijcnn1 and cod-rna, 2 steps clearly wider ones
+# The two centres of a node come from a sample of its rows; all rows then place the boundary. Neither 2000 rows nor 20
+# steps gave tighter cells on covtype, ijcnn1 and cod-rna; 2 steps gave clearly wider ones.
 SAMPLE = 1000
-BALANCED_STEPS = 4
-NEAREST_STEPS = 8
-SLACK = 1.15
-LEAST_SHARE = 0.2
+BALANCED_STEPS = 4  # of Lloyd's algorithm between equal halves of the sample, ...
+NEAREST_STEPS = 8  # ... and then at most this many between the rows nearest to each centre
+SLACK = 1.15  # about this many times the fewest possible cells
+LEAST_SHARE = 0.2  # of a node's rows on either side
 
 
 class Voronoi(TreePartition):
-    """Cells of at most cell_size rows by a tree of Voronoi splits, balanced binary where the data do not ask otherwise.
+    """Cells of at most cell_size rows by a tree of Voronoi splits, balanced unless the data suggest otherwise.
 
-    A node with n rows that must become m = max(ceil(n / cell_size), floor(1.15 n / cell_size)) cells is divided between
-    two centres. They come from farthest-first traversal on a random subsample, moved by a few steps of Lloyd; the
-    boundary is their bisector, shifted only as far as it takes for either side to hold a fifth of the rows at least and
-    no more than its share of the m cells can: boundaries follow the data while the cells stay nearly full. Thomann,
-    Blaschzyk, Meister, Steinwart, Spatial Decompositions for Large Scale SVMs (AISTATS 2017) divide by farthest-first
-    centres too; their cells are not balanced.
+    A node of n rows has to become m = max(ceil(n / cell_size), floor(1.15 n / cell_size)) cells. It is divided between
+    two centres: farthest-first traversal of a random sample gives them, and a few steps of Lloyd's algorithm move them.
+    The boundary is their bisector, shifted only until either side has at least a fifth of the rows and no more than its
+    share of the m cells can hold. So boundaries follow the data while cells stay nearly full.
 
-    Every side keeps at least `smallest_size(cell_size)` rows unless rows of equal projection leave no other
-    way to keep cells within cell_size.
+    Each side keeps at least `smallest_size(cell_size)` rows, unless rows with equal projections leave no other way to
+    keep cells within cell_size.
+
+    References
+    ----------
+    Thomann, Blaschzyk, Meister, Steinwart: Spatial Decompositions for Large Scale SVMs. AISTATS 2017. They divide by
+    farthest-first centres, too, but do not balance the cells.
     """
 
     name: ClassVar[str] = "voronoi"
@@ -47,8 +50,19 @@ class Voronoi(TreePartition):
 
 
 class Cut(NamedTuple):
-    """A boundary; of two, the lesser is better: no side too small, then within what the cell size allows,
-    then close to the wanted division."""
+    """A boundary. The lesser of two is better; the order of the fields is the order of comparison.
+
+    Attributes
+    ----------
+    too_small : bool
+        A side has fewer rows than the plan's `smallest`.
+    outside : bool
+        The low side has fewer rows than `fewest` or more than `most`.
+    distance : int
+        Rows between the low side and the plan's `target`.
+    threshold : float
+        The projection at which the boundary lies.
+    """
 
     too_small: bool
     outside: bool
@@ -58,8 +72,18 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """How many of a node's n rows should lie on the low side: `target`, at best from `fewest` to `most`
-    (the numbers that its share of the node's cells can hold), and at least `smallest` on each side."""
+    """How many of a node's n rows should lie on the low side.
+
+    Attributes
+    ----------
+    n : int
+    target : int
+        The best number of rows.
+    fewest, most : int
+        Good numbers: what the low side's share of the node's cells can hold.
+    smallest : int
+        Fewest rows on either side.
+    """
 
     n: int
     target: int
@@ -69,7 +93,7 @@ class Plan:
 
     @classmethod
     def of(cls, n: int, cell_size: int, wanted: int) -> Plan:
-        """The plan nearest to `wanted` rows on the low side."""
+        """The plan with its target as close to `wanted` rows as the limits allow."""
         cells = max(-(-n // cell_size), int(SLACK * n / cell_size), 2)
         least = max(1, int(LEAST_SHARE * n))
         wanted = min(max(wanted, least), n - least)
@@ -78,7 +102,7 @@ class Plan:
         return cls(n, min(max(wanted, fewest), most), fewest, most, smallest_size(cell_size))
 
     def cut(self, n_low: int, below: float, above: float) -> Cut:
-        """The cut between two neighbouring projections, below < above, with n_low rows up to `below`."""
+        """The cut between two neighbouring projections, below < above, if n_low rows have projections up to `below`."""
         middle = below / 2 + above / 2
         threshold = middle if below <= middle < above else below
         too_small = min(n_low, self.n - n_low) < self.smallest
@@ -86,7 +110,7 @@ class Plan:
 
 
 def halve(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
-    """Divides rows between two centres at the plan nearest to their bisector; None when all rows are equal."""
+    """Divide rows between two centres, as close to their bisector as the plan allows; None if all rows are equal."""
     best: tuple[Cut, NDArray[np.float32], Vector] | None = None
     for pair in _pairs(matrix, rows, rng):
         centres = np.array(pair).astype(np.float32)
@@ -104,14 +128,17 @@ def halve(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Gener
 
 
 def _bisector(low: NDArray[Any], high: NDArray[Any]) -> float:
-    """Where the projection on high - low is the same for both centres' distances."""
+    """The projection on high - low at which both centres are equally far."""
     low, high = low.astype(np.float64), high.astype(np.float64)
     return float(high @ high - low @ low) / 2
 
 
 def _pairs(matrix: Matrix, rows: RowIndices, rng: np.random.Generator) -> Iterator[tuple[Vector, Vector]]:
-    """Pairs of centres to try, best first. Two rows that differ always have different projections on their
-    difference, so the last pair divides whatever can be divided."""
+    """Pairs of centres to try, best first.
+
+    The last pair are two rows that differ: their projections on the difference differ, so they divide whatever can be
+    divided.
+    """
     sample = subsample(rows, SAMPLE, rng)
     moved, far = matrix.pair(sample, BALANCED_STEPS, NEAREST_STEPS, max(1, int(LEAST_SHARE * len(sample))))
     yield moved[0], moved[1]
@@ -122,9 +149,11 @@ def _pairs(matrix: Matrix, rows: RowIndices, rng: np.random.Generator) -> Iterat
 
 
 def best_cut(projection: Vector, plan: Plan) -> Cut | None:
-    """The best place to cut n projections in two: exactly at the target where its neighbours differ,
-    otherwise before or after the rows that share its value (farther cuts are worse by every measure). None
-    when all are equal."""
+    """The best cut of n projections in two; None if all are equal.
+
+    It lies exactly at the target if the projections on both sides of that place differ. Otherwise it lies before or
+    after the rows that share the value there; cuts farther away are worse in every respect.
+    """
     parts = np.partition(projection, plan.target)
     value = float(parts[plan.target])
     less, more = parts[: plan.target], parts[plan.target + 1 :]

@@ -1,1 +1,1 @@
-"""What methods make of rows before they solve: clusters, local coordinates, landmarks."""
+"""What methods compute from rows before they solve: clusters, local coordinates, projections on landmarks."""

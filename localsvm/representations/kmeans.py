@@ -1,4 +1,4 @@
-"""K-means clusters inside a method: hard ones, and local coordinates on their centres."""
+"""K-means clusters inside a method: the nearest centre of a row, and local coordinates on several centres."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.partition.growing import take
 from localsvm.partition.kmeans import kmeans_centres
 
-ROWS_PER_CLUSTER = 256  # k-means sees a sample of so many rows a cluster
-BLOCK_ELEMENTS = 1 << 20
+ROWS_PER_CLUSTER = 256  # of the sample that k-means sees
+BLOCK_ELEMENTS = 1 << 20  # elements of X whose distances are computed at once
 CODINGS = ("inverse", "exponential", "linear")
 
 
 def find_centres(X: Examples, clusters: int, rng: np.random.Generator) -> Dense:
-    """At most so many k-means centres (k, d) of the rows of X (k <= n), by scikit-learn on a random sample."""
+    """At most `clusters` k-means centres (k, d) of the rows of X, k <= n, found by scikit-learn on a random sample."""
     rows = X.shape[0]
     clusters = min(clusters, rows)
     sample = np.sort(rng.choice(rows, min(rows, ROWS_PER_CLUSTER * clusters), replace=False))
@@ -25,7 +25,7 @@ def find_centres(X: Examples, clusters: int, rng: np.random.Generator) -> Dense:
 
 
 class Centres:
-    """Centres (k, d) float32 and the rows around them. What a row gets depends on that row alone."""
+    """Centres (k, d) float32, and what they say about rows. The result for a row depends on that row alone."""
 
     def __init__(self, centres: Dense) -> None:
         self.centres = centres
@@ -33,7 +33,10 @@ class Centres:
         self._moved = centres - self._middle
 
     def distances(self, X: Examples) -> Dense:
-        """(n, k) squared Euclidean distances; dense rows are moved by the centres' mean, for the sake of float32."""
+        """Squared Euclidean distances (n, k) float32.
+
+        Dense rows and centres are shifted by the mean of the centres, so that float32 loses less.
+        """
         out = np.empty((X.shape[0], len(self.centres)), np.float32)
         for rows in row_blocks(X, BLOCK_ELEMENTS):
             part = between(X, rows.start, rows.stop)
@@ -41,17 +44,25 @@ class Centres:
         return out
 
     def nearest(self, X: Examples) -> NDArray[np.int32]:
-        """(n,) the nearest centre of each row, the first of equally near ones."""
+        """The nearest centre (n,) of each row, the first of equally near ones."""
         out = np.empty(X.shape[0], np.int32)
         for rows in row_blocks(X, BLOCK_ELEMENTS):
             out[rows] = self.distances(between(X, rows.start, rows.stop)).argmin(axis=1)
         return out
 
     def coordinates(self, X: Examples, neighbours: int, coding: str) -> sparse.csr_array:
-        """(n, k) local coordinates on the nearest centres, float64, each row's sum is 1.
+        """Local coordinates (n, k) float64 of the rows: weights on their nearest centres that sum to 1.
 
-        coding: "inverse" squared distances; "exponential", exp(-d^2 / mean d^2 of the row's neighbours); "linear", the
-        weights that rebuild the row best from its neighbours (LLE, regularised as there by a thousandth of the trace).
+        Parameters
+        ----------
+        X : Examples, (n, d)
+        neighbours : int
+            How many of the nearest centres get a weight.
+        coding : str
+            "inverse": weights proportional to 1 / d^2, the squared distances to the centres.
+            "exponential": to exp(-d^2 / mean d^2), the mean over the row's neighbours.
+            "linear": weights that rebuild the row best from its neighbours, as in LLE (Roweis, Saul 2000), regularised
+            by a thousandth of the trace.
         """
         n, k = X.shape[0], len(self.centres)
         neighbours = min(neighbours, k)
@@ -88,6 +99,7 @@ class Centres:
         return np.asarray(np.maximum(squares - 2.0 * (wide @ centres.T), 0.0), dtype=np.float32)
 
     def _rebuilding(self, X: Examples, near: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weights (n, neighbours) of "linear" coding, for the neighbours `near` of each row."""
         dense = X if isinstance(X, np.ndarray) else X.toarray()
         out = np.empty(near.shape)
         for i, centres in enumerate(near):
@@ -101,7 +113,7 @@ class Centres:
 
 
 def _shares(d: NDArray[np.float64], coding: str) -> NDArray[np.float64]:
-    """Local coordinates from squared distances (n, neighbours); a row on a centre belongs to it alone."""
+    """Local coordinates from squared distances (n, neighbours); a row on a centre gets nearly all weight there."""
     mean = np.maximum(d.mean(axis=1, keepdims=True), np.finfo(np.float32).tiny)
     weight = np.exp(-d / mean) if coding == "exponential" else 1.0 / np.maximum(d / mean, 1e-12)
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))

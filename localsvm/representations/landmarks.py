@@ -1,4 +1,4 @@
-"""Landmarks: a few points that rows are described by, through products or Gaussians."""
+"""Landmarks: a few vectors with which rows are compared, by products or Gaussians, to get a projection."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import centre_of
 
-BLOCK_ELEMENTS = 1 << 20
+BLOCK_ELEMENTS = 1 << 20  # elements of rows or results that are worked on at once
 KINDS = ("random", "pca")
 PROJECTIONS = ("linear", "rbf")
 
 
 def choose_landmarks(X: Examples, count: int, kind: str, rng: np.random.Generator) -> Dense:
-    """At most `count` landmarks (L, d) float32: rows of X drawn without replacement, or its leading principal axes.
+    """At most `count` landmarks (L, d) float32.
 
-    Principal axes are orthonormal; there are no more of them than the smaller of rows and features.
+    kind "random": rows of X drawn without replacement. "pca": leading principal axes of X, which are orthonormal; there
+    are at most min(n, d) of them.
     """
     rows, features = X.shape
     if kind == "random":
@@ -26,13 +27,16 @@ def choose_landmarks(X: Examples, count: int, kind: str, rng: np.random.Generato
     from threadpoolctl import threadpool_limits
 
     dense = X if isinstance(X, np.ndarray) else X.toarray()
-    with threadpool_limits(1), np.errstate(invalid="ignore", divide="ignore"):  # of rows that are all the same
+    with threadpool_limits(1), np.errstate(invalid="ignore", divide="ignore"):  # rows that are all equal divide 0 by 0
         axes = PCA(min(count, rows, features), random_state=int(rng.integers(2**31))).fit(dense).components_
     return np.ascontiguousarray(axes, np.float32)
 
 
 def project(X: Examples, landmarks: Dense, kind: str, gamma: float) -> Dense:
-    """(n, L) float32: x . l, or exp(-gamma |x - l|^2). What a row gets depends on that row alone."""
+    """The projection (n, L) float32 of rows X (n, d) on landmarks l.
+
+    kind "linear": x . l. "rbf": exp(-gamma |x - l|^2). The result for a row depends on that row alone.
+    """
     centre = centre_of(landmarks) if kind == "rbf" else np.zeros(landmarks.shape[1], np.float32)
     kernel = Kernel("gaussian", gamma) if kind == "rbf" else Kernel("linear")
     panels = Panels(np.ascontiguousarray(landmarks - centre), squared=kind == "rbf")

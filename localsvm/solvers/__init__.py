@@ -1,1 +1,1 @@
-"""Solvers of the optimisation problems: thin Cython over csrc."""
+"""Solvers of the optimisation problems, most of them thin Cython over csrc."""

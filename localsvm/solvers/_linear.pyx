@@ -1,4 +1,8 @@
-"""The task-coupled linear SVM over csrc/linear.c and csrc/sdca.c."""
+"""The task-coupled linear SVM, over csrc/linear.c, csrc/sdca.c and csrc/sgd.c.
+
+Row i belongs to tasks with shares m_i, and m_i phi_i is what the weights of all tasks are multiplied with:
+f_i = m_i phi_i . w. See csrc/linear.h.
+"""
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +78,17 @@ cdef extern from "sgd.h":
 
 @dataclass(frozen=True)
 class LinearReport:
-    """What a solve reached: both objectives, how many steps (rows, or Newton steps) it took, whether to the tolerance."""
+    """What a solve reached.
+
+    Attributes
+    ----------
+    primal, dual : float
+        Both objectives, in units of the costs; their difference is the duality gap.
+    steps : int
+        Steps on single rows, or Newton steps.
+    converged : bool
+        Whether the solver reached its tolerance.
+    """
 
     primal: float
     dual: float
@@ -84,7 +98,19 @@ class LinearReport:
 
 @dataclass(frozen=True)
 class Terms:
-    """What margins say; see lsvm_terms in csrc/linear.h."""
+    """Losses and derivatives at some decision values f.
+
+    Attributes
+    ----------
+    coef, curvature : (n,) float64
+        First derivative of each row's loss by -f, and second derivative, both times the cost.
+    smooth : float
+        Sum of c_i times the loss: the squared hinge, or the smoothed hinge.
+    loss : float
+        The same for the hinge itself.
+    dual : float
+        The dual objective of the coefficients |coef|, without its term -1/2 |sum_i coef_i m_i phi_i|^2.
+    """
 
     coef: np.ndarray
     curvature: np.ndarray
@@ -95,8 +121,16 @@ class Terms:
 
 @dataclass(frozen=True)
 class Hessian:
-    """Second derivatives by the weights: blocks (tasks, side, side), upper triangles without the identity; border
-    (tasks, side) of a task's weights and the shared bias; corner: of the shared bias.
+    """Second derivatives of the losses by the weights.
+
+    Attributes
+    ----------
+    blocks : (tasks, side, side) float64
+        One block for each task, of which only the upper triangle is set; without the identity of 1/2 |w|^2.
+    border : (tasks, side) float64
+        By a task's weights and the shared bias.
+    corner : float
+        By the shared bias, twice.
     """
 
     blocks: np.ndarray
@@ -105,7 +139,17 @@ class Hessian:
 
 
 cdef class Margins:
-    """Targets, costs and the width of a smoothed hinge (0: squared hinge), for losses of decision values."""
+    """The losses of rows, as functions of their decision values.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        +-1, or 0 where a row takes no part.
+    cost : (n,) float64
+        The factors c_i >= 0.
+    width : float
+        Of the smoothed hinge, which is quadratic for 0 < 1 - y f < width; 0 for the squared hinge.
+    """
     cdef lsvm_margins m
     cdef object kept
 
@@ -116,7 +160,7 @@ cdef class Margins:
         self.m.n, self.m.y, self.m.cost, self.m.width = y.shape[0], &y[0], &cost[0], width
 
     def terms(self, const double[::1] f) -> Terms:
-        """Losses and derivatives at the decision values f (n,)."""
+        """Losses and derivatives at the decision values f (n,) float64."""
         cdef double[::1] coef = np.empty(self.m.n), curvature = np.empty(self.m.n)
         cdef lsvm_terms t
         if f.shape[0] != self.m.n:
@@ -127,7 +171,7 @@ cdef class Margins:
         return Terms(np.asarray(coef), np.asarray(curvature), t.smooth, t.loss, t.dual)
 
     def slope(self, const double[::1] f, const double[::1] df, double t) -> tuple[float, float]:
-        """First and second derivative of the loss at t along f + t df."""
+        """First and second derivative of the sum of losses by t, at the decision values f + t df."""
         cdef double first, second
         if f.shape[0] != self.m.n or df.shape[0] != self.m.n:
             raise ValueError("one decision value a row is needed")
@@ -137,11 +181,26 @@ cdef class Margins:
 
 
 cdef class LinearRows:
-    """Rows, the tasks they belong to, and the bias: all of the problem but targets and costs.
+    """Rows, the tasks they belong to, and the bias: the problem without labels and costs.
 
-    Parameters: X (n, d) float32, C-order rows (any distance apart) or a csr_array with int32 indices and int64 row
-    pointers; tasks: how many; task: None (all rows in task 0), (n,) int32 (each row in one task), or a csr_array
-    (n, tasks) float64 of shares; bias: the constant appended to every row, 0 for none, shared by the tasks or one each.
+    Parameters
+    ----------
+    X : (n, d) float32
+        A matrix with contiguous rows, at any distance from each other, or a csr_array with int32 indices and int64 row
+        pointers.
+    tasks : int
+        Number of tasks.
+    task : None, (n,) int32, or csr_array (n, tasks) float64
+        None: all rows are in task 0. An array: each row is in one task. A matrix: the shares of each row in the tasks.
+    bias : float
+        The constant that is appended to every row; 0 for none.
+    shared_bias : bool
+        One weight of the bias for all tasks, instead of one for each.
+
+    Attributes
+    ----------
+    n, size, side : int
+        Number of rows, of weights (all tasks and the shared bias), and of rows of a block of the Hessian.
     """
     cdef lsvm_linear p
     cdef const lsvm_ops *ops
@@ -203,6 +262,7 @@ cdef class LinearRows:
         self.side = lsvm_hessian_side(&self.p)
 
     cdef int check(self, const double[::1] rows, const double[::1] weights) except -1:
+        """Check the length of values of the rows (n,) and of weights (size,)."""
         if rows is not None and rows.shape[0] != self.n:
             raise ValueError("one value a row is needed")
         if weights is not None and weights.shape[0] != self.size:
@@ -210,7 +270,7 @@ cdef class LinearRows:
         return 0
 
     def values(self, const double[::1] w, int64_t first=0, last=None) -> np.ndarray:
-        """(last - first,) decision values of the rows first .. last - 1."""
+        """Decision values (last - first,) float64 of rows first .. last - 1, by default all, for weights w (size,)."""
         cdef int64_t end = self.n if last is None else last
         cdef double[::1] out
         self.check(None, w)
@@ -223,7 +283,7 @@ cdef class LinearRows:
         return np.asarray(out)
 
     def norms(self) -> np.ndarray:
-        """(n,) squared norms of m_i phi_i, the bias included."""
+        """Squared norms (n,) float64 of m_i phi_i, the bias included."""
         cdef double[::1] out = np.empty(self.n)
         cdef int64_t i
         with nogil:
@@ -232,7 +292,7 @@ cdef class LinearRows:
         return np.asarray(out)
 
     def add(self, const double[::1] coef) -> np.ndarray:
-        """(size,) sum_i coef_i m_i phi_i."""
+        """sum_i coef_i m_i phi_i, (size,) float64."""
         cdef double[::1] w = np.zeros(self.size)
         self.check(coef, None)
         if self.n:
@@ -241,7 +301,7 @@ cdef class LinearRows:
         return np.asarray(w)
 
     def curve(self, const double[::1] curvature, const double[::1] v) -> np.ndarray:
-        """(size,) sum_i curvature_i (m_i phi_i . v) m_i phi_i."""
+        """sum_i curvature_i (m_i phi_i . v) m_i phi_i, (size,) float64: the Hessian of the losses times v."""
         cdef double[::1] out = np.empty(self.size)
         self.check(curvature, v)
         with nogil:
@@ -249,7 +309,7 @@ cdef class LinearRows:
         return np.asarray(out)
 
     def hessian(self, const double[::1] curvature, onto=None) -> Hessian:
-        """Second derivatives, for rows of one task each; on top of those of `onto`, whose arrays are taken over."""
+        """Second derivatives for rows of one task each, added to those of `onto`, whose arrays are changed."""
         cdef lsvm_hessian h
         cdef double[::1] border, scratch, blocks
         self.check(curvature, None)
@@ -268,10 +328,18 @@ cdef class LinearRows:
 
     def sdca(self, const double[::1] y, const double[::1] cost, bint squared, double tolerance, *, start=None,
              uint64_t seed=0, int64_t max_passes=10000):
-        """(w, alpha, LinearReport): dual coordinate ascent until the gap is tolerance times the primal objective.
+        """(w, alpha, LinearReport): dual coordinate ascent in random order (Hsieh et al., ICML 2008; see csrc/sdca.h).
 
-        y (n,) float64 +-1, or 0 where a row takes no part; cost (n,) float64 >= 0; start (n,) from which to begin;
-        seed of the order of steps; max_passes: n times as many steps at most.
+        It stops when the duality gap is at most tolerance times the primal objective, or after n max_passes steps.
+
+        Parameters
+        ----------
+        y, cost : (n,) float64
+            +-1, or 0 where a row takes no part; and c_i >= 0.
+        squared : bool
+            The squared hinge instead of the hinge.
+        start : (n,) float64 or None
+            Coefficients to start from; None for zeros.
         """
         cdef double[::1] alpha = np.zeros(self.n)
         cdef double[::1] w = np.zeros(self.size)
@@ -296,10 +364,16 @@ cdef class LinearRows:
 
 
 cdef class Descent:
-    """Stochastic subgradient steps on the hinge's primal over rows that come block by block; see csrc/sgd.h.
+    """Stochastic subgradient steps on the primal objective of the hinge, for rows that come in blocks; see csrc/sgd.h.
 
-    Parameters: size: of the weights (LinearRows.size of any block); rows: of the whole problem; t0 > 0: where the steps
-    1 / (t0 + t) begin.
+    Parameters
+    ----------
+    size : int
+        Number of weights: LinearRows.size of any block.
+    rows : float
+        Number of rows of the whole problem.
+    t0 : float
+        Positive: step t has the size 1 / (t0 + t).
     """
     cdef lsvm_sgd s
     cdef object v, late
@@ -314,7 +388,7 @@ cdef class Descent:
         self.s.steps = self.s.iterates = 0
 
     def run(self, LinearRows rows, const double[::1] y, const double[::1] cost, const int64_t[::1] order) -> None:
-        """A step on each row of `order` (n,); y and cost as for LinearRows.sdca."""
+        """Take a step on each row of `order` (int64), in that order; y and cost as in LinearRows.sdca."""
         rows.check(y, None)
         rows.check(cost, self.v)
         if not order.shape[0]:
@@ -325,15 +399,15 @@ cdef class Descent:
             lsvm_sgd_pass(rows.ops, &rows.p, &y[0], &cost[0], &order[0], order.shape[0], &self.s)
 
     def forget(self) -> None:
-        """Begin the average anew."""
+        """Start a new average."""
         self.late[:] = 0.0
         self.s.weight, self.s.iterates = 0.0, 0
 
     @property
     def steps(self) -> int:
-        """Steps taken."""
+        """Number of steps so far."""
         return self.s.steps
 
     def average(self) -> np.ndarray:
-        """(size,) the mean of the iterates since the last `forget`."""
+        """The mean of the weights (size,) over all steps since the last `forget`."""
         return (self.s.weight * self.v - self.late) / max(1, self.s.iterates)

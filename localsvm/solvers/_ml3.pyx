@@ -1,4 +1,4 @@
-"""Stochastic training and scores of multiclass latent locally linear SVMs over csrc/ml3.c."""
+"""Stochastic training and scores of multiclass latent locally linear SVMs, over csrc/ml3.c."""
 
 import numpy as np
 
@@ -28,12 +28,12 @@ cdef extern from "ml3.h":
     void lsvm_ml3_fold_scale(const lsvm_ops *, lsvm_ml3_model *, lsvm_ml3_training *) nogil
     int lsvm_ml3_scores(const lsvm_ops *, const lsvm_ml3_model *, const lsvm_rows *, int64_t, int64_t, double *) nogil
 
-# products a call may compute before the interpreter looks for Ctrl-C: a few tenths of a second
+# products that one call computes: a few tenths of a second, after which Python looks for Ctrl-C
 cdef int64_t PRODUCTS_PER_CALL = 1 << 30
 
 
 cdef class CheckedRows:
-    """Rows of float32, dense C-order or CSR with ascending indices, checked once; X must not change meanwhile."""
+    """Rows of float32, dense in C-order or CSR with ascending indices, checked once. X must not change later."""
     cdef lsvm_rows m
     cdef object keep
 
@@ -46,7 +46,15 @@ cdef class CheckedRows:
 
 
 cdef class ML3Model:
-    """Weights (classes, models, features + 1) of which the last column is the bias; q >= 1, may be infinite."""
+    """Weights (classes, models, features + 1) float32, the bias last. In memory, all models of a feature lie together.
+
+    Parameters
+    ----------
+    classes, models, features : int
+        models: linear models of each class.
+    q : float
+        Exponent of the score's norm, at least 1, or infinity.
+    """
     cdef lsvm_ml3_model m
     cdef const lsvm_ops *ops
     cdef float[::1] weights
@@ -62,19 +70,20 @@ cdef class ML3Model:
         self.m.weights = &self.weights[0]
 
     def lines(self) -> np.ndarray:
-        """Zeros in the layout of the weights."""
+        """Zeros in the layout of the weights, a flat array."""
         return np.zeros((self.m.features + 1) * self.m.width + LSVM_ML3_LANES, np.float32)
 
     def _columns(self, lines) -> np.ndarray:
-        """View of such an array: (features + 1, classes * models)."""
+        """View (features + 1, classes * models) of an array made by `lines`."""
         whole = np.asarray(lines)[: (self.m.features + 1) * self.m.width].reshape(-1, self.m.width)
         return whole[:, : self.m.classes * self.m.models]
 
     def shaped(self, lines) -> np.ndarray:
-        """Such an array as (classes, models, features + 1)."""
+        """A copy of an array made by `lines`, as (classes, models, features + 1)."""
         return np.ascontiguousarray(self._columns(lines).T).reshape(self.m.classes, self.m.models, -1)
 
     def put(self, W) -> None:
+        """Set the weights to W (classes, models, features + 1)."""
         self._columns(self.weights)[:] = W.reshape(self.m.classes * self.m.models, -1).T
         self.m.scale = 1
 
@@ -97,10 +106,22 @@ cdef class ML3Model:
 
 
 cdef class ML3Training:
-    """Epochs of Pegasos that change a model, whose weights begin at zero.
+    """Epochs of Pegasos, which change the weights of a model. At the first they must be zero.
 
-    Parameters: X the rows; codes (n,) int32, classes of the rows; weight (n,) float64 >= 0; p of the initial epoch's random
-    combinations; lambda_ and radius as in csrc/ml3.h; seed of those combinations.
+    Parameters
+    ----------
+    model : ML3Model
+    X : Examples, (n, d)
+    codes : (n,) int32
+        The class of each row.
+    weight : (n,) float64
+        Factors >= 0 of the losses.
+    p : float
+        Exponent of the norm that bounds the random combinations of the initial epoch.
+    lambda_, radius : float
+        As in csrc/ml3.h: |W| is at most radius after every step.
+    seed : int
+        Of the random combinations.
     """
     cdef ML3Model model
     cdef CheckedRows rows
@@ -119,9 +140,22 @@ cdef class ML3Training:
         self.t.p, self.t.lambda_, self.t.radius, self.t.random = p, lambda_, radius, seed
 
     def epoch(self, const int64_t[::1] order, double steps, bint initial=False, bint average=False):
-        """Visits the rows in this order; the step sizes begin as if so many steps had been done.
+        """Take one step on each row, in this order.
 
-        Returns the average over the epoch of the weights (classes, models, features + 1) float32, or None.
+        Parameters
+        ----------
+        order : (steps,) int64
+            Row numbers.
+        steps : float
+            Steps that count as done before: the first step size is 1 / (lambda (steps + 1)).
+        initial : bool
+            Use random combinations, instead of the best ones at the weights before the epoch.
+        average : bool
+            Return the mean of the weights over all steps.
+
+        Returns
+        -------
+        (classes, models, features + 1) float32, or None without `average`
         """
         cdef int64_t n = order.shape[0], begin = 0, size, block
         cdef const float[::1] before
@@ -146,6 +180,6 @@ cdef class ML3Training:
         return self.model.shaped(np.asarray(total) / np.float32(n)) if average else None
 
     def _by_class(self) -> np.ndarray:
-        """The weights as (classes, features + 1, models), and the space behind that a pass may read."""
+        """The weights as (classes, features + 1, models), flat, followed by the zeros that C may read beyond them."""
         W = np.ascontiguousarray(self.model.shaped(self.model.weights).transpose(0, 2, 1))
         return np.concatenate([W.ravel(), np.zeros(2 * LSVM_ML3_LANES, np.float32)])

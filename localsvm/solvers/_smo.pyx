@@ -1,4 +1,4 @@
-"""The kernel dual of the hinge loss over csrc/smo.c."""
+"""The kernel dual of the hinge loss, over csrc/smo.c."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +39,20 @@ MAX_ITERATIONS = 10_000_000
 class DualReport:
     """What a solve reached.
 
-    objective: the dual objective; gap: duality gap in its units, float64; violation: largest KKT violation of a pair
-    (with offset, else 0); bias: the offset, 0 without; iterations: pairs solved; converged: the tolerance was met.
+    Attributes
+    ----------
+    objective : float
+        The dual objective.
+    gap : float
+        The duality gap, in the units of the objective, computed in float64.
+    violation : float
+        With an offset, the largest violation of the KKT conditions by a pair of coefficients; otherwise 0.
+    bias : float
+        The offset; 0 without one.
+    iterations : int
+        Number of pairs of coefficients that were optimised.
+    converged : bool
+        Whether the solver reached its tolerance.
     """
 
     objective: float
@@ -56,10 +68,20 @@ cdef object as_report(const lsvm_report *r):
 
 
 cdef class KernelDual:
-    """Kernel matrix and targets of a dual: max y'b - 1/2 b'Kb over boxes (and sum b = 0 with an offset).
+    """The dual problem max_b y'b - 1/2 b'Kb, lo <= b <= hi, and sum b = 0 with an offset.
 
-    Parameters: K (n, ld) float32 or float64, aligned rows, ld and n multiples of the padding; y (n,) float64 in
-    {-1, 0, +1} (for `solve` any linear term), 0 in the padding; unit_diagonal: K_ii = 1 for all i.
+    Parameters
+    ----------
+    K : (n, ld) float32 or float64, C-order and aligned
+        n and ld are multiples of LSVM_PAD; the padding must be finite.
+    y : (n,) float64
+        Labels -1 and +1, and 0 in the padding; `solve` takes any linear term.
+    offset : bool
+        With the constraint sum b = 0, which stands for an offset of the decision function.
+    unit_diagonal : bool
+        Promises K_ii = 1 for all i.
+    max_iterations : int
+        Pairs of coefficients that one solve may optimise.
     """
     cdef lsvm_smo p
     cdef const lsvm_ops *ops
@@ -85,7 +107,7 @@ cdef class KernelDual:
         self.p.poll = poll
 
     def multiply(self, const double[::1] c) -> np.ndarray:
-        """K c, float64 (n,); rows of K whose coefficient is 0 are not read."""
+        """K c, (n,) float64. Columns whose coefficient is 0 are not read."""
         cdef double[::1] out = np.empty(self.n)
         if c.shape[0] != self.n:
             raise ValueError("c must have one entry a row")
@@ -94,10 +116,17 @@ cdef class KernelDual:
         return np.asarray(out)
 
     def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None):
-        """(b, f, DualReport): coefficients, Kb without the bias, certified in float64.
+        """(b, f, DualReport): coefficients b (n,), f = Kb (n,) without the bias, and a report certified in float64.
 
-        tolerance: without offset the gap over the sum of the costs, with offset LIBSVM's KKT violation.
-        start: feasible coefficients (n,), default zero.
+        Parameters
+        ----------
+        lo, hi : (n,) float64
+            Bounds of the coefficients.
+        tolerance : float
+            Without an offset, for the duality gap divided by the sum of hi - lo, which is the sum of the costs. With an
+            offset, for the largest violation, as in LIBSVM.
+        start : (n,) or None
+            Feasible coefficients to start from; None for zeros.
         """
         cdef double[::1] b = np.zeros(self.n) if start is None else np.array(start, dtype=np.float64)
         cdef double[::1] f = np.empty(self.n)
@@ -111,11 +140,28 @@ cdef class KernelDual:
         return np.asarray(b), np.asarray(f), as_report(&report)
 
     def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None):
-        """(b, f, reports) for ascending costs, boxes cost * weight, each solved from the one before.
+        """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
-        weight (n,) >= 0, 0 for rows held out; unit: K (y * weight), where the path begins; or before: (cost, b, f) of
-        the point that it goes on from. b, f: (costs, n) float64, f = Kb without the bias.
-        Gaps and convergence are as the loop saw them in K's precision: certify a solution to be kept with `solve`.
+        Gaps and `converged` are those of the loop, in the precision of K: use `solve` to certify a solution that is
+        kept.
+
+        Parameters
+        ----------
+        weight : (n,) float64
+            Bounds of |b_i| at cost 1; 0 for rows held out.
+        unit : (n,) float64 or None
+            K (y * weight), from which the path starts.
+        costs : (m,) float64, 1 <= m <= 64
+        tolerance : float
+            As in `solve`.
+        before : (cost, b, f) or None
+            A solution of a path, from which this one continues; `unit` is then not read.
+
+        Returns
+        -------
+        b, f : (m, n) float64
+            Coefficients, and Kb without the bias.
+        reports : list of DualReport
         """
         cdef int64_t m = costs.shape[0]
         cdef double[:, ::1] b = np.empty((m, self.n))

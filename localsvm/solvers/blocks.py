@@ -1,13 +1,18 @@
-"""The kernel dual of the hinge loss where the kernel matrix does not fit into the memory: by blocks of coefficients.
+"""The kernel dual of the hinge loss for a kernel matrix that does not fit into memory: by blocks of coefficients.
 
-Problem, as in csrc/smo.h: max_b y'b - 1/2 b'Kb over boxes lo <= b <= hi (and sum b = 0 with an offset). A block of
-coefficients, those that violate the optimality conditions most and free ones of the last block, is solved by SMO with
-the others held (Osuna, Freund, Girosi 1997; Joachims 1998), and Kb of all rows follows by kernel values that are
-computed, multiplied by the changes, and forgotten. Rows at a bound that are far from leaving it are left out until the
-others are solved (shrinking), and then brought up to date at once; once few enough are left, all of them are one block.
+The problem is that of csrc/smo.h: max_b y'b - 1/2 b'Kb, lo <= b <= hi, and sum b = 0 with an offset. A block holds the
+coefficients that violate the optimality conditions most, and free ones of the last block. SMO solves for them while all
+others are fixed (Osuna, Freund, Girosi 1997; Joachims 1998). Then Kb of all rows is updated by kernel values that are
+computed, multiplied by the changes, and dropped. Rows at a bound that they will hardly leave are left out (shrinking)
+until the others are solved, and then brought up to date at once. When few rows are left, they are a single block.
 
-Kb is summed in float64 from kernel values that are the same each time they are computed, so that it stays the product
-with the coefficients but for float64 rounding: what it says of gap and violation is certified.
+Kb is summed in float64, from kernel values that are the same whenever they are computed. So it stays K times b up to
+float64 rounding, and the gap and the violation computed from it are certified.
+
+References
+----------
+Osuna, Freund, Girosi: An Improved Training Algorithm for Support Vector Machines. NNSP 1997.
+Joachims: Making Large-Scale SVM Learning Practical. In Advances in Kernel Methods, 1998.
 """
 
 from __future__ import annotations
@@ -21,27 +26,29 @@ from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import DOUBLE_FLOATS, Indices, KernelRows
 from localsvm.solvers._smo import MAX_ITERATIONS, DualReport, KernelDual
 
-# measured on HIGGS-like data of 20 000 and 100 000 rows
+# Chosen by time on HIGGS-like data of 20 000 and 100 000 rows. Sizes are numbers of rows.
 LARGEST_BLOCK = 4096
 SMALLEST_BLOCK = 256
-ROWS_A_BLOCK = 16  # the block is this part of the rows, within these limits
-FINAL_BLOCK = 8_192  # so few active rows are one block: 256 MB in float32 ...
-FINAL_BLOCK_DOUBLE = 4_096
-FINAL_WORK = 2.0  # ... once blocks have cost so many times what their whole kernel costs
-KEPT = 0.5  # at most this share of a block are free coefficients of the block before
-INNER = 0.1  # a block is solved to this part of the violation at its start
-INNER_GAP = 0.01  # without offset to this part of its gap
-INNER_LEAST = 0.3  # but no further than to this part of the tolerance
-SHRINK_AT = 0.5  # rows are looked through again each time that the violation fell by this factor
-SHRINK_MARGIN = 1.5  # how many violations away from leaving its bound a row is left out
+ROWS_A_BLOCK = 16  # a block is a sixteenth of the rows, within these limits
+FINAL_BLOCK = 8_192  # at most this many active rows become one block (256 MiB in float32), ...
+FINAL_BLOCK_DOUBLE = 4_096  # ... in float64 this many, ...
+FINAL_WORK = 2.0  # ... once smaller blocks have computed this many times the values of their whole kernel
+KEPT = 0.5  # share of a block, at most, for free coefficients of earlier blocks
+INNER = 0.1  # a block is solved to this share of the violation at its start, ...
+INNER_GAP = 0.01  # ... or without an offset of its gap, ...
+INNER_LEAST = 0.3  # ... but never below this share of the tolerance
+SHRINK_AT = 0.5  # all rows are examined for shrinking each time the violation falls by this factor
+SHRINK_MARGIN = 1.5  # a row is left out if its gradient is this many violations away from leaving the bound
 
 Floats = NDArray[np.float64]
 
 
 @dataclass
 class _Condition:
-    """How far the active rows are from optimal: half the largest violation around `centre`, and what the tolerance is
-    compared with.
+    """How far the active rows are from optimal.
+
+    centre, half: the middle and half the width of the range in which gradients violate the conditions. error: what the
+    tolerance bounds.
     """
 
     centre: float
@@ -50,10 +57,20 @@ class _Condition:
 
 
 class BlockDual:
-    """The dual over a kernel that is never stored; the interface of solvers._smo.KernelDual, any number of rows.
+    """The dual over a kernel that is never stored, for any number of rows; same interface as solvers._smo.KernelDual.
 
-    Parameters: rows: the kernel; y (n,) float64 in {-1, 0, +1}; offset: with the equality constraint; block: rows of
-    the working set, by default a sixteenth of all rows between 256 and 4096, and all active rows once they are few.
+    Parameters
+    ----------
+    rows : KernelRows
+        The rows, which compute the kernel.
+    y : (n,) float64
+        Labels -1 and +1; 0 where a row takes no part.
+    offset : bool
+        With the constraint sum b = 0.
+    max_iterations : int
+        Pairs of coefficients that one solve may optimise.
+    block : int or None
+        Rows of a block. None: a sixteenth of all rows, from 256 to 4096, and all active rows when they are few.
     """
 
     def __init__(
@@ -71,16 +88,15 @@ class BlockDual:
         self.final_block = block or (FINAL_BLOCK_DOUBLE if rows.double else FINAL_BLOCK)
 
     def multiply(self, c: Floats) -> Floats:
-        """K c, float64 (n,); columns whose coefficient is 0 are not computed."""
+        """K c, (n,) float64. Columns whose coefficient is 0 are not computed."""
         return _times(self.rows, self.rows, np.flatnonzero(c), c)
 
     def solve(
         self, lo: Floats, hi: Floats, tolerance: float, start: Floats | None = None
     ) -> tuple[Floats, Floats, DualReport]:
-        """(b, f, DualReport): coefficients, Kb without the bias, certified in float64.
+        """(b, f, DualReport): coefficients b (n,), f = Kb (n,) without the bias, and a report certified in float64.
 
-        tolerance: without offset the gap over the sum of the costs, with offset LIBSVM's KKT violation. start: feasible
-        coefficients (n,), default zero.
+        Parameters and tolerance are those of KernelDual.solve.
         """
         b = np.zeros(len(self.y)) if start is None else np.array(start, dtype=np.float64)
         f = self.multiply(b)
@@ -96,10 +112,9 @@ class BlockDual:
         tolerance: float,
         before: tuple[float, Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats, list[DualReport]]:
-        """(b, f, reports) for ascending costs, boxes cost * weight, each solved from the one before.
+        """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
-        weight (n,) >= 0, 0 for rows held out; unit: K (y * weight), where the path begins, read without offset only; or
-        before: (cost, b, f) of the point that it goes on from. b, f: (costs, n).
+        Parameters and results are those of KernelDual.path, for any number of costs; `unit` may be None with an offset.
         """
         solutions, products, reports = [], [], []
         last, b, f = before or (0.0, *self._beginning(weight, unit, costs[0]))
@@ -117,14 +132,14 @@ class BlockDual:
         return np.asarray(solutions), np.asarray(products), reports
 
     def _beginning(self, weight: Floats, unit: Floats | None, cost: float) -> tuple[Floats, Floats]:
-        """(b, Kb) that a path starts from: all coefficients at their bounds, with an offset at zero."""
+        """(b, Kb) from which a path starts: all coefficients at their bounds, or zero with an offset."""
         if self.offset:
             return np.zeros(len(self.y)), np.zeros(len(self.y))
         assert unit is not None
         return cost * weight * self.y, cost * unit
 
     def _rescaled(self, b: Floats, f: Floats, ratio: float, box: Floats) -> tuple[Floats, Floats]:
-        """Start for a cost `ratio` times larger: bounded coefficients grow with it; with an offset all do."""
+        """The start for a cost `ratio` times larger: coefficients at a bound grow with it; with an offset all do."""
         grown = b * ratio
         at_bound = np.abs(grown) >= box * (1 - 1e-12)
         grown[at_bound] = np.sign(grown[at_bound]) * box[at_bound]
@@ -136,7 +151,7 @@ class BlockDual:
 
 
 def working_bytes(rows: int, features: int, double: bool) -> int:
-    """Memory of a solve: the block's kernel (in float64 with what it is made from), parts of the rows, vectors."""
+    """Memory of one solve in bytes: a block's kernel (in float64 also its distances or products), rows, vectors."""
     block = padded(max(_block_size(rows), min(rows, FINAL_BLOCK_DOUBLE if double else FINAL_BLOCK)))
     kernel = block * block * 8 * 3 + 3 * 8 * DOUBLE_FLOATS if double else block * block * 4
     return kernel + 6 * 4 * rows * features + 30 * 8 * rows
@@ -147,7 +162,7 @@ def _block_size(rows: int) -> int:
 
 
 class _Run:
-    """One solve: b and f = Kb of all rows, changed in place, and the rows still active with their copies of both."""
+    """One solve, which changes b and f = Kb of all rows in place, and keeps copies of both for the active rows."""
 
     def __init__(self, problem: BlockDual, lo: Floats, hi: Floats, tolerance: float, b: Floats, f: Floats) -> None:
         self.problem, self.lo, self.hi, self.b, self.f = problem, lo, hi, b, f
@@ -155,13 +170,13 @@ class _Run:
         self.costs = float((hi - lo).sum())
         self.iterations = 0
         self.converged = self.moved = self.given_up = False
-        self.work = 0.0  # kernel values since the first rows were left out
-        self.last: Indices = np.empty(0, np.intp)  # free rows of the last blocks, the latest first
-        self.left_out: list[tuple[Indices, Floats]] = []  # rows, and the coefficients that their Kb is of
+        self.work = 0.0  # kernel values computed since the first rows were left out
+        self.last: Indices = np.empty(0, np.intp)  # free rows of the last block, those new in it first
+        self.left_out: list[tuple[Indices, Floats]] = []  # rows, and the b of which their f is the product
         self._activate(np.arange(len(b)))
 
     def solve(self) -> None:
-        """Until the tolerance is met by all rows, or the iterations are used up, or rounding stops all progress."""
+        """Solve blocks until all rows meet the tolerance, iterations are used up, or rounding stops all progress."""
         while True:
             now = self._condition()
             done = now.error <= self.tolerance
@@ -185,7 +200,10 @@ class _Run:
         return DualReport(float(b @ (y - 0.5 * f)), gap, violation, bias, self.iterations, self.converged)
 
     def _bias(self) -> tuple[float, float]:
-        """The mean gradient of the free coefficients, or the middle of what the bounded ones allow; the violation."""
+        """(bias, violation). The bias is the mean gradient of the free coefficients.
+
+        If there are none, it is the middle of the range that the others allow.
+        """
         g = self.problem.y - self.f
         grow, shrink = self.b < self.hi, self.b > self.lo
         high, low = g[grow].max(initial=-np.inf), g[shrink].min(initial=np.inf)
@@ -195,7 +213,7 @@ class _Run:
         return float(g[free].mean() if free.any() else 0.5 * (high + low)), float(max(0.0, high - low))
 
     def _activate(self, active: Indices) -> None:
-        """Take these rows into account, as they are in b and f."""
+        """Make these rows the active ones, with their values in b and f."""
         self.active = active
         self.rows = self.problem.rows if len(active) == len(self.b) else self.problem.rows.part(active)
         self.place = np.full(len(self.b), -1, np.intp)
@@ -210,23 +228,25 @@ class _Run:
         high = float(self.g[self.now_b < hi].max(initial=-np.inf))
         low = float(self.g[self.now_b > lo].min(initial=np.inf))
         if self.problem.offset:
-            if not high > low:  # one class only, too: nothing can move
+            if not high > low:  # optimal, or all rows of one class: no coefficient can change
                 return _Condition(0.0, 0.0, 0.0)
             return _Condition(0.5 * (high + low), 0.5 * (high - low), high - low)
         gap = float(self._gains(self.g).sum())
         return _Condition(0.0, max(high, -low, 0.0), gap / self.costs if self.costs else 0.0)
 
     def _gains(self, g: Floats) -> Floats:
+        """What each active row contributes to the duality gap, for gradients g."""
         lo, hi = self.at_lo_hi
         gains: Floats = np.maximum((hi - self.now_b) * g, (lo - self.now_b) * g)
         return gains
 
     def _store(self) -> None:
+        """Copy the state of the active rows back to b and f."""
         self.b[self.active] = self.now_b
         self.f[self.active] = self.problem.y[self.active] - self.g
 
     def _shrink(self, now: _Condition) -> None:
-        """Leave out rows at a bound whose gradient is far on the side that keeps them there."""
+        """Leave out rows at a bound whose gradient keeps them there by a wide margin."""
         lo, hi = self.at_lo_hi
         g, margin = self.g - now.centre, SHRINK_MARGIN * now.half
         out = ((self.now_b >= hi) | (g < -margin)) & ((self.now_b <= lo) | (g > margin))
@@ -239,7 +259,10 @@ class _Run:
         self.shrink_below = SHRINK_AT * now.half
 
     def _restore(self) -> None:
-        """Bring the rows left out up to date and take them in again; give up where nothing has moved since."""
+        """Bring the rows left out up to date and make all rows active.
+
+        Gives up if no coefficient has changed since the last time.
+        """
         self._store()
         self.given_up, self.moved = self.stuck and not self.moved, False
         for out, before in self.left_out:
@@ -250,7 +273,7 @@ class _Run:
         self._activate(np.arange(len(self.b)))
 
     def _choose(self, now: _Condition) -> Indices:
-        """Places of the next block among the active rows."""
+        """The next block, as places among the active rows."""
         size, n = self.problem.block, len(self.active)
         if n <= size or (n <= self.problem.final_block and self.work >= FINAL_WORK * n * n):
             return np.arange(n)
@@ -269,7 +292,7 @@ class _Run:
         return np.concatenate([kept, first, _largest(shrink, size - len(kept) - len(first))])
 
     def _solve_block(self, block: Indices, now: _Condition) -> None:
-        """Solve for the coefficients of a block, the others held; then the gradient of all active rows."""
+        """Solve for the coefficients of a block, all others fixed; then update the gradients of all active rows."""
         lo, hi = (bound[block] for bound in self.at_lo_hi)
         part = self.rows.part(block)
         before = self.now_b[block]
@@ -289,7 +312,7 @@ class _Run:
     def _inner(
         self, part: KernelRows, g: Floats, low: Floats, high: Floats, now: _Condition
     ) -> tuple[Floats, Floats, int]:
-        """SMO for the changes of a block's coefficients, K of the block times them, iterations."""
+        """SMO for the changes of a block's coefficients: (changes, K of the block times the changes, iterations)."""
         n, size, everybody = len(part), padded(len(part)), len(part) == len(self.active)
         wide = np.zeros((3, size))
         wide[:, :n] = g, low, high
@@ -297,8 +320,8 @@ class _Run:
         if self.problem.offset:
             wanted = 0.0 if everybody else INNER * now.error
         else:
-            # gap and costs of the block alone: heavily weighted rows have a small gap for their cost, and a block is
-            # chosen because there is something to gain in it
+            # The gap relative to the costs of this block alone, so that a block always makes progress: where rows have
+            # large weights, the gap is small compared with the costs.
             ratio = float(np.maximum(high * g, low * g).sum()) / max(float((high - low).sum()), 1e-300)
             wanted, least = 0.0 if everybody else INNER_GAP * ratio, min(least, 0.5 * ratio)
         limit = max(1, self.problem.max_iterations - self.iterations)
@@ -312,7 +335,7 @@ def _times(rows: KernelRows, columns: KernelRows, used: Indices, coef: Floats) -
 
 
 def _largest(values: Floats, count: int) -> Indices:
-    """Places of the largest values, in no particular but a fixed order; none that is minus infinity."""
+    """Places of the `count` largest values, without those that are minus infinity; in a fixed but not sorted order."""
     if count < 1:
         return np.empty(0, np.intp)
     chosen: Indices = np.argpartition(-values, count - 1)[:count]

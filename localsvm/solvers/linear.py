@@ -1,4 +1,4 @@
-"""The task-coupled linear SVM by any of its solvers, each from the solution of a similar problem.
+"""The task-coupled linear SVM, by any of its solvers, each of which can start from the solution of a similar problem.
 
 min_w  1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h
 """
@@ -17,23 +17,35 @@ from localsvm.solvers.primal import FIRST_WIDTH, newton
 from localsvm.solvers.stochastic import Block, descend
 
 Vector = NDArray[np.float64]
-LARGEST_BLOCK = 1024  # weights of a task, up to which Newton's method makes its Hessian ...
-ROWS_A_WEIGHT = 2  # ... if there are so many rows for each weight
-SMALL_HESSIAN = 1 << 20  # elements of one that is made however few entries sparse rows have
-LARGEST_TASK = 1 << 22  # elements of a task's sparse rows, up to which they are made dense for its system
-LONG_ROW = 64  # entries, from which on passes and products with all rows are dear, and so is a first Hessian
-SAMPLE = 16  # with very many rows Newton's method begins where every 16th row's problem ends
-SAMPLE_ROWS = 1024  # rows a weight
-WIDER = 4.0  # than where a similar problem ended, the hinge's smoothing begins
+LARGEST_BLOCK = 1024  # up to this many weights of a task, Newton's method computes a Hessian, ...
+ROWS_A_WEIGHT = 2  # ... if there are at least this many rows for each weight
+SMALL_HESSIAN = 1 << 20  # elements of a Hessian that is computed even if sparse rows have fewer entries
+LARGEST_TASK = 1 << 22  # up to this many elements, the sparse rows of a task are made dense to solve for its step
+LONG_ROW = 64  # entries from which on a pass over all rows is expensive, and so is a first Hessian
+SAMPLE = 16  # with very many rows, Newton's method starts from the solution for every 16th row
+SAMPLE_ROWS = 1024  # rows for each weight that are very many
+WIDER = 4.0  # the smoothing of the hinge starts this much wider than where that of a similar problem ended
 DIRECT = ("blocks", "rows")
 
 
 class Ascent(NamedTuple):
-    """How many passes of coordinate ascent problems of one kind get, before they are left to Newton's method.
+    """How many passes of dual coordinate ascent a kind of problem gets before Newton's method takes over.
 
-    loss: "hinge", "squared" or "any"; systems: of Newton's method (see `system_of`); rows: a weight, at least;
-    entries: of a row on average, from .. below; known: only where weights of a similar problem are known, from which
-    Newton's method can go on; passes; afresh: Newton's method then begins anew, since so few passes lead nowhere.
+    Attributes
+    ----------
+    loss : str
+        "hinge", "squared" or "any".
+    systems : tuple of str
+        How Newton's method would solve for its steps, see `system_of`.
+    rows : float
+        Fewest rows for each weight.
+    entries : tuple of float
+        (from, below): entries of a row, on average.
+    known : bool
+        Only if weights of a similar problem are known, from which Newton's method can continue.
+    passes : int
+    afresh : bool
+        Newton's method does not continue from the ascent: so few passes may lead far away from the solution.
     """
 
     loss: str
@@ -45,15 +57,15 @@ class Ascent(NamedTuple):
     afresh: bool = False
 
 
-# The first row that fits holds. `make bench-linear` measures each row against other numbers of passes, and has its
-# table in docs/results/bench/linear-choice.md.
+# The first entry that fits counts. `make bench-linear` compares each entry with other numbers of passes; the results
+# are in docs/results/bench/linear-choice.md.
 ASCENTS = (
     #      loss       systems         rows         entries            known  passes
     Ascent("squared", DIRECT, 0, (0, np.inf), True, 0),
     Ascent("hinge", DIRECT, 0, (0, np.inf), True, 0),
     Ascent("squared", ("blocks",), SAMPLE_ROWS, (0, np.inf), False, 0),
     Ascent("squared", ("blocks",), 0, (0, LONG_ROW), False, 0),
-    Ascent("any", ("blocks",), 200, (0, np.inf), False, 8, afresh=True),  # what small costs need
+    Ascent("any", ("blocks",), 200, (0, np.inf), False, 8, afresh=True),  # enough for small costs
     Ascent("squared", DIRECT, 0, (0, np.inf), False, 8),
     Ascent("squared", ("gradients",), 0, (0, np.inf), False, 30),
     Ascent("hinge", DIRECT, 0, (LONG_ROW, np.inf), False, 50),
@@ -63,9 +75,18 @@ ASCENTS = (
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """Weights (size,), dual coefficients (n,) >= 0, where the smoothing of the hinge ended, and what was reached.
+    """The solution of a task-coupled linear SVM.
 
-    Of solutions that are only started from, alpha is None where no solver would ask for it: memory of the data's size.
+    Attributes
+    ----------
+    w : (size,) float64
+        Weights.
+    alpha : (n,) float64 or None
+        Dual coefficients >= 0. None in a solution that is only a start for others, if no solver would read it: it takes
+        memory in proportion to the rows.
+    width : float
+        Where the smoothing of the hinge ended.
+    report : LinearReport
     """
 
     w: Vector
@@ -78,11 +99,20 @@ def solve(
     rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, solver: str = "auto", *,
     one_task_each: bool = True, start: LinearSolution | None = None, seed: int = 0, passes: int = 0,
 ) -> LinearSolution:  # fmt: skip
-    """The solution to a duality gap of `tolerance` times the primal objective, from a similar problem's where given.
+    """Solve to a duality gap of `tolerance` times the primal objective.
 
-    y (n,) float64 +-1, or 0 where a row takes no part; cost (n,) float64 >= 0, the factors c_i; squared: the squared
-    hinge; one_task_each: each row belongs to one task, so that the Hessian falls into blocks; seed: of the order of
-    rows; passes: of stochastic subgradients ("sgd"), which have no tolerance and take the hinge only.
+    Parameters
+    ----------
+    y, cost : (n,) float64
+        +-1, or 0 where a row takes no part; and the factors c_i >= 0.
+    squared, one_task_each : bool
+        The squared hinge; and whether each row is in one task, so that the Hessian falls into blocks.
+    solver : str
+        "auto", "sdca", "primal", or "sgd": `passes` of stochastic subgradients on the hinge, with no tolerance.
+    start : LinearSolution or None
+        The solution of a similar problem.
+    seed : int
+        Of the order in which rows are visited.
     """
     if solver == "sgd":
         return _by_subgradients(rows, y, cost, passes, seed)
@@ -105,8 +135,9 @@ def solve(
 
 
 def system_of(rows: LinearRows, one_task_each: bool) -> str:
-    """How Newton's method solves for its steps: by Hessians, "blocks", one a task; by the "rows" of each task; or by
-    conjugate "gradients".
+    """How Newton's method solves for its steps.
+
+    "blocks": by Hessians, one per task. "rows": by the rows of each task. "gradients": by conjugate gradients.
     """
     if not one_task_each:
         return "gradients"
@@ -114,8 +145,8 @@ def system_of(rows: LinearRows, one_task_each: bool) -> str:
 
 
 def ascent_of(rows: LinearRows, system: str, squared: bool, start: LinearSolution | None) -> Ascent:
-    """The row of the table for a problem."""
-    # a squared hinge goes on from any weights, a hinge where its smoothing ended before
+    """The first entry of ASCENTS that fits a problem."""
+    # a squared hinge can continue from any weights, a hinge only if its smoothing was narrowed before
     known = start is not None and (squared or start.width < FIRST_WIDTH)
     loss, entries, a_weight = "squared" if squared else "hinge", _entries(rows), rows.n / rows.size
     return next(
@@ -146,9 +177,10 @@ def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, see
 
 
 def few_weights(rows: LinearRows) -> bool:
-    """Whether Newton's method makes its Hessian, for rows of one task each, and goes on from weights alone.
+    """Whether Newton's method computes Hessian blocks, for rows of one task each; it can then start from weights alone.
 
-    A Hessian never takes more memory than the rows: with so many dense rows it cannot, sparse ones are asked.
+    A Hessian never takes more memory than the rows. Dense rows, as many as are needed here, are always larger; the
+    entries of sparse rows are counted.
     """
     if rows.side > LARGEST_BLOCK or rows.n < ROWS_A_WEIGHT * rows.size:
         return False
@@ -156,22 +188,22 @@ def few_weights(rows: LinearRows) -> bool:
 
 
 def small_tasks(rows: LinearRows) -> bool:
-    """Whether Newton's method solves for each task by itself: dense rows, or long sparse ones that may be made so."""
+    """Whether Newton's method solves for each task by its rows, dense ones or long sparse ones that it makes dense."""
     if isinstance(rows.X, np.ndarray):
         return True
-    if _entries(rows) < LONG_ROW:  # conjugate gradients are cheap then
+    if _entries(rows) < LONG_ROW:  # conjugate gradients are cheap for short rows
         return False
     largest = rows.n if rows.task is None else int(np.bincount(rows.task).max())
     return largest * rows.side <= LARGEST_TASK
 
 
 def _entries(rows: LinearRows) -> float:
-    """Entries of a row on average."""
+    """Average number of entries of a row."""
     return float(rows.X.size / rows.n) if isinstance(rows.X, np.ndarray) else float(rows.X.nnz / rows.n)
 
 
 def _every(rows: LinearRows, step: int) -> LinearRows:
-    """Every so many of the rows, of one task each."""
+    """Every step-th row, for rows of one task each."""
     chosen = np.arange(0, rows.n, step)
     task = None if rows.task is None else np.ascontiguousarray(rows.task[chosen])
     return LinearRows(as_examples(rows.X[chosen]), rows.tasks, task, rows.bias, rows.shared_bias)

@@ -1,13 +1,17 @@
-"""Multiclass latent locally linear SVMs (Fornoni, Caputo, Orabona 2013): two solvers, and the scores.
+"""Multiclass latent locally linear SVMs: two solvers, and the scores.
 
-A class has m linear models, W_r (m x (d + 1)) with the bias last, and the score s_r(x) = |(W_r x)_+|_q: what the best
-combination of its models makes of x, with weights b >= 0, |b|_p <= 1 and 1/p + 1/q = 1. Both solvers lower
+A class has m linear models, W_r (m, d + 1) with the bias last. Its score s_r(x) = |(W_r x)_+|_q is the best that a
+combination b of its models makes of x, with b >= 0, |b|_p <= 1 and 1/p + 1/q = 1. Both solvers lower the objective
 
     lambda/2 |W|^2 + 1/n sum_i w_i [1 + max_{r != y_i} s_r(x_i) - s_{y_i}(x_i)]_+
 
-over the n rows of positive weight w_i, by rounds that freeze the combinations of the true classes (the concave-convex
-procedure). The objective is not convex, and what is found depends on the start. Scores are never negative: two
-classes have two blocks of weights, too.
+over the n rows of positive weight w_i, in rounds that fix the combinations of the true classes (concave-convex
+procedure). The objective is not convex, so the result depends on the start. As scores are never negative, two classes
+need two sets of models as well.
+
+References
+----------
+Fornoni, Caputo, Orabona: Multiclass Latent Locally Linear Support Vector Machines. ACML 2013.
 """
 
 from __future__ import annotations
@@ -23,21 +27,36 @@ from localsvm.solvers.ml3_round import Metric, Round, SortedRows
 
 Floats = NDArray[np.float64]
 
-PASSES = 30  # of the original's program
+PASSES = 30  # default of the authors' program
 MOST_ROUNDS = 100
-SMOOTHING = (0.1, 0.025, 0.00625)  # one after the other, as far as the tolerance asks for it
-SMOOTHING_SHARE = 10  # times the tolerance: what smoothing may add to the objective, relative to it
-ITERATIONS = 100  # of L-BFGS in a round
-SCORED_AT_ONCE = 1 << 22  # elements of X whose scores are held while the objective is summed
+SMOOTHING = (0.1, 0.025, 0.00625)  # widths mu, one after the other, until the tolerance is met
+SMOOTHING_SHARE = 10  # times the tolerance: what smoothing may add, relative to the objective
+ITERATIONS = 100  # of L-BFGS in one round
+SCORED_AT_ONCE = 1 << 22  # elements of X whose scores are in memory at once
 
 
 @dataclass(frozen=True)
 class ML3Problem:
-    """What both solvers are given.
+    """The problem that both solvers solve.
 
-    X (n, d) float32, C-order or CSR; codes (n,) int32, numbers of classes; weight (n,) float64 >= 0, the rows' costs
-    (rows of weight 0 take no part); models: m; p in [1, inf); lam: lambda, by default 1 over the number of rows that
-    take part.
+    Parameters
+    ----------
+    X : (n, d) float32, C-order or CSR
+    codes : (n,) int32
+        The class of each row, from 0 to classes - 1.
+    weight : (n,) float64
+        Factors >= 0 of the losses; rows with 0 take no part.
+    classes, models : int
+        Number of classes, and m.
+    p : float
+        In [1, inf).
+    lam : float
+        lambda; 0 for 1 over the number of rows that take part.
+
+    Attributes
+    ----------
+    taken : (rows,) int
+        The rows that take part.
     """
 
     X: Examples
@@ -70,9 +89,18 @@ class ML3Problem:
 class ML3Report:
     """What a solve reached.
 
-    objective: of the weights returned, in float64; rounds: done; fell: by which share of itself the last one lowered
-    the objective, nan of `stochastic`; converged: by no more than the tolerance (always true of `stochastic`, which
-    promises a number of rounds only); inside (n,): which of the rows that take part have a loss.
+    Attributes
+    ----------
+    objective : float
+        At the weights returned, in float64.
+    rounds : int
+    fell : float
+        How much the last round lowered the objective, relative to it; nan from `stochastic`.
+    converged : bool
+        Whether `fell` is within the tolerance and smoothing adds little. Always true from `stochastic`, which only
+        promises a number of rounds.
+    inside : (n,) bool
+        The rows that take part and have a positive loss.
     """
 
     objective: float
@@ -83,20 +111,20 @@ class ML3Report:
 
 
 def dual_exponent(p: float) -> float:
-    """q of 1/p + 1/q = 1."""
+    """q with 1/p + 1/q = 1."""
     return p / (p - 1) if p > 1 else np.inf
 
 
 def scores(W: Dense, X: Examples, p: float) -> Floats:
-    """Scores (n, classes) float64 of the rows of X for weights W (classes, m, d + 1) float32.
+    """Scores (n, classes) float64 of the rows of X, for weights W (classes, m, d + 1) float32.
 
-    A row's scores depend on that row alone, to the last bit, dense or CSR.
+    A row's scores depend on that row alone, bit for bit, and are the same for dense and CSR rows.
     """
     return _model(W, p).scores(X)
 
 
 def losses(problem: ML3Problem, W: Dense) -> Floats:
-    """The losses (n,) float64 of the rows, without their weights, for weights W (classes, m, d + 1)."""
+    """The losses (n,) float64 of the rows, not weighted, for weights W (classes, m, d + 1)."""
     model, out = _model(W, problem.p), []
     for rows in row_blocks(problem.X, SCORED_AT_ONCE):
         s, codes = model.scores(problem.X[rows]), problem.codes[rows]
@@ -108,7 +136,7 @@ def losses(problem: ML3Problem, W: Dense) -> Floats:
 
 
 def objective(problem: ML3Problem, W: Dense) -> float:
-    """The objective of weights W (classes, m, d + 1), in float64."""
+    """The objective at the weights W (classes, m, d + 1), in float64."""
     return _objective(problem, W, losses(problem, W))
 
 
@@ -125,13 +153,15 @@ def _model(W: Dense, p: float) -> ML3Model:
 
 
 def stochastic(problem: ML3Problem, rng: np.random.Generator, rounds: int = PASSES) -> tuple[Dense, ML3Report]:
-    """(W, ML3Report): the original's solver. W is float32 (classes, m, d + 1).
+    """The authors' solver: (W, ML3Report), with W (classes, m, d + 1) float32.
 
-    Every round is one epoch of Pegasos over the rows in random order; before the first, one epoch in which every row
-    has a random combination that all classes share. W is the average over the last epoch's steps. As in the original,
-    epoch e (from 0) begins with steps of 1 / (lambda (t0 + 2 n e + 1)), and |W| is kept below sqrt(2 n / lambda), a
-    bound for the sum of the losses in place of their mean: it rarely acts. There t0 is 0; here it is mean(w |x|^2) /
-    lambda, without which the first steps throw single rows far beyond their margin where rows are long.
+    Each round is one epoch of Pegasos over the rows in random order. In an epoch before the first round, each row has a
+    random combination, the same for all classes. W is the average over the steps of the last epoch.
+
+    As in the authors' program, epoch e (from 0) starts with steps of 1 / (lambda (t0 + 2 n e + 1)), and |W| stays below
+    sqrt(2 n / lambda), a bound that holds for the sum of the losses instead of their mean and rarely acts. Their t0 is
+    0. Here it is mean(w |x|^2) / lambda: otherwise, if rows are long, the first steps move single rows far beyond their
+    margin.
     """
     n, lam, weight = len(problem.taken), problem.lam, problem.weight
     if rounds < 1:
@@ -151,7 +181,7 @@ def stochastic(problem: ML3Problem, rng: np.random.Generator, rounds: int = PASS
 
 
 def _squares(X: Examples) -> Floats:
-    """Squared norms of the rows."""
+    """Squared norms (n,) float64 of the rows."""
     if isinstance(X, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
     owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
@@ -161,13 +191,15 @@ def _squares(X: Examples) -> Floats:
 def exact(
     problem: ML3Problem, rng: np.random.Generator, tolerance: float = 1e-3, rounds: int = MOST_ROUNDS
 ) -> tuple[Dense, ML3Report]:
-    """(W, ML3Report): every round's convex problem solved, by L-BFGS on a smoothed objective. W is float32.
+    """Solve the convex problem of every round, by L-BFGS on a smoothed objective: (W, ML3Report), W float32.
 
-    It starts where `stochastic` ends, so that it never does worse. A row that no model of its class wants is out of
-    reach for every round that follows, and the noise of stochastic steps leaves few of them: from the solution with
-    random combinations, which is nearly a linear SVM, a whole class can be lost. A round is kept if it lowers the
-    objective; where one lowers it by less than tolerance times it, the smoothing is made finer, and once that adds
-    little the solver has converged. With BLAS on one thread, from the same rng to the same bits.
+    The start is the result of `stochastic`, so the objective is never worse. (The solution with random combinations,
+    nearly a linear SVM, would be a worse start: it can lose a whole class, because a row that no model of its class
+    claims stays out of reach in all later rounds. The noise of stochastic steps leaves few such rows.)
+
+    A round is kept if it lowers the objective. When one lowers it by less than tolerance times the objective, the
+    smoothing is made finer; the solver has converged when smoothing adds little. With BLAS on one thread, the same rng
+    gives the same bits.
     """
     rows = SortedRows.sorted_by_class(problem.X, problem.codes, problem.weight)
     metric = Metric.of(rows, problem.lam)

@@ -1,15 +1,15 @@
 """One round of the concave-convex procedure for a multiclass latent locally linear SVM: a convex problem, by L-BFGS.
 
-With the combination b_i of every row's true class frozen, a round minimises over W (classes, m, d + 1)
+The combination b_i of each row's true class is fixed, and a round minimises over W (classes, m, d + 1)
 
-    lambda/2 |W|^2 + sum_i c_i [1 + max_{r != y_i} s_r(x_i) - b_i'W_{y_i} x_i]_+,    s_r(x) = |(W_r x)_+|_q,
+    lambda/2 |W|^2 + sum_i c_i [1 + max_{r != y_i} s_r(x_i) - b_i'W_{y_i} x_i]_+,    s_r(x) = |(W_r x)_+|_q.
 
-which is at least the objective of csrc/ml3.h, and equal to it at the weights that the b_i are the best for. Hinge,
-largest class and norm are smoothed from above (ml3_smooth), so that what is minimised bounds that objective, too.
+This bounds the objective of csrc/ml3.h from above, with equality at the weights for which the b_i are best. The hinge,
+the largest class and the norm are smoothed from above (ml3_smooth), so that the smoothed value bounds it as well.
 
-Rows that are classified with a wide margin are left out until they matter; and L-BFGS runs in coordinates in which the
-rows' second moment is nearly the identity, without which features of very different size, or far from zero, slow it
-down by an order of magnitude. Products with the rows are in the rows' precision, sums over rows in float64.
+Rows that are classified with a wide margin are left out until they matter. L-BFGS works in coordinates in which the
+rows' second moment is nearly the identity: without them, features of very different size, or far from zero, slow it
+down by an order of magnitude. Products with the rows have the rows' precision, sums over rows float64.
 """
 
 from __future__ import annotations
@@ -26,17 +26,26 @@ from localsvm.solvers.ml3_smooth import Reals, best_combinations, largest, norm_
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-BLOCK = 1024  # rows multiplied at once: their products with all models stay in the cache
-FEW = 0.5  # share of a block's rows with a loss below which they are gathered before they are multiplied back
-SLACK = 0.5  # rows are left out whose loss would become positive only if it grew by more
-STALLED = 10  # iterations over which the value has to fall by the tolerance, relative to itself
-CURVATURE = 0.1  # of the losses along a row, over its cost: what the coordinates assume
-FULL_METRIC = 2048  # columns beyond which the coordinates follow the diagonal of the second moment only
+BLOCK = 1024  # rows multiplied at once, so that their products with all models stay in the cache
+FEW = 0.5  # if a smaller share of a block's rows has a loss, these are copied together for the gradient
+SLACK = 0.5  # rows are left out if they are further than this from a positive loss
+STALLED = 10  # iterations in which the value must fall by the tolerance, relative to it
+CURVATURE = 0.1  # of a row's loss along the row, relative to its cost, that the coordinates assume
+FULL_METRIC = 2048  # with more columns, the coordinates use only the diagonal of the second moment
 
 
 @dataclass(frozen=True)
 class SortedRows:
-    """Rows sorted by class: X (n, d), classes (n,), costs (n,) in X's precision."""
+    """Rows sorted by class.
+
+    Attributes
+    ----------
+    X : (n, d)
+    codes : (n,) int32
+        Classes, ascending.
+    cost : (n,)
+        The factors c_i, in X's precision.
+    """
 
     X: Any
     codes: NDArray[np.int32]
@@ -44,7 +53,7 @@ class SortedRows:
 
     @classmethod
     def sorted_by_class(cls, X: Any, codes: NDArray[np.int32], weight: Floats) -> SortedRows:
-        """The rows of positive weight; costs are weight over the number of these rows."""
+        """The rows of positive weight; costs are the weights divided by the number of these rows."""
         taken = np.flatnonzero(weight > 0)
         order = taken[np.argsort(codes[taken], kind="stable")]
         return cls(X[order], codes[order], (weight[order] / len(order)).astype(X.dtype))
@@ -53,7 +62,7 @@ class SortedRows:
         return SortedRows(self.X[chosen], self.codes[chosen], self.cost[chosen])
 
     def blocks(self) -> Iterator[slice]:
-        """Consecutive rows of one class."""
+        """Slices of consecutive rows of one class, at most BLOCK rows each."""
         ends = np.flatnonzero(np.diff(self.codes, append=-1)) + 1
         begin = 0
         for end in ends.tolist():
@@ -64,12 +73,13 @@ class SortedRows:
 
 @dataclass(frozen=True)
 class Metric:
-    """Coordinates V = W L for L-BFGS, where L L' is about the Hessian for one model; root is L, or its diagonal."""
+    """Coordinates V = W L for L-BFGS, where L L' approximates the Hessian for one model. root: L, or its diagonal."""
 
     root: Floats
 
     @classmethod
     def of(cls, rows: SortedRows, lam: float) -> Metric:
+        """The metric for these rows: lambda I plus CURVATURE times their second moment."""
         from scipy.linalg import cholesky
 
         d = rows.X.shape[1]
@@ -83,13 +93,15 @@ class Metric:
         return cls(cholesky(moment, lower=True))
 
     def coordinates(self, W: Floats) -> Floats:
+        """V for the weights W, both (models, d + 1)."""
         return np.asarray(W * self.root if self.root.ndim == 1 else W @ self.root)
 
     def weights(self, V: Floats) -> Floats:
+        """W for the coordinates V."""
         return self._divide(V, transposed=True)
 
     def gradient(self, G: Floats) -> Floats:
-        """The derivatives by V that belong to those by W."""
+        """Derivatives by V, from the derivatives G by W."""
         return self._divide(G, transposed=False)
 
     def _divide(self, V: Floats, transposed: bool) -> Floats:
@@ -101,7 +113,7 @@ class Metric:
 
 
 def _add_moment(X: Any, cost: Reals, out: Floats) -> None:
-    """out += sum_i cost_i x_i x_i' with a 1 appended to x, or the diagonal of that."""
+    """out += sum_i cost_i x_i x_i', or its diagonal; x has a 1 appended."""
     out[..., -1:] += cost.sum(dtype=np.float64) if out.ndim == 1 else 0
     dense = isinstance(X, np.ndarray)
     if out.ndim == 1:
@@ -115,14 +127,14 @@ def _add_moment(X: Any, cost: Reals, out: Floats) -> None:
 
 
 def multiply(lines: Reals, X: Any) -> Reals:
-    """W x of all rows, (k, b): lines (d + 1, k), the transpose of W, times X (b, d) with a 1 appended."""
+    """Products W x (k, b) of k models with b rows. lines: the transpose (d + 1, k) of the weights; X (b, d)."""
     products: Reals = lines[:-1].T @ X.T if isinstance(X, np.ndarray) else np.ascontiguousarray((X @ lines[:-1]).T)
     products += lines[-1][:, None]
     return products
 
 
 def _multiply_back(back: Reals, X: Any, rows: Indices, out: Floats) -> None:
-    """out (d + 1, k) += these rows of X, with a 1 appended, times back (k, rows)."""
+    """out (d + 1, k) += the sum over these rows of X, with a 1 appended, times back (k, rows)."""
     out[-1] += back.sum(axis=1, dtype=np.float64)
     if len(rows) < FEW * X.shape[0] or not isinstance(X, np.ndarray):
         X = X[rows]
@@ -134,9 +146,17 @@ def _multiply_back(back: Reals, X: Any, rows: Indices, out: Floats) -> None:
 
 
 class Round:
-    """The problem of one round over these rows.
+    """The problem of one round.
 
-    beta (m, n): the frozen combinations; classes, dual exponent q, lambda and the metric.
+    Parameters
+    ----------
+    rows : SortedRows
+    beta : (m, n)
+        The fixed combinations.
+    classes : int
+    q, lam : float
+        The exponent of the scores, and lambda.
+    metric : Metric
     """
 
     def __init__(self, rows: SortedRows, beta: Reals, classes: int, q: float, lam: float, metric: Metric) -> None:
@@ -144,7 +164,7 @@ class Round:
 
     @classmethod
     def at(cls, W: Reals, rows: SortedRows, q: float, lam: float, metric: Metric) -> Round:
-        """The round that begins at the weights W."""
+        """The round that starts from the weights W: its combinations are the best for W."""
         classes, models, _ = W.shape
         beta = np.empty((models, len(rows.codes)), rows.X.dtype)
         for block in rows.blocks():
@@ -153,13 +173,15 @@ class Round:
         return cls(rows, beta, classes, q, lam, metric)
 
     def part(self, chosen: Indices) -> Round:
+        """The same for some of the rows."""
         rows, beta = self.rows.part(chosen), self.beta[:, chosen]
         return Round(rows, beta, self.classes, self.q, self.lam, self.metric)
 
     def solve(self, W: Floats, mu: float, tolerance: float, iterations: int) -> tuple[Floats, float]:
-        """(W, value): the minimum, from W on; the losses left out of the value are at most tolerance times it.
+        """(W, value): the minimum, starting from W.
 
-        L-BFGS stops where ten iterations lower the value by less than tolerance times it, or after so many iterations.
+        L-BFGS stops when ten iterations lower the value by less than tolerance times it, or after `iterations`. The
+        losses of rows left out, which are not in the value, are at most tolerance times it.
         """
         chosen = self.margins(W, mu) < SLACK
         while True:
@@ -171,7 +193,7 @@ class Round:
             chosen |= margins < SLACK
 
     def minimise(self, W: Floats, mu: float, tolerance: float, iterations: int) -> tuple[Floats, float]:
-        """As `solve`, with all rows."""
+        """As `solve`, on all rows."""
         from scipy.optimize import minimize
 
         shape = W.shape
@@ -192,7 +214,7 @@ class Round:
         return self.metric.weights(found.x.reshape(-1, shape[2])).reshape(shape), float(found.fun)
 
     def value(self, W: Floats, mu: float) -> tuple[float, Floats]:
-        """The smoothed objective and its gradient."""
+        """The smoothed objective and its gradient, of the shape of W."""
         lines = self._lines(W)
         total = 0.5 * self.lam * float(np.vdot(W, W))
         gradient = np.zeros(lines.shape)
@@ -205,8 +227,10 @@ class Round:
         return total, self.lam * W + gradient.T.reshape(W.shape)
 
     def margins(self, W: Floats, mu: float) -> Floats:
-        """How far the loss of every row is from being positive, in units of the margin; negative: minus the loss,
-        but for the smoothing of the hinge and the largest class."""
+        """How far each row is from a positive loss (n,), in units of the margin; below 0, minus the loss.
+
+        The smoothing of the hinge and of the largest class is ignored.
+        """
         lines = self._lines(W)
         out = np.empty(len(self.rows.codes))
         for block in self.rows.blocks():
@@ -215,22 +239,24 @@ class Round:
         return out
 
     def _lines(self, W: Floats) -> Reals:
+        """W as (d + 1, classes * m), in the rows' precision."""
         return np.ascontiguousarray(W.reshape(-1, W.shape[2]).T, dtype=self.rows.X.dtype)
 
     def _by_class(self, products: Reals) -> Reals:
         return products.reshape(self.classes, -1, products.shape[1])
 
     def _wrong(self, block: slice) -> NDArray[np.bool_]:
+        """Which classes (classes,) are wrong for the rows of a block."""
         return np.asarray(np.arange(self.classes) != self.rows.codes[block.start])
 
     def _excess(self, block: slice, products: Reals, mu: float) -> Reals:
-        """1 + score - true score for the wrong classes, (classes - 1, b)."""
+        """1 + score - true score for the wrong classes (classes - 1, b)."""
         beta, wrong = self.beta[:, block], products[self._wrong(block)]
         true = np.einsum("kb,kb->b", beta, products[self.rows.codes[block.start]])
         return np.asarray(1 + norms(wrong, self.q, mu) - true)
 
     def _losses(self, block: slice, products: Reals, mu: float) -> tuple[float, Indices, Reals]:
-        """The sum of a block's losses; its rows that have one; the derivatives by their products (classes, m, rows)."""
+        """The sum of a block's losses, its rows with a loss, and derivatives by their products (classes, m, rows)."""
         products, wrong = self._by_class(products), self._wrong(block)
         u = self._excess(block, products, mu)
         rows = np.flatnonzero(u.max(axis=0) > -0.5 * mu)

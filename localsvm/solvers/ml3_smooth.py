@@ -1,8 +1,12 @@
-"""Smoothed parts of the loss of a multiclass latent locally linear SVM, and their derivatives.
+"""Smooth bounds for the loss of a multiclass latent locally linear SVM, and their derivatives.
 
-Maxima and norms have kinks; each is replaced by a smooth upper bound (Nesterov 2005) that is larger by at most half of
-mu for a maximum, and by at most mu for a norm. Far from a kink, on the scale of mu, both are exact or nearly so, and
-derivatives that are 0 stay exactly 0. Arrays are of any floating type and keep it.
+Maxima and norms have kinks. A smooth function replaces each (Nesterov 2005): it is larger by at most mu/2 for a maximum
+and by at most mu for a norm. At distances from the kink much larger than mu, both are exact or nearly so, and
+derivatives that are 0 stay exactly 0. Arrays may have any floating type, which results keep.
+
+References
+----------
+Nesterov: Smooth minimization of non-smooth functions. Mathematical Programming 103, 2005.
 """
 
 from __future__ import annotations
@@ -16,9 +20,9 @@ Reals = NDArray[Any]
 
 
 def largest(u: Reals, mu: float) -> tuple[Reals, Reals]:
-    """max(0, u_1, ..., u_k) of every column of u (k, b), smoothed: values (b,) and derivatives (k, b).
+    """max(0, u_1, ..., u_k) of each column of u (k, b), smoothed: values (b,) and derivatives (k, b).
 
-    The value is the largest a'(u + mu/2) - mu/2 |a|^2 over a >= 0, sum a <= 1, the derivative that a.
+    The value is the largest a'(u + mu/2) - mu/2 |a|^2 with a >= 0, sum a <= 1; the derivative is that a.
     """
     u = u + 0.5 * mu
     a = capped_simplex(u / mu)
@@ -26,7 +30,7 @@ def largest(u: Reals, mu: float) -> tuple[Reals, Reals]:
 
 
 def capped_simplex(v: Reals) -> Reals:
-    """The nearest points to the columns of v (k, b) in {a >= 0, sum a <= 1}."""
+    """Projection of each column of v (k, b) onto {a >= 0, sum a <= 1}."""
     a = np.maximum(v, 0)
     outside = np.flatnonzero(a.sum(axis=0) > 1)
     if len(outside):
@@ -41,7 +45,7 @@ def capped_simplex(v: Reals) -> Reals:
 
 
 def norms(c: Reals, q: float, mu: float) -> Reals:
-    """|c_+|_q over axis 1 of c (r, m, b), (r, b): smoothed as (|c_+|_q^q + mu^q)^(1/q), for infinite q as `largest`."""
+    """|c_+|_q over axis 1 of c (r, m, b), smoothed as (|c_+|_q^q + mu^q)^(1/q); for infinite q as `largest`. (r, b)."""
     if np.isinf(q):
         return np.stack([largest(part, mu)[0] for part in c])
     t, most = _ratios(c, mu)
@@ -61,7 +65,7 @@ def norm_slopes(c: Reals, q: float, mu: float) -> Reals:
 
 
 def best_combinations(c: Reals, q: float) -> Reals:
-    """(m, b): the b >= 0, |b|_p <= 1 with the largest b'c for every column of c (m, b); 0 where no c is positive."""
+    """For each column of c (m, b), the combination b >= 0, |b|_p <= 1 with the largest b'c; 0 if no c is positive."""
     if np.isinf(q):
         first = np.arange(len(c))[:, None] == c.argmax(axis=0)
         return np.asarray(first & (c > 0), c.dtype)
@@ -69,7 +73,7 @@ def best_combinations(c: Reals, q: float) -> Reals:
 
 
 def _ratios(c: Reals, mu: float) -> tuple[Reals, Reals]:
-    """c_+ over the largest of them and mu, so that powers neither overflow nor all vanish; and that largest."""
+    """c_+ divided by its maximum, or mu if larger, so that powers neither overflow nor all vanish; and the divisor."""
     t: Reals = np.maximum(c, 0)
     most: Reals = np.maximum(t.max(axis=1), mu)
     t /= most[:, None]
@@ -77,7 +81,7 @@ def _ratios(c: Reals, mu: float) -> tuple[Reals, Reals]:
 
 
 def _powers(t: Reals, q: float) -> Reals:
-    """t^q for t >= 0; the usual whole exponents by multiplication."""
+    """t^q for t >= 0; small whole exponents by multiplication, which is faster."""
     if q in (1, 2, 3, 4):
         power = t.copy()
         for _ in range(int(q) - 1):

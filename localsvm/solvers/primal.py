@@ -1,11 +1,16 @@
-"""The task-coupled linear SVM in its primal: Newton's method on the squared hinge and on the hinge, smoothed.
+"""The task-coupled linear SVM in the primal: Newton's method on the squared hinge, or on a smoothed hinge.
 
     min_w  P(w) = 1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h
 
-A hinge smoothed over a width h (quadratic on 0 < 1 - y f < h) differs from the hinge only on the rows inside that band,
-and its derivatives are feasible coefficients of the hinge's own dual, so that every step comes with a certified duality
-gap: half the squared gradient and what the smoothing hides, which falls as h^2. So h is lowered to what the tolerance
-needs and no further. The method is Chapelle's (Neural Computation 2007); the smoothing chosen by the gap is ours.
+A hinge smoothed over a width h is quadratic for 0 < 1 - y f < h. It differs from the hinge only on rows in that band,
+and its derivatives are feasible coefficients of the hinge's own dual. So every step comes with a certified duality gap:
+half the squared gradient, plus what the smoothing hides, which falls as h^2. h is lowered as far as the tolerance needs
+and no further.
+
+References
+----------
+Chapelle: Training a Support Vector Machine in the Primal. Neural Computation 19, 2007. Choosing the smoothing by the
+gap is ours.
 """
 
 from __future__ import annotations
@@ -22,14 +27,14 @@ FIRST_WIDTH = 1.0
 SMALLEST_WIDTH = 1e-9
 MAX_STEPS = 1000
 CG_STEPS = 250
-LINE_STEPS = 30
-NARROWER = 0.5  # in small steps: after a large one the method wanders for hundreds of its own where costs are large
-TOGETHER = 1 << 17  # elements of a Hessian whose tasks are solved together: there are a few copies
-FLAT = 0.1  # the slope, as a share of the one at the beginning, at which a search along a line ends
+LINE_STEPS = 30  # of one line search
+NARROWER = 0.5  # factor on the width; a smaller factor costs hundreds of Newton steps if costs are large
+TOGETHER = 1 << 17  # elements of the Hessian blocks that are solved at once, which bounds a few copies of them
+FLAT = 0.1  # a line search ends at this share of the slope at its start
 
 
 class Newton:
-    """Where the method stands: weights w, their decision values f, the losses there, and the gradient."""
+    """The state of the method: weights w, their decision values f, the losses there, and the gradient."""
 
     def __init__(self, rows: LinearRows, y: Vector, cost: Vector, width: float, start: Vector | None) -> None:
         self.rows, self.y, self.cost = rows, y, cost
@@ -40,11 +45,12 @@ class Newton:
         self.smooth_over(width)
 
     def smooth_over(self, width: float) -> None:
-        """Go on with this width of the hinge; 0 for the squared hinge."""
+        """Continue with this width of the hinge; 0 for the squared hinge."""
         self.width, self.margins = width, Margins(self.y, self.cost, width)
         self._look()
 
     def _look(self) -> None:
+        """Compute losses, gradient and dual coefficients at the current weights."""
         self.terms: Terms = self.margins.terms(self.f)
         self.sum = self.rows.add(self.terms.coef)
         self.gradient = self.w - self.sum
@@ -52,22 +58,24 @@ class Newton:
 
     @property
     def alpha(self) -> Vector:
-        """Dual coefficients: minus the derivatives of the losses by y f."""
+        """Dual coefficients (n,): minus the derivatives of the losses by y f."""
         return np.asarray(self.terms.coef * self.y)
 
     @property
     def primal(self) -> float:
-        """The objective, of the hinge itself."""
+        """The primal objective, with the hinge itself instead of the smoothed one."""
         return 0.5 * float(self.w @ self.w) + (self.terms.smooth if self.width == 0 else self.terms.loss)
 
     @property
     def dual(self) -> float:
-        """The dual objective of the coefficients that the loss's derivatives are."""
+        """The dual objective of the coefficients `alpha`."""
         return self.terms.dual - 0.5 * float(self.sum @ self.sum)
 
     def hessian(self) -> tuple[Hessian, float]:
-        """Second derivatives of the losses but for a factor, and that. From step to step they are mended: rows are
-        added that have come to where the loss is curved, and those taken away that have left.
+        """(H, factor): factor times H are the second derivatives of the losses.
+
+        H is updated from step to step: rows are added where the loss has become curved, and subtracted where it no
+        longer is.
         """
         inside = self.terms.curvature > 0.0
         change = self.cost * (inside.astype(np.int8) - self._inside.astype(np.int8))
@@ -78,7 +86,7 @@ class Newton:
         return self._hessian, 2.0 if self.width == 0.0 else 1.0 / self.width
 
     def advance(self, step: Vector) -> bool:
-        """Go along the step to where the smoothed objective is least; False where rounding leaves nothing to gain."""
+        """Minimise the smoothed objective along a step; False if rounding leaves nothing to gain."""
         df = self.rows.values(step)
         length = self._least(step, df)
         if length == 0.0 or np.array_equal(self.w + length * step, self.w):
@@ -89,7 +97,7 @@ class Newton:
         return True
 
     def _least(self, step: Vector, df: Vector) -> float:
-        """Newton's method in one dimension, kept inside the bracket of the slope's change of sign."""
+        """Line search: Newton's method in one dimension, kept inside a bracket in which the slope changes its sign."""
         along, square = float(self.w @ step), float(step @ step)
         low, high, t = 0.0, np.inf, 1.0
         first = float(self.gradient @ step)
@@ -111,11 +119,21 @@ def newton(
     rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, *, system: str = "gradients",
     start: Vector | None = None, width: float = FIRST_WIDTH, max_steps: int = MAX_STEPS,
 ) -> tuple[Newton, LinearReport]:  # fmt: skip
-    """Where the method ended, with a duality gap of at most tolerance times the primal objective.
+    """Newton's method: its state at a duality gap of at most tolerance times the primal objective, and a report.
 
-    rows: the rows and their tasks; y (n,) float64 +-1, 0 where a row takes no part; cost (n,) float64 >= 0; system: how
-    a step is found, by "blocks" (one a task) or "rows" (of each task), both for rows of one task each, or by conjugate
-    "gradients"; start (size,) weights; width: where the smoothing of the hinge begins.
+    Parameters
+    ----------
+    y, cost : (n,) float64
+        +-1, or 0 where a row takes no part; and the factors c_i >= 0.
+    squared : bool
+        The squared hinge instead of the hinge.
+    system : str
+        How to solve for a step: by Hessian "blocks", one per task, or by the "rows" of each task, which both need rows
+        of one task each; or by conjugate "gradients".
+    start : (size,) or None
+        Weights to start from.
+    width : float
+        The first smoothing of the hinge.
     """
     at = Newton(rows, y, cost, 0.0 if squared else width, start)
     direction = {"blocks": by_blocks, "rows": by_rows, "gradients": by_gradients}[system]
@@ -129,14 +147,14 @@ def newton(
         if not squared and 0.5 * at.square <= 0.25 * gap and at.width > SMALLEST_WIDTH:
             at.smooth_over(NARROWER * at.width)
             continue
-        # a direct solution may lose all its digits to I + H of 1e10 and more; conjugate gradients end downhill
+        # if I + H is 1e10 or larger, a direct solution may lose all digits; conjugate gradients still go downhill
         if not at.advance(-direction(at)) and (direction is by_gradients or not at.advance(-by_gradients(at))):
             break
     return at, LinearReport(at.primal, at.dual, steps, at.primal - at.dual <= tolerance * at.primal)
 
 
 def by_blocks(at: Newton) -> Vector:
-    """Solve (I + H) s = gradient, H a block a task with the shared bias as border."""
+    """Solve (I + H) s = gradient for the step s, where H has one block per task and the shared bias as border."""
     h, factor = at.hessian()
     tasks = at.rows.tasks
     d = (len(at.w) - 1) // tasks
@@ -151,7 +169,7 @@ def by_blocks(at: Newton) -> Vector:
 
 
 def by_rows(at: Newton) -> Vector:
-    """The same where a task has fewer rows than weights: (I + A'A)^-1 = I - A'(I + AA')^-1 A."""
+    """As `by_blocks`, for tasks with fewer rows than weights: (I + A'A)^-1 = I - A'(I + AA')^-1 A."""
     rows, curvature = at.rows, at.terms.curvature
     gradient = at.gradient[:-1].reshape(rows.tasks, -1)
     border: Vector = np.zeros_like(gradient)
@@ -177,15 +195,16 @@ def by_rows(at: Newton) -> Vector:
 
 
 def _bordered(at: Newton, border: Vector, solved: Vector, corner: float) -> Vector:
-    """The step, from each task's block solved for its gradient and its border to the shared bias."""
+    """The step, from each task's block solved for its gradient and for its border to the shared bias."""
     bias = at.gradient[-1] - np.vdot(border, solved[:, :, 0])
     bias /= 1.0 + corner - np.vdot(border, solved[:, :, 1])
     return np.append((solved[:, :, 0] - bias * solved[:, :, 1]).ravel(), bias)
 
 
 def by_gradients(at: Newton) -> Vector:
-    """The same by conjugate gradients, until what is left of the residual matters less than the duality gap: as
-    I + H >= I, half its square bounds what a better step could gain.
+    """As `by_blocks`, by conjugate gradients, which stop when the residual matters less than the duality gap.
+
+    As I + H >= I, half the squared residual bounds what a better step could gain.
     """
     step, residual = np.zeros_like(at.w), at.gradient.copy()
     direction, square = residual.copy(), at.square

@@ -1,7 +1,8 @@
-"""The task-coupled linear SVM by stochastic subgradients: for rows that do not fit in memory, and for the methods whose
-papers measured such a solver.
+"""The task-coupled linear SVM by stochastic subgradients.
 
     min_w  P(w) = 1/2 |w|^2 + sum_i c_i max(0, 1 - y_i f_i(w)),    f and w as in csrc/linear.h
+
+It serves rows that do not fit into memory, and methods whose papers used such a solver.
 """
 
 from __future__ import annotations
@@ -16,12 +17,20 @@ from numpy.typing import NDArray
 from localsvm.solvers._linear import Descent, LinearReport, LinearRows, Margins
 
 Vector = NDArray[np.float64]
-LARGEST_STEP = 1.0  # n c_i |m_i phi_i|^2 times the first steps: larger ones would go beyond the row's own minimum
+LARGEST_STEP = 1.0  # n c_i |m_i phi_i|^2 times the first step size: a longer step would pass the row's own minimum
 
 
 class Block(NamedTuple):
-    """Some rows, all blocks with the same tasks and features, and for each of several problems on them (problems, n)
-    targets +-1, or 0, and costs >= 0.
+    """Some rows, with labels and costs for each of several problems on them.
+
+    Attributes
+    ----------
+    rows : LinearRows
+        All blocks have the same tasks and features.
+    y : (problems, n) float64
+        +-1, or 0 where a row takes no part in a problem.
+    cost : (problems, n) float64
+        The factors c_i >= 0.
     """
 
     rows: LinearRows
@@ -29,14 +38,21 @@ class Block(NamedTuple):
     cost: Vector
 
     def taking_part(self, problem: int) -> NDArray[np.int64]:
-        """The rows that are in a problem."""
+        """The rows that take part in a problem."""
         return np.flatnonzero((self.y[problem] != 0) & (self.cost[problem] > 0))
 
 
 @dataclass(frozen=True)
 class Descended:
-    """For each problem the average of the iterates of the last pass and what it reached; support: rows inside the
-    margin of any problem.
+    """Solutions of several problems.
+
+    Attributes
+    ----------
+    weights : list of (size,) float64
+        For each problem the average of the weights over the last pass.
+    reports : list of LinearReport
+    support : int
+        Number of rows inside the margin of any problem.
     """
 
     weights: list[Vector]
@@ -45,11 +61,18 @@ class Descended:
 
 
 def descend(blocks: Callable[[], Iterable[Block]], passes: int, rng: np.random.Generator) -> Descended:
-    """Solve some problems at once, in the same passes over the rows.
+    """Solve several problems in the same passes over the rows.
 
-    blocks: gives all rows, a block at a time, the same ones at each call; only one is held at a time. Rows of a block
-    are visited in random order. Two more looks at the blocks learn the size of the first step and evaluate the
-    objective, with the dual one of the coefficients that the subgradient at w is made of.
+    Two more passes choose the size of the first step, and evaluate the objectives; the dual objective is that of the
+    coefficients in the subgradient at w.
+
+    Parameters
+    ----------
+    blocks : callable
+        Gives all rows, one block at a time, the same at each call. Only one block is in memory at once.
+    passes : int
+    rng : Generator
+        Rows of a block are visited in random order.
     """
     descents = _begin(blocks)
     for _ in range(passes):
@@ -79,6 +102,7 @@ def descend(blocks: Callable[[], Iterable[Block]], passes: int, rng: np.random.G
 
 
 def _begin(blocks: Callable[[], Iterable[Block]]) -> list[Descent]:
+    """A Descent for each problem, with its number of rows and first step size."""
     size, parts, steps = 0, [], []
     for block in blocks():
         size = block.rows.size
