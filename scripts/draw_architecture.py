@@ -94,11 +94,12 @@ def boxes() -> list[list[str]]:
 
 
 def box_edges() -> dict[tuple[str, str], int]:
-    """How many imports lead from a box to another."""
+    """How many imports lead from a box to another; those of the ground, which every room may use, are left out."""
     found: dict[tuple[str, str], int] = {}
+    ground = boxes()[-1][-1]
     for pair, n in edges().items():
         own, other = (BOX.get(room, room) for room in pair)
-        if own != other:
+        if own != other and other != ground:
             found[own, other] = found.get((own, other), 0) + n
     return found
 
@@ -117,11 +118,11 @@ def places() -> dict[str, tuple[float, float]]:
 
 def lines() -> list[Line]:
     """A line a pair of boxes, from the lower side of one to the upper side of the other; their ends do not cross."""
-    at, found, ground = places(), box_edges(), boxes()[-1][-1]
+    at, found = places(), box_edges()
 
     def slope(pair: tuple[str, str], own: int) -> float:
         (x, y), (to_x, to_y) = at[pair[own]], at[pair[1 - own]]
-        return (to_x - x) / abs(to_y - y) if ground not in pair else 0.0
+        return (to_x - x) / abs(to_y - y)
 
     def port(pair: tuple[str, str], own: int) -> tuple[float, float]:
         beside = sorted((p for p in found if p[own] == pair[own]), key=lambda p: slope(p, own))
@@ -129,12 +130,7 @@ def lines() -> list[Line]:
         x, y = at[pair[own]]
         return x + step * (beside.index(pair) - (len(beside) - 1) / 2), y + (own - 0.5) * TALL
 
-    drawn = []
-    for pair, n in found.items():
-        begin = port(pair, 0)
-        end = (begin[0], at[ground][1] + TALL / 2) if pair[1] == ground else port(pair, 1)  # straight down
-        drawn.append(Line(pair, begin, end, n))
-    return drawn
+    return [Line(pair, port(pair, 0), port(pair, 1), n) for pair, n in found.items()]
 
 
 def draw() -> Figure:
