@@ -13,7 +13,6 @@ import sys
 from typing import Any, NamedTuple
 
 import matplotlib
-from harness.pictures import GREY
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from rooms import ROOMS, ROOT, edges, says
@@ -48,22 +47,16 @@ STYLE = {"svg.hashsalt": "localsvm", "svg.fonttype": "none", "font.family": "san
 
 
 class Line(NamedTuple):
-    """A line between boxes: where it begins and ends, and how many imports it stands for."""
+    """A line between boxes: where it begins and ends."""
 
     names: tuple[str, str]
     begin: tuple[float, float]
     end: tuple[float, float]
-    imports: int
 
     @property
     def name(self) -> str:
         """Its name in the picture's file."""
         return "--".join(self.names).replace(", ", "-")
-
-    def at(self, share: float) -> tuple[float, float]:
-        """The place at this share of its length."""
-        x, y = (a + share * (b - a) for a, b in zip(self.begin, self.end, strict=True))
-        return x, y
 
 
 def main() -> int:
@@ -78,12 +71,11 @@ def main() -> int:
 
 
 def table() -> str:
-    """A line a room: what it holds, and from which rooms it imports how often."""
-    found = edges()
+    """A line a room: what it holds, and from which rooms it imports."""
     lines = ["| room | what it holds | imports from |", "|---|---|---|"]
     for row in ROOMS:
         for room in row:
-            below = ", ".join(f"`{other}` {n}" for (own, other), n in found.items() if own == room)
+            below = ", ".join(f"`{other}`" for own, other in edges() if own == room)
             lines.append(f"| `{room}` | {says(room).rstrip('.')} | {below} |")
     return "\n".join(lines) + "\n"
 
@@ -93,15 +85,10 @@ def boxes() -> list[list[str]]:
     return [list(dict.fromkeys(BOX.get(room, room) for room in row)) for row in ROOMS]
 
 
-def box_edges() -> dict[tuple[str, str], int]:
-    """How many imports lead from a box to another; those of the ground, which every room may use, are left out."""
-    found: dict[tuple[str, str], int] = {}
-    ground = boxes()[-1][-1]
-    for pair, n in edges().items():
-        own, other = (BOX.get(room, room) for room in pair)
-        if own != other and other != ground:
-            found[own, other] = found.get((own, other), 0) + n
-    return found
+def box_edges() -> list[tuple[str, str]]:
+    """Which box imports from which other one; the ground, which every room may use, is left out."""
+    pairs = [(BOX.get(own, own), BOX.get(other, other)) for own, other in edges()]
+    return [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1] and pair[1] != boxes()[-1][-1]]
 
 
 def places() -> dict[str, tuple[float, float]]:
@@ -130,46 +117,26 @@ def lines() -> list[Line]:
         x, y = at[pair[own]]
         return x + step * (beside.index(pair) - (len(beside) - 1) / 2), y + (own - 0.5) * TALL
 
-    return [Line(pair, port(pair, 0), port(pair, 1), n) for pair, n in found.items()]
+    return [Line(pair, port(pair, 0), port(pair, 1)) for pair in found]
 
 
 def draw() -> Figure:
     """The drawing."""
-    at, rows, shown = places(), boxes(), lines()
+    at, rows = places(), boxes()
     figure = Figure(figsize=(WIDTH, GAP * len(rows)))
     panel = figure.add_axes((0, 0, 1, 1))
     panel.set(xlim=(0, WIDTH), ylim=(0, GAP * len(rows)))
     panel.axis("off")
-    for line in shown:
+    for line in lines():
         head = "-|>,head_width=1.2,head_length=2.5"
         arrow = FancyArrowPatch(
             line.begin, line.end, arrowstyle=head, shrinkA=0, shrinkB=0, color=LINE, lw=0.8, zorder=1
         )
         arrow.set_gid(line.name)
         panel.add_patch(arrow)
-    for line, (x, y) in zip(shown, numbers(shown), strict=True):
-        panel.text(x, y, f"{line.imports}", ha="center", va="center", size=7, color=GREY, zorder=4).set_bbox(
-            {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"}
-        )
     for box, (x, y) in at.items():
         _box(panel, box, x, y, WIDTH - 0.3 if box == rows[-1][-1] else SIDE)
     return figure
-
-
-def numbers(shown: list[Line]) -> list[tuple[float, float]]:
-    """Where the number of each line is written: near its end, on no box and no other number."""
-    at, taken = places(), []
-    for line in shown:
-        shares = [0.5 + sign * step / 40 for step in range(19) for sign in (1, -1)]
-        free = (p for p in map(line.at, shares) if _is_free(p, at, taken))
-        taken.append(next(free, line.at(0.5)))
-    return taken
-
-
-def _is_free(place: tuple[float, float], at: dict[str, tuple[float, float]], taken: list[tuple[float, float]]) -> bool:
-    x, y = place
-    on_box = any(abs(x - bx) < SIDE / 2 + 0.1 and abs(y - by) < TALL / 2 + 0.12 for bx, by in at.values())
-    return not on_box and all(abs(x - tx) > 0.22 or abs(y - ty) > 0.16 for tx, ty in taken)
 
 
 def _box(panel: Any, name: str, x: float, y: float, wide: float) -> None:

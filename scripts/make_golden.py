@@ -41,17 +41,24 @@ GOLDEN: dict[str, tuple[str, str]] = {
 }
 
 
+def golden() -> dict[str, tuple[str, str]]:
+    """GOLDEN, and every method that it does not name, with its default options."""
+    from localsvm.methods import methods
+
+    return {name: (DENSE, f"-m {name} -v 3") for name in methods()} | GOLDEN
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Write what is asked for and not there; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="by default all")
     parser.add_argument("--force", action="store_true", help="replace files that are there")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.names if name not in GOLDEN]
+    unknown = [name for name in options.names if name not in golden()]
     if unknown:
-        parser.error(f"GOLDEN has no {', '.join(unknown)}")
+        parser.error(f"there is no method or golden model {', '.join(unknown)}")
     write_rows(FOLDER)
-    for name in options.names or GOLDEN:
+    for name in options.names or golden():
         path = FOLDER / f"{name}.h5"
         if path.exists() and not options.force:
             print(f"{path.name} is there and stays", file=sys.stderr)
@@ -95,7 +102,7 @@ def text(X: NDArray[np.float64], y: NDArray[np.int64]) -> str:
 
 def write(name: str) -> None:
     """One golden file, and its decision values."""
-    data, options = GOLDEN[name]
+    data, options = golden()[name]
     rows, path = str(FOLDER / data), str(FOLDER / f"{name}.h5")
     if name == PARTITION:
         lsvm("partition", "-q", "--force", *options.split(), rows, path)

@@ -6,7 +6,6 @@ tests/test_rooms.py holds the imports against this list, and draw_architecture.p
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +26,7 @@ ROOMS = (
     ("errors", "threads", "__init__"),
 )
 FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
-BESIDE = {("__main__", "cli"), ("threads", "errors")}
+BESIDE = {("__main__", "cli")}
 IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+(localsvm(?:\.\w+)*)(?:\s+c?import\s+(.+))?", re.MULTILINE)
 
 
@@ -49,12 +48,12 @@ def imports(path: Path) -> Iterator[str]:
         yield from (room if room in FLOOR else "__init__" for room in found)  # as in `from localsvm import __version__`
 
 
-def edges() -> dict[tuple[str, str], int]:
-    """How many imports lead from a room to another, in the order of ROOMS."""
+def edges() -> list[tuple[str, str]]:
+    """Which room imports from which other one, in the order of ROOMS."""
     places = {room: i for i, room in enumerate(FLOOR)}
-    found = Counter((room_of(path), other) for path in sources() for other in imports(path))
-    between = (pair for pair in found if pair[0] != pair[1])
-    return {pair: found[pair] for pair in sorted(between, key=lambda pair: (places[pair[0]], places[pair[1]]))}
+    found = {(room_of(path), other) for path in sources() for other in imports(path)}
+    between = [pair for pair in found if pair[0] != pair[1]]
+    return sorted(between, key=lambda pair: (places[pair[0]], places[pair[1]]))
 
 
 def says(room: str) -> str:

@@ -64,7 +64,7 @@ def test_one_class_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kernel": "rbf"}, "no such kernel; choose one of gaussian"),
+        ({"kernel": "rbf"}, "--kernel rbf: choose one of gaussian"),
         ({"gamma": -1.0}, "positive numbers"),
         ({"cost": [1.0, np.nan]}, "positive numbers"),
         ({"select": "best"}, "--select best: choose one of vote, refit"),

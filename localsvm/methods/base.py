@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
+from localsvm.errors import OptionError
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job
 from localsvm.methods.grids import Grid
 from localsvm.targets.base import Target
@@ -210,6 +211,13 @@ class Method(ABC):
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "C n"
+
+    def check_choices(self) -> None:
+        """OptionError where an option is none of its choices."""
+        for item in fields(self):  # type: ignore[arg-type]
+            choices, value = item.metadata["choices"], getattr(self, item.name)
+            if choices and value not in choices:
+                raise OptionError(f"{'/'.join(item.metadata['flags'])} {value}: choose one of {', '.join(choices)}")
 
     @property
     def remedy(self) -> str:

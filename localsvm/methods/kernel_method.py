@@ -79,9 +79,7 @@ class KernelMethod(Method):
     )
 
     def __post_init__(self) -> None:
-        known = self.__dataclass_fields__["kernel"].metadata["choices"]
-        if self.kernel not in known:
-            raise OptionError(f"-t/--kernel {self.kernel}: there is no such kernel; choose one of {', '.join(known)}")
+        self.check_choices()
         if not all(0.0 < value < np.inf for value in (*self.gamma, *self.cost)):
             raise OptionError("-g/--gamma and -C/--cost take positive numbers")
         if not 0.0 < self.tolerance < np.inf:

@@ -41,10 +41,6 @@ class Landmarked(Clustered):
             raise OptionError("-L/--n-landmarks takes whole numbers from 1")
         if not all(0.0 < value < np.inf for value in gamma):
             raise OptionError("gamma (-g/--gamma, --projection-gamma) takes positive numbers")
-        for flag, value in (("landmarks", self.landmarks), ("projection", self.projection)):
-            choices = self.__dataclass_fields__[flag].metadata["choices"]
-            if value not in choices:
-                raise OptionError(f"--{flag} {value}: choose one of {', '.join(choices)}")
 
     def landmark_axes(self, features: int) -> dict[str, Values]:
         """Numbers of clusters and of landmarks: as many as there are features."""

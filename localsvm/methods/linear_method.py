@@ -53,7 +53,6 @@ class LinearMethod(LinearOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_choice("loss")
         if self.solver == "sgd" and self.loss != "hinge":
             raise OptionError("-s sgd is for --loss hinge; the squared hinge has -s sdca and -s primal")
 

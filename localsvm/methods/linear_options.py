@@ -42,7 +42,7 @@ class LinearOptions(Method):
     )
 
     def __post_init__(self) -> None:
-        self._check_choice("solver")
+        self.check_choices()
         if self.passes < 1:
             raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
         if not all(0.0 < value < np.inf for value in self.cost):
@@ -50,11 +50,6 @@ class LinearOptions(Method):
         if not SMALLEST_TOLERANCE <= self.tolerance < np.inf:
             least = f"a number from {SMALLEST_TOLERANCE:g}, as float64 holds no finer ones apart"
             raise OptionError(f"-e/--tolerance must be {least}, not {self.tolerance:g}; try -e 0.001")
-
-    def _check_choice(self, name: str) -> None:
-        choices, value = self.__dataclass_fields__[name].metadata["choices"], getattr(self, name)
-        if value not in choices:
-            raise OptionError(f"--{name} {value}: choose one of {', '.join(choices)}")
 
     @property
     def default_costs(self) -> Values:

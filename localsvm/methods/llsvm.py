@@ -39,7 +39,6 @@ class LocallyLinearSVM(ClusteredMethod):
         super().__post_init__()
         if self.neighbours < 1:
             raise OptionError(f"--neighbours must be a whole number from 1, not {self.neighbours}")
-        self._check_choice("coding")
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the tasks of its nearest anchors, by its local coordinates."""
