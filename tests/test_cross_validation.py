@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from selecting import fit, score
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, Purpose, State, System, View
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job, fill_held_out
 from localsvm.methods.grids import Grid
+from localsvm.methods.svm import KernelSVM
 from localsvm.selection.cross_validation import CellSelection, Point, Scores, cross_validate
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
@@ -198,3 +200,51 @@ def test_the_function_is_the_whole_search() -> None:
     method, cell = Spy(), cell_of()
     found = cross_validate(method, cell, method.grid(cell, 30.0, 3), Search("full"))
     assert found.best[2:] == (2, 1) and not np.isnan(found.loss).any()
+
+
+@dataclass(frozen=True)
+class KernelOfEachFold(KernelSVM):
+    """Prepares for each fold what `svm` prepares once."""
+
+    name: ClassVar[str] = "kernel-of-each-fold"
+    sees = "fold"
+
+
+@dataclass(frozen=True)
+class KernelOfEachProblem(KernelSVM):
+    """The same for each problem, too."""
+
+    name: ClassVar[str] = "kernel-of-each-problem"
+    sees = "problem"
+
+
+@pytest.mark.parametrize("method", [KernelOfEachFold, KernelOfEachProblem])
+@pytest.mark.parametrize("select", ["vote", "refit"])
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_systems_of_several_views_do_not_disturb_each_other(method: type[KernelSVM], select: str, scheme: str) -> None:
+    X = np.random.default_rng(1).standard_normal((90, 2)).astype(np.float32)
+    base = cell_of(n=90)
+    X[:, 0] += base.y.astype(np.float32)
+    cell = replace(base, X=X, target=Classification(base.target.labels, scheme))
+    found = []
+    for kind in (KernelSVM, method):
+        grid = kind().grid(cell, 90.0, 3)
+        selection = CellSelection(kind(), replace(cell), grid)
+        scores = selection.search(Search("adaptive"))
+        found.append((scores, selection.fit(scores, select).state))
+    (one, state), (other, again) = found
+    np.testing.assert_array_equal(one.loss, other.loss)
+    assert one.best == other.best
+    for name, array in state.items():
+        np.testing.assert_array_equal(array, again[name], err_msg=name)
+
+
+def test_systems_of_several_views_have_their_own_kernel() -> None:
+    cell = cell_of()
+    method = KernelOfEachFold(gamma=(1.0,), cost=(1.0,))
+    selection = CellSelection(method, cell, method.grid(cell, 30.0, 3))
+    kernels = [selection.system((fold, ALL), 0, Purpose(1.0), 1).K for fold in range(3)]
+    assert not any(np.shares_memory(a, b) for a, b in combinations(kernels, 2))
+    rows = CellSelection(KernelSVM(gamma=(1.0,), cost=(1.0,)), cell, selection.grid)
+    again = [rows.system((WHOLE, ALL), 0, Purpose(1.0), 1).K for _ in range(2)]
+    assert np.shares_memory(*again)  # one kernel at a time is all that a worker has memory for

@@ -311,7 +311,7 @@ class CostAlone(KernelSVM):
         return replace(super().grid(cell, average_rows, folds), names=(), settings=((),))
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
-        return GammaOne(self, cell, several=False)
+        return GammaOne(self, cell, view.scratch, several=False)
 
 
 class GammaOne(PreparedKernel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ class Scratch:
 
     def __init__(self) -> None:
         self._buffers: dict[str, NDArray[np.uint8]] = {}
+        self._parts: dict[Hashable, Scratch] = {}
+
+    def part(self, key: Hashable) -> Scratch:
+        """Buffers apart from these, the same ones for the same key."""
+        return self._parts.setdefault(key, Scratch())
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An aligned, uninitialised array in the buffer with this name; the next call with that name overwrites it."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
+from localsvm.kernels.scratch import Scratch
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job
 from localsvm.methods.grids import Grid
 from localsvm.targets.base import Target
@@ -36,11 +37,14 @@ class View:
     fold : the fold left out, WHOLE for all rows. With sees = "rows" it is WHOLE, and no label may be looked at.
     problem : the problem whose labels may be looked at, ALL for those of all problems.
     settings : for how many settings of the grid there will be a system.
+    scratch : memory for what a system keeps while it is in use, such as its kernel; systems of other views are in use
+        at the same time and have their own. What lasts no longer than a call goes into the cell's scratch.
     """
 
     fold: int = WHOLE
     problem: int = ALL
     settings: int = 1
+    scratch: Scratch = field(default_factory=Scratch, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.gram import Gram
+from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prepared, Purpose, State, View, option
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import SIZE
@@ -91,7 +92,7 @@ class KernelMethod(Method):
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The distances of the cell's rows."""
-        return PreparedKernel(self, cell, several=view.settings > 1)
+        return PreparedKernel(self, cell, view.scratch, several=view.settings > 1)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The union of the support vectors, and the models' coefficients."""
@@ -134,8 +135,8 @@ class KernelMethod(Method):
 class PreparedKernel(Prepared):
     """The rows of a cell, ready for any gamma; several: whether more than one will be asked for."""
 
-    def __init__(self, method: KernelMethod, cell: Cell, several: bool) -> None:
-        self.method, self.cell, self._several = method, cell, several
+    def __init__(self, method: KernelMethod, cell: Cell, scratch: Scratch, several: bool) -> None:
+        self.method, self.cell, self._scratch, self._several = method, cell, scratch, several
         self._gram: Gram | BlockGram | None = None
         self._known: dict[tuple[int, bool], BinaryRows] = {}
 
@@ -156,7 +157,7 @@ class PreparedKernel(Prepared):
             if self.method.by_blocks and len(cell.y) > self.method.whole_rows:
                 self._gram = BlockGram(cell.X, cell.threads, cell.scratch)
             else:
-                self._gram = Gram(cell.X, cell.scratch, self._several)
+                self._gram = Gram(cell.X, self._scratch, self._several)
         return self._gram
 
     def _few_support_vectors(self, kernel: Kernel, cost: float) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Dense, Examples
 from localsvm.errors import OptionError
 from localsvm.kernels.gram import Gram, radius
+from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, Purpose, State, View, option
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid, check_values, default_widths
@@ -83,7 +84,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows; their projections are kept while only gamma changes."""
-        return PreparedProjections(self, cell, several=view.settings > 1)
+        return PreparedProjections(self, cell, view.scratch, several=view.settings > 1)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The expansion's arrays over projections, with each support vector's cluster; centres and landmarks."""
@@ -119,8 +120,8 @@ class ProjectedSystem(KernelSystem):
 class PreparedProjections(Prepared):
     """The projections of a cell's rows, and their distances, for the setting asked for last."""
 
-    def __init__(self, method: KernelL3SVM, cell: Cell, several: bool) -> None:
-        self.method, self.cell, self._several = method, cell, several
+    def __init__(self, method: KernelL3SVM, cell: Cell, scratch: Scratch, several: bool) -> None:
+        self.method, self.cell, self._scratch, self._several = method, cell, scratch, several
         self._key: tuple[float, ...] | None = None
         self._known: dict[tuple[int, bool], BinaryRows] = {}
 
@@ -131,7 +132,7 @@ class PreparedProjections(Prepared):
         if key != self._key:
             state = method.representation(cell, setting)
             self._key, self._projected = key, Projections(*method.projected(cell.X, state), state)
-            self._gram = Gram(self._projected.phi, cell.scratch, self._several)
+            self._gram = Gram(self._projected.phi, self._scratch, self._several)
         kernel, nearest = method.kernel_of(setting["gamma"]), self._projected.nearest
         K = self._gram.matrix(kernel, method.is_double(purpose.cost * float(cell.weight.max())))
         for k in np.unique(nearest):

@@ -98,8 +98,10 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
         path, loss = path_at(i), scores.loss[i]
         for first, last in search.stretches(grid.n_costs):
             for a in range(first, last, path.costs_at_once):
-                for c, (loss[c], tie) in enumerate(path.advance(a, min(last, a + path.costs_at_once)), start=a):
-                    if (point := Point(float(loss[c]), tie, c, i)) < scores.best:
+                points = path.advance(a, min(last, a + path.costs_at_once))
+                for c, (held_out_loss, tie) in enumerate(points, start=a):
+                    loss[c] = held_out_loss
+                    if (point := Point(held_out_loss, tie, c, i)) < scores.best:
                         scores.best, scores.kept = point, path.keep(c)
             if search.ends(loss[:last]):
                 break
@@ -186,7 +188,9 @@ class CellSelection:
     def system(self, view: tuple[int, int], setting: int, purpose: Purpose, settings: int) -> System:
         """The system of a view (fold, problem) at the setting of this index, one of so many settings."""
         if view not in self._prepared:
-            self._prepared[view] = self.method.prepare(self.cell, View(*view, settings))
+            # systems of several views are in use at the same time: none may overwrite another one's kernel
+            scratch = self.cell.scratch if self.method.sees == "rows" else self.cell.scratch.part(view)
+            self._prepared[view] = self.method.prepare(self.cell, View(*view, settings, scratch))
         return self._prepared[view].at(self.grid.setting(setting), purpose)
 
     def _score(self, settings: Sequence[int], search: Search, n_settings: int) -> Scores:
