@@ -196,6 +196,8 @@ ESTIMATORS: dict[str, type[LocalClassifier]] = {}
 
 
 def __getattr__(name: str) -> type[LocalClassifier]:
+    if name.startswith("__"):  # the import machinery asks for some: no reason to load all methods
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name not in ESTIMATORS:
         found = {f"{method.__name__}Classifier": method for method in methods().values()}
         if name not in found:

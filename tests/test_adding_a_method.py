@@ -56,6 +56,7 @@ def test_the_example_runs_from_one_file(partition: str, environment: dict[str, s
         assert (done.returncode, done.stderr) == (0, "")
     done = lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "1.h5", tmp_path / "p.txt")
     assert done.returncode == 0 and "Accuracy" in done.stderr
+    assert "models" in lsvm(environment, "inspect", tmp_path / "1.h5").stdout
     again = lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "2.h5", tmp_path / "q.txt")
     assert again.stderr == done.stderr
     assert (tmp_path / "p.txt").read_text() == (tmp_path / "q.txt").read_text()
@@ -116,6 +117,19 @@ class OtherFlag(LinearSVM):
 
     name: ClassVar[str] = "other"
     price: tuple[float, ...] = option((), "-C", help="The price.")
+
+
+@dataclass(frozen=True)
+class PartOfMethods(LinearSVM):
+    """A field in place of a part that every method has."""
+
+    name: ClassVar[str] = "other"
+    memory: int = option(1, "--most-memory", help="Bytes.")  # type: ignore[assignment]
+
+
+def test_a_field_does_not_replace_a_part() -> None:
+    with pytest.raises(TypeError, match="memory is a part of every method"):
+        package.check_options([PartOfMethods])
 
 
 @pytest.mark.parametrize("other", [OtherCost, OtherFlag])

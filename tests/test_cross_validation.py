@@ -13,10 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selecting import fit, score
 
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.synthetic import banana
+from localsvm.errors import RunError
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, Purpose, State, System, View
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job, fill_held_out
 from localsvm.methods.grids import Grid
 from localsvm.methods.svm import KernelSVM
+from localsvm.parallel.local import LocalPool
+from localsvm.runs.cell_work import WorkUnit
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide
+from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import RunCells
 from localsvm.selection.cross_validation import CellSelection, Point, Scores, cross_validate
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
@@ -248,3 +257,38 @@ def test_systems_of_several_views_have_their_own_kernel() -> None:
     rows = CellSelection(KernelSVM(gamma=(1.0,), cost=(1.0,)), cell, selection.grid)
     again = [rows.system((WHOLE, ALL), 0, Purpose(1.0), 1).K for _ in range(2)]
     assert np.shares_memory(*again)  # one kernel at a time is all that a worker has memory for
+
+
+class NoNumber(Classification):
+    """A target whose loss is not a number."""
+
+    def losses(self, values: Any, y: Any, Y: Any, weight: Any) -> Any:
+        return np.full(len(values), np.nan), np.zeros(len(values))
+
+
+def test_a_loss_that_is_no_number_ends_the_run() -> None:
+    cell = replace(cell_of(), target=NoNumber(np.arange(CLASSES) + 0.0))
+    method = Spy()
+    with pytest.raises(RunError, match="a held-out loss is not a number"):
+        score(method, cell, method.grid(cell, 30.0, 3))
+
+
+@pytest.mark.parametrize(("sees", "split"), [("rows", True), ("fold", False)])
+def test_cells_are_split_into_settings_where_preparing_again_costs_little(
+    sees: str, split: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KernelSVM, "sees", sees)
+    X, y = banana(200, np.random.default_rng(0))
+    config = TrainingConfig(KernelSVM(gamma=(0.5, 1.0, 2.0), cost=(1.0, 2.0)), "none").for_classes(2)
+    units: list[WorkUnit] = []
+
+    class Noted(LocalPool):
+        def unordered(self, work: Any) -> Any:
+            for unit, result in super().unordered(work):
+                units.append(unit)
+                yield unit, result
+
+    divided = divide(Dataset(as_examples(X), y), config)
+    cells = RunCells(divided, config, 2, None, Silent(), lambda jobs, keep: Noted(1, keep))
+    assert len(list(cells.results())) == 1
+    assert (len(units) > 1) == split

@@ -67,6 +67,8 @@ def test_one_class_is_refused() -> None:
         ({"kernel": "rbf"}, "--kernel rbf: choose one of gaussian"),
         ({"gamma": -1.0}, "positive numbers"),
         ({"cost": [1.0, np.nan]}, "positive numbers"),
+        ({"class_weight": {0: -1.0}}, "-w 0: the weight of a class must be a positive number, not -1"),
+        ({"class_weight": {0: 0.0}}, "-w 0: the weight of a class must be a positive number, not 0"),
         ({"select": "best"}, "--select best: choose one of vote, refit"),
         ({"multiclass": "ovr"}, "--multiclass ovr: choose one of ova, ava"),
         ({"scale": "no"}, "--scale no: choose one of"),

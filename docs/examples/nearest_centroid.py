@@ -100,10 +100,6 @@ class Centroids(System):
         """The value of f for the rows that were left out."""
         fill_held_out(self.cell, jobs, out, lambda i, c, rows: values(self.cell.X[rows], solutions[i][c]))
 
-    def final(self, jobs: Sequence[Job], starts: Sequence[Any]) -> list[Floats]:
-        """The fold models as they are; else the means of all rows."""
-        return [self._means(job) if start is None else start for job, start in zip(jobs, starts, strict=True)]
-
     def _means(self, job: Job) -> Floats:
         y, weight = self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
         sides = [np.where(y == side, weight, 0.0) for side in (-1.0, 1.0)]

@@ -22,18 +22,16 @@ def describe(model: Model) -> dict[str, Any]:
         "scaling": model.scaling[0],
         "partition": model.partition[0],
         "cells": model.n_cells,
-        "models": _models(model) if "model_cost" in model.row_ptr else None,
+        "models": _models(model) if "model_fold" in model.row_ptr else None,
     }
 
 
 def _models(model: Model) -> dict[str, Any]:
     from localsvm.methods import method_from
 
-    converged = model.column("model_converged")
-    found: dict[str, Any] = {
-        "models": len(converged),
-        "not_converged": int((converged == 0).sum()),
-    }
+    found: dict[str, Any] = {"models": int(model.row_ptr["model_fold"][-1]), "not_converged": 0}
+    if "model_converged" in model.row_ptr:
+        found["not_converged"] = int((model.column("model_converged") == 0).sum())
     if "model_gap" in model.row_ptr:
         unit = method_from(dict(model.config["method"])).gap_unit
         found |= {"largest_gap": float(model.column("model_gap").max(initial=0.0)), "gap_unit": unit}

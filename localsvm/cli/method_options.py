@@ -88,7 +88,7 @@ def methods() -> dict[str, tuple[MethodOption, ...]]:
 def read(folders: Sequence[Path]) -> dict[str, tuple[MethodOption, ...]]:
     """The options of all methods that are defined in these folders, by the method's name."""
     paths = [path for folder in folders for path in sorted(folder.glob("*.py"))]
-    sources = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    sources = [ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in paths]
     files = [{node.name: node for node in source.body if isinstance(node, ast.ClassDef)} for source in sources]
     named = [(node, file) for file in files for node in file.values() if _name(node)]
     return {str(_name(node)): tuple(_fields(node, file, files).values()) for node, file in named}

@@ -56,6 +56,8 @@ def check_options(classes: Iterable[type[Method]]) -> None:
     for item in classes:
         for field in fields(item):  # type: ignore[arg-type]
             flags, text = field.metadata["flags"], field.metadata["help"]
+            if hasattr(Method, field.name):
+                raise TypeError(f"{item.__name__}: {field.name} is a part of every method; rename the option")
             for key in (field.name, *flags):
                 if meaning.setdefault(key, (field.name, field.type, flags, text)) != (
                     field.name,

@@ -88,15 +88,19 @@ class System(ABC):
         out : (costs, problems, n) float64; only the places of the jobs' problems and held-out rows are written.
         """
 
-    @abstractmethod
     def final(self, jobs: Sequence[Job], starts: Sequence[Start | None]) -> list[Solution]:
-        """The solutions to keep, at the method's own tolerance.
+        """The solutions to keep, for jobs of one cost each.
+
+        By default fold models are kept as they are, and what has no start is solved from nothing.
 
         Parameters
         ----------
-        jobs : of one cost each: all folds for a vote, WHOLE for one model of all rows.
-        starts : for each job what `start` kept (a vote) or `whole_start` made of it; None without cross-validation.
+        starts : for each job what `start` or `whole_start` gave, None without cross-validation.
         """
+        return [
+            self.solve([job], [None], 1.0)[0][0] if start is None else start
+            for job, start in zip(jobs, starts, strict=True)
+        ]
 
     def start(self, solution: Solution) -> Start:
         """What to keep of a solution for `final`: no more than it needs, since it may travel between processes."""
@@ -159,7 +163,8 @@ class CellSize:
     rows : of the largest cell.
     features : the most in which any cell can have a value.
     weight : the largest factor on the cost of a row.
-    solutions : of how many problems, fold by fold, a row is a part.
+    solutions : folds times the problems that a row takes part in.
+    folds, problems : of the run.
     part : rows of the largest problem that leaves rows out, 0 where none does.
     """
 
@@ -168,6 +173,12 @@ class CellSize:
     weight: float
     solutions: int
     part: int
+    folds: int = 5
+    problems: int = 1
+
+    def held_out_bytes(self, method: Method) -> int:
+        """Memory of selection itself: encoded labels, and held-out values of some costs and of the best point."""
+        return 8 * self.rows * self.problems * (min(method.costs_at_once, 16) + 3)
 
 
 class Predictor(Protocol):

@@ -93,7 +93,7 @@ class LinearMethod(LinearOptions):
     def memory(self, size: CellSize) -> int:
         """The rows and what they become, two vectors a solution with those kept of the best point, weights."""
         tasks, columns = self.sizes(size.features)
-        vectors = 2 * size.solutions * 8 * (size.rows + tasks * (columns + 1))
+        vectors = 2 * size.folds * size.problems * 8 * (size.rows + tasks * (columns + 1))
         return 4 * size.rows * (size.features + columns + 2 * tasks) + 2 * vectors + 8 * tasks * (columns + 8) ** 2
 
     def sizes(self, features: int) -> tuple[int, int]:

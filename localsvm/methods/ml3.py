@@ -174,10 +174,6 @@ class ML3System(System):
 
         fill_held_out(self.cell, jobs, out, values)
 
-    def final(self, jobs: Sequence[Job], starts: Sequence[ML3Solution | None]) -> list[ML3Solution]:
-        """The fold models of cross-validation as they are; else solved from the beginning."""
-        return [start or self._solve(job, float(job.costs[0])) for job, start in zip(jobs, starts, strict=True)]
-
     @property
     def solver(self) -> str:
         """What `auto` means for a cell, the same with and without a fold."""

@@ -62,6 +62,9 @@ class TrainingConfig:
                 raise OptionError(f"{name} {value}: choose one of {', '.join(known)}")
         if self.folds < 2:
             raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
+        for label, weight in self.class_weights:
+            if not 0.0 < weight < np.inf:
+                raise OptionError(f"-w {label:g}: the weight of a class must be a positive number, not {weight:g}")
         if self.seed < 0:
             raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
 

@@ -88,7 +88,8 @@ class RunCells:
         """Results of all cells but those in `skip`, as they finish; largest cells first.
 
         Few cells are split into the settings of their grid, so that all workers stay busy; what a setting gives does
-        not depend on it. Where even those are fewer than the jobs, threads work inside them.
+        not depend on it. Where even those are fewer than the jobs, threads work inside them. A method that prepares
+        fold by fold would do so again in each unit: its cells stay whole.
 
         Raises
         ------
@@ -99,7 +100,8 @@ class RunCells:
         workers = self._workers(todo)
         units = [WorkUnit(self.inputs, i, int(edges[i]), int(edges[i + 1])) for i in todo]
         queue = _Queue(units, self._jobs)
-        if workers > 1 and len(units) < 4 * workers and self.config.folds > 1:
+        few = workers > 1 and len(units) < 4 * workers
+        if few and self.config.folds > 1 and self.config.method.sees == "rows":
             first = self.inputs.cell(0, 0, 1)
             grid = self.config.method.grid(first, 1.0, self.config.folds)  # as many settings as every other cell's
             queue.split(len(grid.settings), grid.ordered)
@@ -126,7 +128,8 @@ class RunCells:
         """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
         divided, jobs = self.divided, self._jobs
         largest = int(divided.sizes.max())
-        worker = self.config.method.memory(self._largest_cell(largest)) + WORKER_BYTES
+        size = self._largest_cell(largest)
+        worker = self.config.method.memory(size) + size.held_out_bytes(self.config.method) + WORKER_BYTES
         data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
         limit = max(0, self._memory - data if self._memory is not None else available_memory())
         fit = limit // worker
@@ -150,6 +153,8 @@ class RunCells:
             weight=float(divided.count.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
             solutions=self.config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(divided.class_rows)),
+            folds=self.config.folds,
+            problems=target.n_problems,
         )
 
 

@@ -7,6 +7,7 @@ loss), then to the smaller cost, then to the earlier setting. docs/selection.md 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.errors import RunError
 from localsvm.methods.base import Fit, Fitted, Method, Prepared, Purpose, Solution, Start, System, View
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job
 from localsvm.methods.grids import Grid
@@ -95,11 +97,14 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
     """
     scores = Scores.of(grid)
     for i in settings:
+        path = None  # the one before goes first: two do not fit into the memory that a worker is given
         path, loss = path_at(i), scores.loss[i]
         for first, last in search.stretches(grid.n_costs):
             for a in range(first, last, path.costs_at_once):
                 points = path.advance(a, min(last, a + path.costs_at_once))
                 for c, (held_out_loss, tie) in enumerate(points, start=a):
+                    if math.isnan(held_out_loss):  # it would count as not scored, for ever
+                        raise RunError("a held-out loss is not a number; scale the data (--scale std) or bound C (-C)")
                     loss[c] = held_out_loss
                     if (point := Point(held_out_loss, tie, c, i)) < scores.best:
                         scores.best, scores.kept = point, path.keep(c)
@@ -223,6 +228,7 @@ class CellPath:
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
         """Solve all jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
         cell, jobs = self._selection.cell, [job.at(first, last) for job in self._jobs]
+        self._values = np.empty(0)  # frees those of the costs before
         self._values = np.empty((last - first, cell.target.n_problems, len(cell.y)))
         self._first = first
         for system, places in self._systems:
