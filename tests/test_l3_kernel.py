@@ -138,3 +138,15 @@ def test_wrong_options_are_named() -> None:
         KernelL3SVM(projection_gamma=(1.0,))
     with pytest.raises(OptionError, match="--projection-gamma"):
         KernelL3SVM(projection="rbf", projection_gamma=(-1.0,))
+
+
+@pytest.mark.parametrize("method", [KernelL3SVM(cost=(1.0,), gamma=(1.0,)), KernelL3SVM(landmarks_count=(2.0, 6.0))])
+def test_cells_of_fewer_rows_than_landmarks(method: KernelL3SVM, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 8)).astype(np.float32)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    config = TrainingConfig(replace(method, clusters=(2.0,)), "chunks", 6, folds=3)
+    train(Dataset(X.copy(), y), config, tmp_path / "m.h5")
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert {len(model.file.cell(i)["landmarks"]) for i in range(model.file.n_cells)} != {8}
+        assert (model.predict(X) == y).mean() > 0.7

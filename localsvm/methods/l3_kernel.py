@@ -91,6 +91,9 @@ class KernelL3SVM(Landmarked, KernelMethod):
         models = [fit.solution for fit in fits if fit.solution is not None]
         projected: Projections = fits[0].system.projected
         state = pack_models(projected.phi, cell.Y, models, projected.nearest)
+        # a cell of few rows has fewer landmarks than others; all cells keep support vectors of one width
+        short = self._most_landmarks(cell.X.shape[1]) - projected.phi.shape[1]
+        state["support"] = np.pad(state["support"], ((0, 0), (0, short)))
         return Fitted(projected.state | state, report_of(models))
 
     def predictor(self, state: State, target: Target, n_features: int) -> ClusterPredictor:
@@ -99,8 +102,11 @@ class KernelL3SVM(Landmarked, KernelMethod):
 
     def memory(self, size: CellSize) -> int:
         """That of the kernel, which is always held whole, and of the projections."""
-        landmarks = int(max(self.landmarks_count or (size.features,)))
+        landmarks = self._most_landmarks(size.features)
         return super().memory(replace(size, features=landmarks)) + 8 * size.rows * (size.features + landmarks)
+
+    def _most_landmarks(self, features: int) -> int:
+        return int(max(self.landmarks_count or (features,)))
 
 
 class Projections(NamedTuple):
@@ -171,7 +177,7 @@ def cluster_part(state: State, cluster: int) -> State:
     keep = mine[state["coef_index"]]
     ends = np.concatenate([[0], np.cumsum(keep)])[state["coef_ptr"]]
     return state | {
-        "support": state["support"][mine],
+        "support": np.ascontiguousarray(state["support"][mine, : len(state["landmarks"])]),
         "coef_index": place[state["coef_index"][keep]],
         "coef": state["coef"][keep],
         "coef_ptr": ends,
