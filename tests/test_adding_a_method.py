@@ -103,6 +103,13 @@ def test_a_method_that_lacks_a_part_is_refused_when_methods_are_loaded(
     sys.modules.pop("localsvm.methods.halfdone", None)
 
 
+def test_two_files_of_one_name_are_refused(fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "svm.py").write_text("")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    with pytest.raises(TypeError, match="svm: there are several files of this name"):
+        package.methods()
+
+
 @dataclass(frozen=True)
 class OtherCost(LinearSVM):
     """An option of the same name, and another meaning."""

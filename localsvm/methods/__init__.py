@@ -10,6 +10,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
@@ -28,6 +29,11 @@ def methods() -> dict[str, type[Method]]:
     TypeError for a method that lacks a part, and for two methods that use a name or an option for different things.
     """
     found: dict[str, type[Method]] = {}
+    files = Counter(module.name for folder in __path__ for module in pkgutil.iter_modules([folder]))
+    if twice := [name for name, n in files.items() if n > 1]:
+        raise TypeError(
+            f"{', '.join(twice)}: there are several files of this name in the folders of methods; rename one"
+        )
     for module in pkgutil.iter_modules(__path__):
         defined = importlib.import_module(f"{__name__}.{module.name}")
         for item in vars(defined).values():
