@@ -49,9 +49,9 @@ def methods() -> dict[str, type[Method]]:
 def method_from(options: dict[str, Any]) -> Method:
     """The method of a model's config; ModelError where this version does not know it."""
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    name = str(values.pop("name", ""))
+    name, known = str(values.pop("name", "")), methods()  # what is wrong with a method's file is no fault of the model
     try:
-        return methods()[name](**values)
+        return known[name](**values)
     except (KeyError, TypeError):
         raise ModelError(f"the model was trained with the method {name!r}, which this version does not have") from None
 

@@ -162,8 +162,7 @@ class LinearSystem(System):
         def work(i: int) -> LinearSolution:
             job, method = jobs[i], self.method
             y = np.ascontiguousarray(self.cell.Y[:, job.problem])
-            weight = job.costs[c] * self.cell.weight
-            weight[self.cell.held_out(job.fold)] = 0.0
+            weight = job.costs[c] * self.cell.training_weight(job.fold)
             return solve(
                 self.rows, y, weight, method.loss == "squared", tolerance, method.solver,
                 one_task_each=method.one_task_each, start=starts[i], passes=method.passes,

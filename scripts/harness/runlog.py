@@ -8,6 +8,7 @@ log.runs              # of several runs with the same key the last
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,16 +16,16 @@ from typing import Any, Generic, TypeVar
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(ABC):
     """A finished run. Subclasses add what was run and its figures; old logs do not name machine and commit."""
 
     machine: dict[str, Any] | None = None
     commit: str | None = None
 
     @property
+    @abstractmethod
     def key(self) -> Hashable:
         """What was run: a second run of the same replaces the first."""
-        raise NotImplementedError
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)
