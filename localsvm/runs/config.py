@@ -34,6 +34,7 @@ class TrainingConfig:
     multiclass : "ova" or "ava".
     class_weights : (label, factor on C) pairs.
     seed : of everything random, from 0.
+    repeats : partitions by different seeds, which answer together.
 
     Raises
     ------
@@ -50,6 +51,7 @@ class TrainingConfig:
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
     seed: int = 0
+    repeats: int = 1
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -67,6 +69,10 @@ class TrainingConfig:
                 raise OptionError(f"-w {label:g}: the weight of a class must be a positive number, not {weight:g}")
         if self.seed < 0:
             raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
+        if self.repeats < 1:
+            raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
+        if self.repeats > 1 and self.partition == "none":
+            raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
 
     def for_classes(self, n: int) -> TrainingConfig:
         """With what depends on the number of classes decided."""
