@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -22,14 +23,14 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
-from localsvm.runs.summary import Summary, summarise
+from localsvm.runs.summary import Summary, report_state, summarise
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
 from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best")  # of a cell's grid, in the journal
-RECORDS = "records 2"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
 
 
 def train(
@@ -44,6 +45,7 @@ def train(
     partition_file: str | Path | None = None,
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
+    classes: Mapping[str, Any] | None = None,
 ) -> Summary:
     """Train on the data and write the model to `output`; it depends on data and config alone. The data are consumed.
 
@@ -52,6 +54,7 @@ def train(
     jobs, memory : workers; bytes that the run may use, None for what the machine has free.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
     pool : where cells are trained.
+    classes : what the labels stand for, as JSON can hold it; the model keeps it.
 
     Raises
     ------
@@ -68,7 +71,8 @@ def train(
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
-            _write(output, config, divided, journal, force)
+            options = config.as_dict() | ({"classes": classes} if classes else {})
+            _write(output, options, divided, journal, reports, force)
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
     return summarise(*about, reports, clock.seconds)
@@ -87,16 +91,21 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
     return [reports[i] for i in sorted(reports)]
 
 
-def _write(output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, force: bool) -> None:
+def _write(
+    output: str | Path, config: dict[str, Any], divided: Divided, journal: Journal, reports: list[CellReport],
+    force: bool,
+) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
+    names = unpack(journal["0"]).names
     write_model(
         output,
-        config=config.as_dict() | divided.as_dict(),
+        config=config | divided.as_dict(),
         labels=divided.labels,
         scaling=(divided.scaling.mode, divided.scaling.state()),
         partition=(divided.partition.name, divided.partition.state()),
         cells=(unpack(journal[str(i)]).state for i in cells),
         n_cells=len(cells),
+        report=report_state(names, reports),
         force=force,
     )
 
@@ -122,5 +131,6 @@ def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     """A cell's result from a journal's record."""
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
     names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
-    known = CellReport(**(report | {"fit": FitReport(**report["fit"])}))
+    fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
+    known = CellReport(**(report | {"fit": fit, "chosen": tuple(report["chosen"])}))
     return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
