@@ -55,6 +55,7 @@ def description_text(found: dict[str, Any]) -> str:
     config, models = found["config"], found["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
     weights = "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
+    from_0 = " with indices from 0" if config.get("zero_based") else ""
     lines = [
         ("file", f"{found['file']}, {found['bytes']:,} bytes, checksums agree"),
         ("format", f"{found['format']} {found['format_version']}, by {found['generator']}, {found['created']}"),
@@ -63,7 +64,7 @@ def description_text(found: dict[str, Any]) -> str:
             "selection",
             f"{config['folds']} folds, {config['grid']} grid, {config['select']}, seed {config['seed']}{weights}",
         ),
-        ("features", f"{config['features']:,}, scaling {found['scaling']}"),
+        ("features", f"{config['features']:,}{from_0}, scaling {found['scaling']}"),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", f"{found['partition']}, {_cells(found['cells'], found['partition'], config['cell_size'])}"),
     ]

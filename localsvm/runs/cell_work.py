@@ -132,6 +132,9 @@ class WorkUnit:
     scores: Scores | None = field(default=None, repr=False)
     threads: int = 1
 
+    def __str__(self) -> str:
+        return f"cell {self.index} ({self.last - self.first:,} rows)"
+
     def __call__(self, scratch: Scratch) -> Any:
         """A CellResult; the Scores of the settings where there are some. scratch: the worker's."""
         started, inputs = time.process_time(), self.inputs

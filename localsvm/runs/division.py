@@ -111,7 +111,13 @@ def partition_only(
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
     write_partition(
         output,
-        config={"partition": partition.name, "cell_size": config.cell_size, "scale": config.scale, "seed": config.seed},
+        config={
+            "partition": partition.name,
+            "cell_size": config.cell_size,
+            "scale": config.scale,
+            "seed": config.seed,
+            "zero_based": config.zero_based,
+        },
         fingerprint=key,
         scaling=(scaling.mode, scaling.state()),
         partition=(partition.name, partition.state()),

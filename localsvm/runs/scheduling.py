@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from localsvm.data import shared
-from localsvm.errors import RunError
+from localsvm.errors import RunError, WorkerLost
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize
 from localsvm.runs.cell_work import CellResult, RunInputs, WorkUnit
@@ -93,7 +93,7 @@ class RunCells:
 
         Raises
         ------
-        RunError : the memory does not suffice for one worker, or a worker was killed.
+        RunError : the memory does not suffice for one worker, or the worker of a cell was killed twice.
         """
         edges, order = self.divided.edges, np.argsort(-self.divided.sizes, kind="stable")
         todo = [int(i) for i in order if int(i) not in (skip or ())]
@@ -113,6 +113,10 @@ class RunCells:
                         queue.scored(done, result)
                     else:
                         yield result
+        except WorkerLost as error:
+            if not self.inputs.fit:
+                raise
+            raise RunError(f"{error}; what was finished is kept: go on with --resume") from error
         finally:
             shared.forget()  # what this process, too, mapped
 

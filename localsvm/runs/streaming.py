@@ -42,7 +42,6 @@ def train_stream(
     config: TrainingConfig,
     output: str | Path,
     *,
-    zero_based: bool = False,
     jobs: int = 1,
     force: bool = False,
     observer: Observer | None = None,
@@ -55,7 +54,7 @@ def train_stream(
     method = _check(config)
     clock = Clock(observer or Silent())
     with clock("read"):
-        stream = Stream(path, config.folds, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
+        stream = Stream(path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes)
         check_features(stream.features)
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
         most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])

@@ -27,6 +27,7 @@ from localsvm.runs.summary import Summary, report_state, summarise
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
+from localsvm.store.outputs import signals_held
 from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best")  # of a cell's grid, in the journal
@@ -84,9 +85,10 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
         for result in results:
-            journal.append(str(result.index), pack(result))
-            reports[result.index] = result.report
-            observer.cell_done(result.report.wrong, result.report.weight)
+            with signals_held():  # what a stopped run says of itself is what its journal has
+                journal.append(str(result.index), pack(result))
+                reports[result.index] = result.report
+                observer.cell_done(result.report.wrong, result.report.weight)
             journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]
 
