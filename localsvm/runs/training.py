@@ -54,8 +54,7 @@ def train(
     ----------
     jobs, memory : workers; bytes that the run may use, None for what the machine has free.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
-    pool : where cells are trained.
-    classes : what the labels stand for, as JSON can hold it; the model keeps it.
+    pool, classes : where cells are trained; what the labels stand for, as JSON can hold it, for the model to keep.
 
     Raises
     ------
@@ -72,8 +71,9 @@ def train(
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
-            options = config.as_dict() | ({"classes": classes} if classes else {})
-            _write(output, options, divided, journal, reports, force)
+            _write(
+                output, config.as_dict() | ({"classes": classes} if classes else {}), divided, journal, reports, force
+            )
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
     return summarise(*about, reports, clock.seconds)
