@@ -118,6 +118,12 @@ class_weights = option(
     metavar="LABEL WEIGHT",
     help="Multiply C by WEIGHT for rows of this label. Repeatable; -w1 2.0 works as well.",
 )
+repeats = option(
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    show_default="1",
+    help="Divide the space so many times by different seeds, train the cells of all, and average their values.",
+)
 seed = option("--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.")
 partition_file = option(
     "--partition-file",
@@ -170,6 +176,8 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     """The values that a partition file fixes; UsageError for an option that would contradict them."""
     from localsvm.store.model import load_partition
 
+    if given.get("repeats", 1) > 1:
+        raise click.UsageError("--repeats makes several partitions, --partition-file holds one; give one of the two.")
     for name, flag in FIXED_BY_FILE.items():
         if name in given:
             raise click.UsageError(f"{flag} is fixed by --partition-file; give one of the two.")

@@ -110,6 +110,13 @@ def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray
     return counts, np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + counts, counts)
 
 
+def rows_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> sp.csr_array:
+    """A copy (len(rows), d) of some rows of a sparse X."""
+    counts, places = places_of(X, rows)
+    pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return sparse_examples(X.data[places], X.indices[places], pointers, X.shape[1])
+
+
 def dense_rows(X: Examples, rows: npt.NDArray[np.int64]) -> Dense:
     """A dense copy (len(rows), d) of some rows."""
     if isinstance(X, np.ndarray):

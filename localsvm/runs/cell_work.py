@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.shared import ExamplesHandle, Handle
+from localsvm.data.shared import ExamplesHandle, Handle, PlacesHandle
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import Cell
@@ -77,7 +77,8 @@ class RunInputs:
     ----------
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
     average_rows : the mean size of all cells.
-    X, y, count : how to map all rows, (n, d) float32; their labels, (n,) float64; and how many rows each stands for.
+    X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
+    count, places : how many rows each row of each cell stands for, and where that row is in X and y.
     fit : whether cells are trained, or only cross-validated.
     """
 
@@ -90,18 +91,20 @@ class RunInputs:
     X: ExamplesHandle
     y: Handle
     count: Handle
+    places: PlacesHandle
     class_weights: tuple[tuple[float, float], ...] = ()
     fit: bool = True
     search: Search = field(default_factory=Search)
 
     def cell(self, index: int, first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None) -> Cell:
-        """The training cell of rows first .. last - 1: where dense, without a copy of them."""
-        y = self.y.open()[first:last]
+        """The training cell of places first .. last - 1; without a copy of rows that lie in its order."""
+        rows = self.places.rows(first, last)
+        y = self.y.open()[rows]
         cost = np.ones(len(y))
         for label, weight in self.class_weights:
             cost[y == label] = weight
         return Cell(
-            X=self.X.rows(first, last),
+            X=self.X.rows(rows),
             y=y,
             target=self.target,
             count=self.count.open()[first:last],
@@ -115,7 +118,7 @@ class RunInputs:
 
 @dataclass(frozen=True)
 class WorkUnit:
-    """What a worker is given: the cell of rows first .. last - 1, and what is to be done with it.
+    """What a worker is given: the cell of places first .. last - 1, and what is to be done with it.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ def train(
             )
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
-    return summarise(*about, reports, clock.seconds)
+    return summarise(*about, reports, clock.seconds, config.repeats)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:

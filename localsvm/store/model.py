@@ -54,7 +54,7 @@ def write_model(
     ----------
     config : every option that determines the model, as JSON can hold it.
     labels : (classes,) float64, ascending.
-    scaling, partition : the mode, the name; and the arrays of each.
+    scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
     cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
         cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
@@ -227,6 +227,8 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
     name, arrays = state
     writer.group(f"/{group}", **{key: name})
+    for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
+        writer.group(f"/{group}/{within}")
     for array_name in sorted(arrays):
         writer.array(f"/{group}/{array_name}", np.asarray(arrays[array_name]))
 
@@ -262,7 +264,13 @@ def _config(path: AnyPath, file: h5py.File) -> dict[str, Any]:
 
 def _read_state(path: AnyPath, file: h5py.File, group: str, key: str) -> tuple[str, dict[str, Array]]:
     items = piece(path, file, group)
-    return text(piece(path, items.attrs, key)), {name: array[...] for name, array in items.items()}
+    arrays: dict[str, Array] = {}
+    for name, item in items.items():
+        if isinstance(item, h5py.Group):
+            arrays |= {f"{name}/{within}": array[...] for within, array in item.items()}
+        else:
+            arrays[name] = item[...]
+    return text(piece(path, items.attrs, key)), arrays
 
 
 def _read_model(path: AnyPath, file: h5py.File) -> Model:
