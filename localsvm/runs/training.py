@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -46,7 +45,6 @@ def train(
     partition_file: str | Path | None = None,
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
-    classes: Mapping[str, Any] | None = None,
 ) -> Summary:
     """Train on the data and write the model to `output`; it depends on data and config alone. The data are consumed.
 
@@ -54,7 +52,7 @@ def train(
     ----------
     jobs, memory : workers; bytes that the run may use, None for what the machine has free.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
-    pool, classes : where cells are trained; what the labels stand for, as JSON can hold it, for the model to keep.
+    pool : where cells are trained.
 
     Raises
     ------
@@ -71,9 +69,7 @@ def train(
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
-            _write(
-                output, config.as_dict() | ({"classes": classes} if classes else {}), divided, journal, reports, force
-            )
+            _write(output, config, divided, journal, reports, force)
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
     return summarise(*about, reports, clock.seconds, config.repeats)
@@ -94,14 +90,14 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
 
 
 def _write(
-    output: str | Path, config: dict[str, Any], divided: Divided, journal: Journal, reports: list[CellReport],
+    output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, reports: list[CellReport],
     force: bool,
 ) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
     names = unpack(journal["0"]).names
     write_model(
         output,
-        config=config | divided.as_dict(),
+        config=config.as_dict() | divided.as_dict(),
         labels=divided.labels,
         scaling=(divided.scaling.mode, divided.scaling.state()),
         partition=(divided.partition.name, divided.partition.state()),
