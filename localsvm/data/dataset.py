@@ -28,10 +28,14 @@ DENSE_COLUMNS = 1024  # ... unless it has more columns
 
 @dataclass
 class Dataset:
-    """Rows X (n, d) and their labels y (n,) float64, as the file has them."""
+    """Rows X (n, d) and their labels y (n,) float64, as the file has them.
+
+    classes: what the labels stand for where they are only numbers of them, as JSON can hold it; for the model to keep.
+    """
 
     X: Examples
     y: npt.NDArray[np.float64]
+    classes: dict[str, Any] | None = None
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:

@@ -16,7 +16,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
-from localsvm.selection.cross_validation import CellSelection, Scores
+from localsvm.selection.cross_validation import CellSelection, Point, Scores
 from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
@@ -34,6 +34,8 @@ class CellReport:
     fit : what the method reports.
     weight : of the rows that were held out, 0 where nothing was cross-validated.
     wrong : of this the weight that the chosen point decides wrongly.
+    chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
+        cell where the grid has costs.
     """
 
     rows: float
@@ -41,6 +43,7 @@ class CellReport:
     fit: FitReport
     weight: float = 0.0
     wrong: float = 0.0
+    chosen: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,11 +159,14 @@ class WorkUnit:
         return [replace(self, settings=(i,), scores=None) for i in following]
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
-        report = CellReport(cell.rows, seconds, fitted.report)
+        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(float(np.floor(cell.rows)))
+        at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
+        cost = float(grid.costs_for(cell.rows)[at.cost])
+        chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
+        report = CellReport(cell.rows, seconds, fitted.report, chosen=chosen)
         loss, best = np.empty((0, 0)), np.empty(0, np.int64)
         if scores is not None:
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
             weight = float(cell.weight.sum())
             report = replace(report, weight=weight, wrong=scores.best.loss * weight)
-        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(float(np.floor(cell.rows)))
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best)

@@ -37,6 +37,7 @@ class Divided:
         is in several cells, else all = n.
     edges : (cells + 1,) int64; cell i has the places edges[i] to edges[i + 1] - 1 of `count`.
     places : how the rows of the cells are found in X and y.
+    classes : see Dataset.
     """
 
     scaling: Scaling
@@ -48,6 +49,7 @@ class Divided:
     count: SharedArray
     edges: NDArray[np.int64]
     places: SharedPlaces
+    classes: dict[str, Any] | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -66,7 +68,8 @@ class Divided:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        return {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        return about | ({"classes": self.classes} if self.classes else {})
 
 
 def divide(
@@ -107,7 +110,7 @@ def divide(
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
-    return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges, places)
+    return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges, places, data.classes)
 
 
 def partition_only(

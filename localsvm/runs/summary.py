@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +51,26 @@ def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
     """Held-out error over all cells, weighted as the training rows are; None where nothing was held out."""
     weight = sum(r.weight for r in reports)
     return sum(r.wrong for r in reports) / weight if weight else None
+
+
+def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:
+    """What the model keeps of the cells' reports.
+
+    Parameters
+    ----------
+    names : of the grid's parameters other than the cost.
+    reports : of all cells.
+
+    Returns
+    -------
+    The names of the chosen values as a JSON list, and the arrays "chosen", (cells, names) float64; and "support",
+    (cells, classes) int64, support vectors of each class, where the method has them.
+    """
+    costs = len(reports[0].chosen) - len(names)
+    arrays = {"chosen": np.asarray([r.chosen for r in reports], np.float64).reshape(len(reports), -1)}
+    if reports[0].fit.support:
+        arrays["support"] = np.asarray([r.fit.support for r in reports], np.int64)
+    return json.dumps([*names, *["cost"] * costs]), arrays
 
 
 def summarise(
