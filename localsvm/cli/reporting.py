@@ -98,13 +98,14 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
     error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
     data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
+    with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
     converged = _convergence(summary, method)
     return table_text(
         [
             ("data", data),
             ("partition", f"{summary.partition}, {sizes_text(summary.cell_rows)}"),
             ("selection", error),
-            ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {converged}"),
+            ("models", f"{summary.models:,}{with_support}, {converged}"),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]
