@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,11 @@ from localsvm.cli.paths import check_model_output, check_outputs, default_model,
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, summary_text
+
+if TYPE_CHECKING:
+    from localsvm.runs.config import TrainingConfig
+    from localsvm.runs.progress import Clock
+    from localsvm.runs.summary import Summary
 
 
 @click.command(
@@ -27,12 +32,14 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.file_argument("model_file", metavar="[MODEL_FILE]", required=False)
 @opt.learning
 @opt.partitioning
+@opt.repeats
 @opt.selection
 @opt.grid
 @opt.select
 @opt.seed
 @opt.partition_file
 @opt.zero_based
+@opt.force_classes
 @opt.stream
 @opt.resources
 @opt.resume
@@ -40,7 +47,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.as_json
 @opt.quiet
 def train(
-    train_file: str, model_file: str | None, partition_file: str | None, zero_based: bool, stream: bool,
+    train_file: str, model_file: str | None, partition_file: str | None, stream: bool,
     jobs: int | None, memory: int | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
@@ -52,10 +59,7 @@ def train(
     """
     from dataclasses import asdict
 
-    from localsvm.data.reading import read
-    from localsvm.runs.progress import Clock
-    from localsvm.runs.streaming import train_stream
-    from localsvm.runs.training import train as run
+    from localsvm.runs import progress as runs
 
     output = model_file or default_model(train_file)
     check_model_output(output, resume, as_json)
@@ -64,22 +68,31 @@ def train(
     if stream and (train_file == "-" or resume or partition_file):
         raise click.UsageError("--stream reads a file several times, and goes without --resume and --partition-file.")
     with model_output(output) as path, Progress(quiet, resumable=not stream and output != "-") as progress:
-        clock, count = Clock(progress), opt.job_count(jobs)
         if note := opt.cell_size_note(options):
             progress.note(note)
+        clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
         if stream:
-            summary = train_stream(
-                train_file, config, path, zero_based=zero_based, jobs=count, force=force, observer=progress
-            )
+            summary = _stream(train_file, config, path, common)
         else:
-            with clock("read"):
-                data = read(train_file, zero_based=zero_based, jobs=count)
-            summary = run(
-                data, config, path, jobs=count, memory=memory, force=force, resume=resume,
-                partition_file=partition_file, observer=progress,
-            )  # fmt: skip
+            own = {"memory": memory, "resume": resume, "partition_file": partition_file}
+            summary = _train(train_file, config, path, clock, common | own)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
+
+
+def _train(file: str, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]) -> Summary:
+    from localsvm.data.reading import read
+    from localsvm.runs.training import train
+
+    with clock("read"):
+        data = read(file, zero_based=config.zero_based, jobs=extra["jobs"])
+    return train(data, config, output, **extra)
+
+
+def _stream(file: str, config: TrainingConfig, output: str, extra: dict[str, Any]) -> Summary:
+    from localsvm.runs.streaming import train_stream
+
+    return train_stream(file, config, output, **extra)
