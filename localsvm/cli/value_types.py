@@ -61,7 +61,8 @@ class Names(click.Choice[str]):
         if value in self.others:
             self.fail(f"{value!r} is not a name: {self.others[value]}.", param, ctx)
         if value not in self.choices:
-            self.fail(f"{value!r} is not one of {', '.join(self.choices)}.{meant(value, self.choices)}", param, ctx)
+            names = ", ".join(map(repr, self.choices))
+            self.fail(f"{value!r} is not one of {names}.{meant(value, self.choices)}", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -108,7 +108,7 @@ def test_options_reach_the_model(train_file: Path, tmp_path: Path) -> None:
     assert config == {
         "partition": "kmeans", "cell_size": 150, "scale": "zscore", "folds": 3, "grid": "adaptive",
         "select": "refit", "multiclass": "ava",
-        "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True,
+        "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True, "repeats": 1,
     }  # fmt: skip
 
 
