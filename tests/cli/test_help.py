@@ -121,9 +121,9 @@ def test_programs_are_the_commands() -> None:
     assert scripts["lsvm"] == "localsvm.__main__:lsvm"
     for name in ("train", "predict", "partition", "cv"):
         assert scripts[f"lsvm-{name}"] == f"localsvm.__main__:{name}"
-        code = f"import sys; from localsvm.__main__ import {name}; sys.argv[1:] = ['--help']; {name}()"
+        code = f"import sys; from localsvm.__main__ import {name}; sys.argv = ['lsvm-{name}', '--help']; {name}()"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert done.returncode == 0 and invoke(name, "--help").stdout.split("\n", 1)[1] in done.stdout
+        assert done.returncode == 0 and done.stdout.startswith(f"Usage: lsvm-{name} ")
 
 
 def test_unknown_commands_and_missing_arguments() -> None:
