@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import labels_text, spread, spread_text, table_text
+from localsvm.cli.reporting import features_text, labels_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
     from localsvm.store.model import Model
@@ -63,7 +63,7 @@ def description_text(found: dict[str, Any]) -> str:
             "selection",
             f"{config['folds']} folds, {config['grid']} grid, {config['select']}, seed {config['seed']}{weights}",
         ),
-        ("features", f"{config['features']:,}, scaling {found['scaling']}"),
+        ("features", f"{features_text(config['features'], config.get('width'))}, scaling {found['scaling']}"),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", f"{found['partition']}, {_cells(found['cells'], found['partition'], config['cell_size'])}"),
     ]

@@ -40,7 +40,6 @@ def predict(
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
     speaks for POSITIVE.
     """
-    from localsvm.data.reading import read_blocks
     from localsvm.runs.prediction import LocalModel, Score
 
     if as_json and output in (None, "-"):
@@ -49,8 +48,7 @@ def predict(
     count = opt.job_count(jobs)
     with LocalModel(model_file, count) as model, text_output(output, force) as out:
         lines, score = Lines(out, model.target, decision_values), Score(model.file.labels)
-        blocks = read_blocks(test_file, n_features=model.features, dense=model.dense, zero_based=zero_based, jobs=count)
-        for block in model.predict_blocks(blocks):
+        for block in model.predict_blocks(model.read(test_file, zero_based=zero_based)):
             lines.write(block)
             score.add(block)
     if not quiet:

@@ -18,7 +18,8 @@ class Summary:
 
     Attributes
     ----------
-    rows, features, labels, class_rows : of the training data; class_rows for each label.
+    rows, labels, class_rows : of the training data; class_rows for each label.
+    features, width : columns in which some row is not 0, and all columns up to the largest index.
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
     cv_error : cross-validated share of wrong rows, from 0 to 1; None where nothing was cross-validated.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
@@ -28,6 +29,7 @@ class Summary:
 
     rows: int
     features: int
+    width: int
     labels: list[float]
     class_rows: list[int]
     partition: str
@@ -49,22 +51,24 @@ def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
 
 
 def summarise(
-    labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
-    reports: Sequence[CellReport], seconds: dict[str, float],
+    labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
+    sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float],
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
     Parameters
     ----------
     labels, class_rows : (classes,) ascending, and the rows of each.
-    features, partition : columns of the data, and the partition's name.
+    features : how many columns occur, of how many.
+    partition : its name.
     sizes : (cells,) rows of each cell.
     reports : of all cells.
     seconds : wall clock, by phase.
     """
     return Summary(
         rows=sum(class_rows),
-        features=features,
+        features=features[0],
+        width=features[1],
         labels=[float(v) for v in labels],
         class_rows=list(class_rows),
         partition=partition,
