@@ -26,7 +26,7 @@ def keep_occurring(data: Dataset) -> None:
     if len(columns) == data.X.shape[1]:
         return
     X = keep_columns(data.X, columns, in_place=True)
-    if not isinstance(X, np.ndarray) and prefers_dense(*X.shape, X.nnz):
+    if not isinstance(X, np.ndarray) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
         X = dense_copy(X)
     data.X, data.columns = X, columns
 

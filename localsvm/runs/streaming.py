@@ -77,9 +77,8 @@ def train_stream(
             n_cells=1,
             force=force,
         )
-    class_rows, sizes = [int(n) for n in survey.class_rows], np.asarray([stream.rows])
-    features = stream.features, stream.width
-    return summarise(survey.labels, class_rows, features, "none", sizes, [report], clock.seconds)
+    known = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
+    return summarise(*known, np.asarray([stream.rows]), [report], clock.seconds)
 
 
 def _described(stream: Stream) -> dict[str, Any]:
