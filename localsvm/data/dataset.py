@@ -33,11 +33,13 @@ class Dataset:
     Attributes
     ----------
     X, y : (n, d) float32, and (n,) float64.
+    classes : what the labels stand for where they are only numbers of them, as JSON can hold it; for the model to keep.
     columns : (d,) int64, ascending: which columns of the file X has; None for all of them.
     """
 
     X: Examples
     y: npt.NDArray[np.float64]
+    classes: dict[str, Any] | None = None
     columns: npt.NDArray[np.int64] | None = None
 
 
@@ -115,6 +117,13 @@ def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray
     counts = X.indptr[rows + 1] - first
     ends = np.cumsum(counts)
     return counts, np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + counts, counts)
+
+
+def rows_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> sp.csr_array:
+    """A copy (len(rows), d) of some rows of a sparse X."""
+    counts, places = places_of(X, rows)
+    pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return sparse_examples(X.data[places], X.indices[places], pointers, X.shape[1])
 
 
 def dense_rows(X: Examples, rows: npt.NDArray[np.int64]) -> Dense:

@@ -113,11 +113,13 @@ def read_blocks(
     zero_based: bool = False,
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
+    tell: Callable[[Counts], None] | None = None,
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
     Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all. Every
-    block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut.
+    block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut. `tell`
+    is called with what the text of each block holds.
 
     Raises
     ------
@@ -131,7 +133,9 @@ def read_blocks(
             message = message and NO_ROWS
             if part.counts.rows:
                 message = ""
-                yield Dataset(part.X, part.y, columns)
+                if tell is not None:
+                    tell(part.counts)
+                yield Dataset(part.X, part.y, columns=columns)
         if message:
             raise DataError(message.format(path=source.name))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from scipy import sparse
 
 from localsvm.data.columns import keep_columns
 from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError
@@ -60,6 +61,7 @@ class LocalModel:
     features, columns : how many columns the training data had, and (known,) int64 those of them that the model knows,
         None for all: values in other columns are ignored.
     dense : whether the rows of training were dense; rows to predict are made alike.
+    zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
     file : the open `store.model.Model`.
 
@@ -78,6 +80,7 @@ class LocalModel:
         self.features: int = config["features"] if self.columns is None else config["width"]
         self._known: int = config["features"]
         self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
+        self.zero_based: bool = config.get("zero_based", False)
         self._method = method_from(config["method"])
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
@@ -103,11 +106,13 @@ class LocalModel:
         """
         return self._decide(self._with_known_columns(X))
 
-    def read(self, path: str | Path, *, zero_based: bool = False) -> Iterator[Dataset]:
+    def read(
+        self, path: str | Path, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
+    ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
             path, n_features=self.features, dense=self.dense, columns=self.columns, zero_based=zero_based,
-            jobs=self._jobs,
+            jobs=self._jobs, tell=tell,
         )  # fmt: skip
 
     def _with_known_columns(self, X: Examples) -> Examples:
@@ -169,6 +174,51 @@ class LocalModel:
         return self._cache[cell]
 
 
+class Indices:
+    """Whether the indices of a file start at 0, and whether those of its rows agree with a model's.
+
+    Parameters
+    ----------
+    model : that predicts.
+    zero_based : what the user says of the file; None for what was true in training.
+    """
+
+    def __init__(self, model: LocalModel, zero_based: bool | None = None) -> None:
+        self.zero_based = model.zero_based if zero_based is None else zero_based
+        self._trained, self._given, self._features = model.zero_based, zero_based, model.features
+        self._width = 0
+        self._has_first = model.columns is not None and model.columns[0] > 0  # then neither has the training file
+
+    def count(self, counts: Counts) -> None:
+        """Take note of what a block of text holds."""
+        self._width = max(self._width, counts.width)
+
+    def seen(self, blocks: Iterable[Dataset]) -> Iterator[Dataset]:
+        """The same blocks, looked at on their way."""
+        for block in blocks:
+            if not self._has_first:
+                X = block.X
+                self._has_first = bool(X[:, 0].any() if isinstance(X, np.ndarray) else (X.indices == 0).any())
+            yield block
+
+    def warning(self, file: str, model: str) -> str:
+        """What may be wrong with the indices, and what to do; empty where nothing is."""
+        if self._trained and self._given is False:
+            return (
+                f"--one-based, but {model} was trained with --zero-based; if both files count from 1, train without it"
+            )
+        if not self._trained and self._given:
+            return (
+                f"--zero-based, but {model} was trained without it; if both files count from 0, train with --zero-based"
+            )
+        if self._trained and not self._has_first and self._width == self._features + 1:
+            return (
+                f"{model} has indices 0 to {self._features - 1}, but {file} has no index 0 and an index "
+                f"{self._features}; if it counts from 1, give --one-based"
+            )
+        return ""
+
+
 def merged(blocks: Iterable[Dataset]) -> Iterator[Dataset]:
     """The same rows in fewer blocks, of ROW_BLOCK rows or BLOCK_BYTES or little more."""
     waiting: list[Dataset] = []
@@ -189,7 +239,7 @@ def _together(blocks: list[Dataset]) -> Dataset:
         return blocks[0]
     parts = [block.X for block in blocks]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
-    return Dataset(X, np.concatenate([block.y for block in blocks]), blocks[0].columns)
+    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns)
 
 
 def _evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:

@@ -46,24 +46,27 @@ def write_model(
     partition: State,
     cells: Iterable[Mapping[str, Array]],
     n_cells: int,
+    report: State | None = None,
     force: bool = False,
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
 
-    Parameters
-    ----------
-    config : every option that determines the model, as JSON can hold it.
-    labels : (classes,) float64, ascending.
-    columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
-    scaling, partition : the mode, the name; and the arrays of each.
-    cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
-        cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-    force : whether `path` may be overwritten.
+        Parameters
+        ----------
+        config : every option that determines the model, as JSON can hold it.
+        labels : (classes,) float64, ascending.
+        columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
+    scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
+        cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
+            cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+        report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
+            alone, prediction does without.
+        force : whether `path` may be overwritten.
 
-    Raises
-    ------
-    RunError : `path` is in the way or the disk is full; nothing is overwritten then.
-    ValueError : the cells do not fit together, or are not n_cells.
+        Raises
+        ------
+        RunError : `path` is in the way or the disk is full; nothing is overwritten then.
+        ValueError : the cells do not fit together, or are not n_cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
@@ -71,6 +74,8 @@ def write_model(
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
+        if report is not None:
+            _write_state(writer, "report", "names", report)
 
 
 def load_model(path: AnyPath, verify: bool = True) -> Model:
@@ -104,6 +109,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
+    report : see `write_model`; None where the file has none.
     """
 
     path: AnyPath
@@ -114,6 +120,7 @@ class Model:
     partition: tuple[str, dict[str, Array]]
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
+    report: tuple[str, dict[str, Array]] | None
     _file: h5py.File = field(repr=False)
     _columns: dict[str, h5py.Dataset] = field(repr=False)
 
@@ -244,6 +251,8 @@ def _read_columns(path: AnyPath, file: h5py.File) -> NDArray[np.int64] | None:
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
     name, arrays = state
     writer.group(f"/{group}", **{key: name})
+    for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
+        writer.group(f"/{group}/{within}")
     for array_name in sorted(arrays):
         writer.array(f"/{group}/{array_name}", np.asarray(arrays[array_name]))
 
@@ -279,7 +288,13 @@ def _config(path: AnyPath, file: h5py.File) -> dict[str, Any]:
 
 def _read_state(path: AnyPath, file: h5py.File, group: str, key: str) -> tuple[str, dict[str, Array]]:
     items = piece(path, file, group)
-    return text(piece(path, items.attrs, key)), {name: array[...] for name, array in items.items()}
+    arrays: dict[str, Array] = {}
+    for name, item in items.items():
+        if isinstance(item, h5py.Group):
+            arrays |= {f"{name}/{within}": array[...] for within, array in item.items()}
+        else:
+            arrays[name] = item[...]
+    return text(piece(path, items.attrs, key)), arrays
 
 
 def _read_model(path: AnyPath, file: h5py.File) -> Model:
@@ -302,6 +317,7 @@ def _read_model(path: AnyPath, file: h5py.File) -> Model:
         partition=_read_state(path, file, "partition", "name"),
         n_cells=n_cells,
         row_ptr=row_ptr,
+        report=_read_state(path, file, "report", "names") if "report" in file else None,
         _file=file,
         _columns=columns,
     )
