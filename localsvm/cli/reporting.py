@@ -111,13 +111,14 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
         error += " of one repeat, in the mean"
     features = features_text(summary.features, summary.width)
     data = f"{summary.rows:,} rows, {features} features, {labels_text(summary.labels, summary.class_rows)}"
+    with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
     converged = _convergence(summary, method)
     return table_text(
         [
             ("data", data),
             ("partition", f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}"),
             ("selection", error),
-            ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {converged}"),
+            ("models", f"{summary.models:,}{with_support}, {converged}"),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]
