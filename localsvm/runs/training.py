@@ -23,6 +23,7 @@ from localsvm.runs.division import Divided, divide
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
+from localsvm.store.container_writing import creation_time
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
@@ -31,6 +32,7 @@ from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best")  # of a cell's grid, in the journal
 RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
+OPTIONS = {"class_weights": "-w"}  # whose names are not made of those of TrainingConfig
 
 
 def train(
@@ -58,21 +60,23 @@ def train(
     ------
     DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
     """
+    creation_time()  # refuses a mistake in SOURCE_DATE_EPOCH now, not when the model is written
     observer = observer or Silent()
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
-        key = run_key(data, config, partition_file)
+        parts = run_parts(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
-    with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
+    about = run_key(parts), parts
+    with clock("train"), open_journal(journal_path(output), *about, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
             _write(output, config, divided, journal, reports, force)
         journal.delete()
-    about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
-    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats)
+    rows = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
+    return summarise(*rows, divided.sizes, reports, clock.seconds, config.repeats)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -109,12 +113,22 @@ def _write(
     )
 
 
-def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> str:
-    """Hash of the data and of all that determines the model's bits: what a journal belongs to."""
-    options = json.dumps(config.as_dict(), sort_keys=True)
-    part = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest() if partition_file else ""
-    parts = (fingerprint(data.X, data.y), options, part, RECORDS, __version__, LEVELS[simd_level()])
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def run_parts(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> dict[str, str]:
+    """The data and all that determines the model's bits, by the names that messages give to it."""
+    options = config.as_dict()
+    method = options.pop("method")
+    parts = {"the content of the data": fingerprint(data.X, data.y), "--method": method.pop("name")}
+    if partition_file:
+        parts["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
+    for name, value in {**options, **method}.items():
+        parts[OPTIONS.get(name, f"--{name.replace('_', '-')}")] = "the default" if value is None else json.dumps(value)
+    parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}
+    return parts | {"the SIMD level": LEVELS[simd_level()]}
+
+
+def run_key(parts: dict[str, str]) -> str:
+    """Hash of a run's parts: what a journal belongs to."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:
