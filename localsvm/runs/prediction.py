@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from localsvm.data.scaling import Scaling
 from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
 from localsvm.partition import restore
+from localsvm.store.container import AnyPath
 from localsvm.store.model import Model, load_model
 from localsvm.targets.classification import Classification
 
@@ -49,7 +49,7 @@ class LocalModel:
 
     Parameters
     ----------
-    path : of the model file.
+    path : of the model file, or its `Image` in memory.
     jobs : threads that predict, of no influence on the result.
     verify : whether to compare the whole file with its checksums first.
 
@@ -58,6 +58,7 @@ class LocalModel:
     features, dense : columns of the training data, and whether its rows were dense; rows to predict are made alike.
     zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
+    method : that the cells were trained by.
     file : the open `store.model.Model`.
 
     Raises
@@ -65,7 +66,7 @@ class LocalModel:
     ModelError : the file cannot be read, or has a method or partition that this version does not know.
     """
 
-    def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
+    def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True) -> None:
         self.file: Model = load_model(path, verify)
         config = self.file.config
         self.scaling = Scaling.from_state(*self.file.scaling)
@@ -74,7 +75,7 @@ class LocalModel:
         self.features: int = config["features"]
         self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
         self.zero_based: bool = config.get("zero_based", False)
-        self._method = method_from(config["method"])
+        self.method = method_from(config["method"])
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
         self._jobs = jobs
@@ -139,7 +140,7 @@ class LocalModel:
     def _predictor(self, cell: int) -> Predictor:
         if cell not in self._cache:
             state = self.file.cell(cell)
-            self._cache[cell] = self._method.predictor(state, self.target, self.features)
+            self._cache[cell] = self.method.predictor(state, self.target, self.features)
             self._cached_bytes[cell] = 4 * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])

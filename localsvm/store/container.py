@@ -9,10 +9,12 @@ two equal runs differ.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -33,6 +35,20 @@ _SUPERBLOCK_BYTES = 48
 _CHUNK_BYTES = 1 << 18  # a cell is read by whole chunks; the default chunk cache holds a few of these
 BLOCK_CHUNKS = 8  # rows are gathered to blocks of so many chunks before they are written
 UNLISTED = {"created", "manifest"}
+
+
+@dataclass(frozen=True)
+class Image(os.PathLike[str]):
+    """The bytes of a container in memory, in place of its path; the path is what messages call it."""
+
+    content: bytes
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "the model in memory"
+
 
 Array = NDArray[Any]
 AnyPath = str | os.PathLike[str]
@@ -56,7 +72,7 @@ def open_container(path: AnyPath, kind: str, verify: bool = True) -> h5py.File:
     """
     _check_signature(path, kind)
     with checked(path), ExitStack() as opened:
-        file = opened.enter_context(h5py.File(path, "r"))
+        file = opened.enter_context(_open(path))
         _check_kind(path, kind, file.attrs)
         if verify:
             _check_manifest(path, file)
@@ -121,9 +137,15 @@ def dataset_entry(dtype: np.dtype[Any], shape: tuple[int, ...], digest: str) -> 
     return f"{dtype.newbyteorder('<').str} {json.dumps(shape)} {digest}"
 
 
+def _open(path: AnyPath) -> h5py.File:
+    if isinstance(path, Image):
+        return h5py.File(h5py.h5f.open_file_image(path.content))
+    return h5py.File(path, "r")
+
+
 def _check_signature(path: AnyPath, kind: str) -> None:
     try:
-        with open(path, "rb") as file:
+        with io.BytesIO(path.content) if isinstance(path, Image) else open(path, "rb") as file:
             head = file.read(_SUPERBLOCK_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: cannot read the {_KINDS[kind]}: {error.strerror}") from error
