@@ -231,6 +231,7 @@ def test_what_was_chosen_and_how_many_support_vectors() -> None:
 @pytest.mark.parametrize("kind", ["linear", "kernel"])
 def test_weights_are_those_of_unscaled_rows(kind: str, multiclass: str, scale: str) -> None:
     X, y = make_blobs(200, 3, centers=3, cluster_std=3.0, random_state=0)
+    X = np.insert(X, 1, 0.0, axis=1)  # a column without a value
     shared = {"cost": 1.0, "multiclass": multiclass, "scale": scale}
     model = LocalSVC(kernel="linear", offset=True, **shared) if kind == "kernel" else LinearSVMClassifier(**shared)
     model.fit(X, y)

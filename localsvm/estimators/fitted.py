@@ -91,11 +91,12 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     if model.file.n_cells != 1 or scaling.mode == "row":
         raise KeyError("coef_: it has several cells, or rows scaled to length 1")
     state = model.file.cell(0)
+    known = model.features if model.columns is None else len(model.columns)
     if isinstance(method, LinearSVM):
         both = state["weights"].reshape(len(state["model_problem"]), -1)
         weights, offsets = both[:, :-2], BIAS * both[:, -2:].sum(axis=1)  # of the task and shared: one of them is 0
     elif isinstance(method, KernelSVM | GlobalSVM) and method.kernel == "linear":
-        weights, offsets = linear_weights(state, model.features), state["model_bias"]
+        weights, offsets = linear_weights(state, known), state["model_bias"]
     else:
         raise KeyError("coef_: it is not linear")
     problem = state["model_problem"]
@@ -105,4 +106,13 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
         weights = weights * scaling.factor
     if scaling.offset is not None:
         offsets = offsets - weights @ scaling.offset
-    return weights, offsets
+    return _spread(weights, model.columns, model.features), offsets
+
+
+def _spread(weights: Floats, columns: NDArray[np.int64] | None, features: int) -> Floats:
+    """Weights of the columns that the model knows as weights of all columns."""
+    if columns is None:
+        return weights
+    out = np.zeros((len(weights), features))
+    out[:, columns] = weights
+    return out

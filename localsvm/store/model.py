@@ -41,6 +41,7 @@ def write_model(
     *,
     config: dict[str, Any],
     labels: Array,
+    columns: Array | None = None,
     scaling: State,
     partition: State,
     cells: Iterable[Mapping[str, Array]],
@@ -50,24 +51,26 @@ def write_model(
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
 
-    Parameters
-    ----------
-    config : every option that determines the model, as JSON can hold it.
-    labels : (classes,) float64, ascending.
+        Parameters
+        ----------
+        config : every option that determines the model, as JSON can hold it.
+        labels : (classes,) float64, ascending.
+        columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
     scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
-    cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
-        cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
-        alone, prediction does without.
-    force : whether `path` may be overwritten.
+        cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
+            cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+        report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
+            alone, prediction does without.
+        force : whether `path` may be overwritten.
 
-    Raises
-    ------
-    RunError : `path` is in the way or the disk is full; nothing is overwritten then.
-    ValueError : the cells do not fit together, or are not n_cells.
+        Raises
+        ------
+        RunError : `path` is in the way or the disk is full; nothing is overwritten then.
+        ValueError : the cells do not fit together, or are not n_cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
+        _write_columns(writer, columns)
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
@@ -102,6 +105,7 @@ class Model:
     ----------
     config : every option that determined the model.
     labels : (classes,) float64, ascending.
+    columns : (d,) int64, ascending: the columns of the data that cells know; None where these are all.
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
@@ -111,6 +115,7 @@ class Model:
     path: AnyPath
     config: dict[str, Any]
     labels: NDArray[np.float64]
+    columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
     partition: tuple[str, dict[str, Array]]
     n_cells: int
@@ -156,6 +161,7 @@ class PartitionFile:
     """What a partition file holds; see `write_partition`."""
 
     config: dict[str, Any]
+    columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
     partition: tuple[str, dict[str, Array]]
     assignment: Array
@@ -169,6 +175,7 @@ def write_partition(
     *,
     config: dict[str, Any],
     fingerprint: str,
+    columns: Array | None = None,
     scaling: State,
     partition: State,
     assignment: Array,
@@ -190,6 +197,7 @@ def write_partition(
     The rest, and what is raised, is as in `write_model`.
     """
     with create(path, PARTITION, config | {"fingerprint": fingerprint}, force) as writer:
+        _write_columns(writer, columns)
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         writer.array("/assignment", assignment)
@@ -215,6 +223,7 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
             )
         return PartitionFile(
             config=config,
+            columns=_read_columns(path, file),
             scaling=_read_state(path, file, "scaling", "mode"),
             partition=_read_state(path, file, "partition", "name"),
             assignment=piece(path, file, "assignment")[...],
@@ -222,6 +231,21 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
             sizes=piece(path, file, "sizes")[...],
             centres=file["centres"][...] if "centres" in file else None,
         )
+
+
+def _write_columns(writer: Writer, columns: Array | None) -> None:
+    if columns is not None:
+        writer.array("/columns", np.asarray(columns, np.int64))
+
+
+def _read_columns(path: AnyPath, file: h5py.File) -> NDArray[np.int64] | None:
+    if "columns" not in file:
+        return None
+    columns = np.asarray(file["columns"][...])
+    ascending = columns.dtype == np.int64 and columns.ndim == 1 and bool((np.diff(columns) > 0).all())
+    if not ascending or not len(columns) or columns[0] < 0 or columns[-1] >= np.iinfo(np.int32).max:
+        raise changed(path, "/columns are not ascending column numbers")
+    return columns
 
 
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
@@ -288,6 +312,7 @@ def _read_model(path: AnyPath, file: h5py.File) -> Model:
         path=path,
         config=_config(path, file),
         labels=piece(path, file, "labels")[...],
+        columns=_read_columns(path, file),
         scaling=_read_state(path, file, "scaling", "mode"),
         partition=_read_state(path, file, "partition", "name"),
         n_cells=n_cells,
