@@ -25,6 +25,8 @@ SMALL = {
     "KernelL3SVMClassifier": {"clusters": 2, "gamma": 0.5, "cost": 10.0},
     "KernelSVMClassifier": {"gamma": 0.5, "cost": 10.0},
     "LocalSVC": {"gamma": 0.5, "cost": 10.0},
+    "KMeansSVMClassifier": {"clusters": 2, "cost": 1.0},
+    "L3SVMClassifier": {"clusters": 2, "cost": 1.0},
     "ML3SVMClassifier": {"models": 2, "cost": 1.0},
 }
 
@@ -37,10 +39,15 @@ def small(name: str, **given: object) -> LocalClassifier:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("multiclass", ["ova", "ava"])
 @pytest.mark.parametrize("name", estimators.names())
-def test_scikit_learns_own_checks(name: str, multiclass: str) -> None:
-    check_estimator(small(name, multiclass=multiclass))
+def test_scikit_learns_own_checks(name: str) -> None:
+    check_estimator(small(name))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("name", ["LocalSVC", "LinearSVMClassifier", "KernelL3SVMClassifier"])
+def test_scikit_learns_own_checks_of_pairs_of_classes(name: str) -> None:
+    check_estimator(small(name, multiclass="ava"))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

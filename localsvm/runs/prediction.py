@@ -108,7 +108,7 @@ class LocalModel:
         return self._decide(self._with_known_columns(X))
 
     def read(
-        self, path: str | Path, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
+        self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
