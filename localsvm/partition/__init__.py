@@ -6,12 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from localsvm.errors import ModelError, OptionError
+from localsvm.errors import OptionError
 from localsvm.partition.base import Partition, TrainingCell, size_spread, smallest_size
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.kmeans import KMeansCells
 from localsvm.partition.none import NoPartition
 from localsvm.partition.voronoi import Voronoi
+from localsvm.store.pieces import Unsound, check
 
 REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
 
@@ -25,8 +26,15 @@ def create(name: str) -> Partition:
     return REGISTRY[name]()
 
 
-def restore(name: str, state: dict[str, NDArray[Any]]) -> Partition:
-    """The partition that a file describes by name and `state()`; ModelError for a name unknown to this version."""
+def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int) -> Partition:
+    """The partition of so many cells that a file describes by name and `state()`.
+
+    Unsound for a name that is unknown to this version, and for arrays that are none of that partition.
+    """
     if name not in REGISTRY:
-        raise ModelError(f"the file's partition {name!r} is not known to this version")
-    return REGISTRY[name].from_state(state)
+        raise Unsound(f"the partition {name!r} is not known to this version")
+    check("/partition", REGISTRY[name].pieces, state, {"features": features})
+    partition = REGISTRY[name].from_state(state)
+    if partition.n_cells != n_cells:
+        raise Unsound(f"/partition has {partition.n_cells} cells, not {n_cells}")
+    return partition

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from localsvm.errors import DataError, OptionError
+from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
@@ -39,9 +40,17 @@ class Partition(ABC):
     """A rule that divides rows into cells. It is fitted once, on training rows.
 
     A partition restored from its saved state routes rows exactly as the fitted one.
+
+    Attributes
+    ----------
+    name : str
+        What -P calls it.
+    pieces : Pieces
+        What the arrays of `state()` are; "features" is the length of a row.
     """
 
     name: ClassVar[str]
+    pieces: ClassVar[Pieces] = {}
 
     @abstractmethod
     def fit(
@@ -102,7 +111,10 @@ class Partition(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: PartitionState) -> Self:
-        """The partition that `state()` described. It routes rows bit for bit as that one."""
+        """The partition that `state()` described. It routes rows bit for bit as that one.
+
+        The arrays are what `pieces` says. Unsound where they do not fit each other all the same.
+        """
 
 
 def one_cell_each(cell: NDArray[np.int32], n_cells: int) -> sparse.csr_array:

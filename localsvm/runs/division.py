@@ -14,7 +14,9 @@ from localsvm.data.scaling import Scaling
 from localsvm.data.shared import SharedArray, SharedExamples
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
+from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.model import load_partition, write_partition
 from localsvm.threads import ALONE, Threads
@@ -137,11 +139,12 @@ def _fit(
 
 def _load(data: Dataset, path: str | Path) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
     stored = load_partition(path, fingerprint(data.X, data.y))
-    scaling = Scaling.from_state(*stored.scaling)
-    order = np.argsort(stored.assignment, kind="stable")
-    rows = np.split(order, np.searchsorted(stored.assignment[order], np.arange(len(stored.sizes))))[1:]
-    cells = [TrainingCell(part.astype(np.int64), stored.weight[part]) for part in rows]
-    return scaling, restore(*stored.partition), scaling.apply(data.X, in_place=True), cells
+    features = data.X.shape[1]
+    with checked(path):
+        scaling = Scaling.from_state(*stored.scaling, features)
+        cells = cells_of(stored, len(data.y), features)
+        partition = restore(*stored.partition, features, len(cells))
+    return scaling, partition, scaling.apply(data.X, in_place=True), cells
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

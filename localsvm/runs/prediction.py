@@ -15,11 +15,11 @@ from scipy import sparse
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.scaling import Scaling
-from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
+from localsvm.methods.saved import check_of
 from localsvm.partition import restore
-from localsvm.store.model import Model, load_model
-from localsvm.targets.classification import Classification
+from localsvm.runs.stored import options_of
+from localsvm.store.model import CellCheck, Model, load_model
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16
@@ -64,18 +64,21 @@ class LocalModel:
     """
 
     def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
-        self.file: Model = load_model(path, verify)
-        config = self.file.config
-        self.scaling = Scaling.from_state(*self.file.scaling)
-        self.partition = restore(*self.file.partition)
-        self.target = Classification(self.file.labels, config["multiclass"])
-        self.features: int = config["features"]
-        self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
-        self._method = method_from(config["method"])
+        self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
         self._jobs = jobs
         self._threads = ThreadPoolExecutor(jobs)
+
+    def _adopt(self, file: Model) -> CellCheck:
+        """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
+        config, self.features, self.dense = options_of(file)  # rows are read dense if those of training were
+        self.scaling = Scaling.from_state(*file.scaling, self.features)
+        self.partition = restore(*file.partition, self.features, file.n_cells)
+        self.target = config.target(file.labels)
+        self._method = config.method
+        known = {"features": self.features, "folds": config.folds, "classes": len(file.labels)}
+        return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
 
     def __enter__(self) -> LocalModel:
         return self

@@ -1,0 +1,61 @@
+"""What a model or a partition file says outside of its cells: whether it makes sense, before anything is made of it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.partition import TrainingCell
+from localsvm.runs.config import TrainingConfig
+from localsvm.store.model import Model, PartitionFile
+from localsvm.store.options import check_options
+from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
+
+ABOUT = {"features": "int", "dense": "bool"}  # what a model's config says beside the options
+MOST_FEATURES = 1 << 31  # columns are int32
+
+
+def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
+    """The options, the number of features, and whether training rows were dense; labels that fit them."""
+    about = {name: value for name, value in model.config.items() if name in ABOUT}
+    check_options("/@config", about, ABOUT, set())
+    config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
+    if config.partition != model.partition[0]:
+        raise Unsound("/@config: the option partition is not that of /partition")
+    features, size = int(about["features"]), os.path.getsize(model.path)
+    # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
+    if not 1 <= features <= MOST_FEATURES or (about["dense"] and 4 * features > size):
+        raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")
+    check("", {"labels": floats64("classes", least=2)}, {"labels": model.labels}, {})
+    classes = len(model.labels)
+    if np.any(np.diff(model.labels) <= 0):
+        raise Unsound("/labels do not ascend")
+    if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
+        raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
+    return config, features, bool(about["dense"])
+
+
+def cells_of(file: PartitionFile, rows: int, features: int) -> list[TrainingCell]:
+    """The training cells that a partition file gives to so many rows."""
+    pieces = {
+        "assignment": Piece(file.assignment.dtype.str, ("rows",), low=-1, below="cells"),
+        "weight": floats64("rows", low=0),
+        "sizes": Piece("i8", ("cells",), least=1, low=1),
+    }
+    arrays: dict[str, NDArray[Any]] = {name: getattr(file, name) for name in pieces}
+    if file.centres is not None:
+        pieces["centres"], arrays["centres"] = floats32("cells", "features"), file.centres
+    if file.assignment.dtype not in (np.int32, np.int64):
+        raise Unsound(f"/assignment is of {file.assignment.dtype}")
+    check("", pieces, arrays, {"rows": rows, "features": features})
+    inside = file.assignment >= 0
+    if not np.array_equal(np.bincount(file.assignment[inside], minlength=len(file.sizes)), file.sizes):
+        raise Unsound("/sizes are not those of /assignment")
+    if np.any((file.weight >= 1) != inside) or np.any(file.weight % 1) or file.weight.sum() != rows:
+        raise Unsound("/weight does not count every row once")
+    order = np.argsort(file.assignment, kind="stable")
+    parts = np.split(order, np.searchsorted(file.assignment[order], np.arange(len(file.sizes))))[1:]
+    return [TrainingCell(part.astype(np.int64), file.weight[part]) for part in parts]
