@@ -21,6 +21,10 @@ class RunError(LocalSVMError):
     """A run that cannot continue: too little memory, no space on the disk, an output file that exists."""
 
 
+class WorkerLost(RunError):
+    """A worker process was killed at the same work unit twice."""
+
+
 class OptionError(LocalSVMError):
     """A value of an option, or a combination of options, that cannot be used."""
 

@@ -8,8 +8,11 @@ import io
 import locale
 import lzma
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +28,9 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_svmlight_file
 
 from localsvm.data import _text
+from localsvm.data.compression import open_source
 from localsvm.data.dataset import Dataset, as_examples, dense_rows, places_of, prefers_dense
+from localsvm.data.decoding import Decoder
 from localsvm.data.reading import read, read_blocks
 from localsvm.data.shared import SharedExamples
 from localsvm.data.writing import write
@@ -263,18 +268,101 @@ def test_compressed(tmp_path: Path, kind: str, dense: bool) -> None:
             assert_same(read_text(tmp_path, packed, dense=dense, block_bytes=block_bytes, jobs=jobs), expected)
 
 
-def test_gzip_members_may_be_padded_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "some.libsvm.gz"
-    packed = gzip.compress(some_text() + b"\n")
-    path.write_bytes(packed + bytes(700) + packed + bytes(9000))
-    for block_bytes in (1000, 1 << 20):
-        assert read(path, block_bytes=block_bytes).X.shape == (404, 30)
-    path.write_bytes(packed + b"no member")
-    with pytest.raises(DataError, match="the gzip data are damaged"):
-        read(path)
-    path.write_bytes(packed + packed[:20])
-    with pytest.raises(DataError, match="the gzip data end too early"):
-        read(path)
+PADDING = {
+    "gzip": bytes(700),
+    "bzip2": b"",
+    "xz": bytes(8),
+    "zstd": b"\x53\x2a\x4d\x18\x05\0\0\0hello",
+}  # between streams
+NOTHING_LOST = "the {kind} data (end too early|are damaged)|come others that are not {kind} data"
+
+
+def decoded_by_others(kind: str, packed: bytes) -> bytes:
+    """What the format's own program decodes, or for gzip, which refuses zeros between members, Python's module."""
+    if kind == "gzip":
+        return gzip.decompress(packed)
+    program = shutil.which(kind)
+    if program is None:
+        pytest.skip(f"{kind} is not installed")
+    done = subprocess.run([program, "-dc"], input=packed, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def decoded(path: Path, packed: bytes, step: int) -> bytes:
+    path.write_bytes(packed)
+    with open_source(path) as source:
+        return b"".join(iter(lambda: source.read(step), b""))
+
+
+@pytest.mark.parametrize("kind", DECOMPRESSED)
+def test_all_streams_of_a_file_are_read(tmp_path: Path, kind: str) -> None:
+    pack, between, text = DECOMPRESSED[kind], PADDING[kind], some_text()
+    noise = np.random.default_rng(1).bytes(100_000)  # longer than what is read at once
+    files = {
+        "two": pack(text) + pack(text),
+        "empty first": pack(b"") + pack(text) + pack(b""),
+        "padded": pack(text) + between + pack(text) + between,
+        "long": pack(noise) + between + pack(noise[:70_000]),
+        "many": pack(text) + 400 * (pack(b"") + between) + pack(text),
+    }
+    for packed in files.values():
+        expected = decoded_by_others(kind, packed)
+        for step in (997, 1 << 22):
+            assert decoded(tmp_path / "some", packed, step) == expected
+
+
+@pytest.mark.parametrize("kind", DECOMPRESSED)
+def test_no_stream_is_dropped(tmp_path: Path, kind: str) -> None:
+    checked = zstandard.ZstdCompressor(write_checksum=True).compress  # as the program zstd does
+    pack, path = checked if kind == "zstd" else DECOMPRESSED[kind], tmp_path / "some.libsvm"
+    text = some_text() + b"\n"
+    refused, first = 0, pack(text)
+    second = first
+    for at in (0, 1, 2, 5, 20, len(second) // 2, len(second) - 1):  # in the magic bytes, the header, the data, the end
+        damaged = first + second[:at] + bytes([second[at] ^ 0xFF]) + second[at + 1 :]
+        try:
+            assert decoded(path, damaged, 1000) == 2 * text  # the byte has no meaning, such as a time of making
+        except DataError as error:
+            refused += 1
+            assert re.search(NOTHING_LOST.format(kind=kind), str(error))
+    assert refused > 4
+    for length in (1, 2, 5, 20, len(second) // 2, len(second) - 1):
+        path.write_bytes(first + PADDING[kind] + second[:length])
+        with pytest.raises(DataError, match=f"the {kind} data end too early; copy the file again"):
+            read(path)
+
+
+@pytest.mark.parametrize("kind", DECOMPRESSED)
+def test_what_is_left_over_is_an_error(tmp_path: Path, kind: str) -> None:
+    path, packed = tmp_path / "some.libsvm", DECOMPRESSED[kind](some_text())
+    left_over = [b"x", b"no stream", bytes(3) + b"x", bytes(70_000) + b"x"]
+    left_over += [] if kind == "gzip" else [bytes(1), bytes(70_001)]
+    left_over += [] if kind in ("gzip", "xz") else [bytes(4)]
+    for more in left_over:
+        path.write_bytes(packed + more)
+        with pytest.raises(DataError) as caught:
+            read(path)
+        assert str(caught.value) == (
+            f"{path}: after {len(packed)} bytes come others that are not {kind} data; "
+            f"cut the file there (head -c {len(packed)}), or copy it again"
+        )
+
+
+def test_a_zstd_file_may_begin_with_a_skippable_frame(tmp_path: Path) -> None:
+    packed = PADDING["zstd"] + zstandard.compress(some_text())
+    assert_same(read_text(tmp_path, packed), read_text(tmp_path, some_text()))
+
+
+@pytest.mark.parametrize("kind", DECOMPRESSED)
+def test_decoding_takes_little_memory(kind: str) -> None:
+    packed = io.BytesIO(DECOMPRESSED[kind](bytes(40 << 20)))
+    decoder = Decoder(kind, packed)
+    tracemalloc.start()
+    assert sum(map(len, iter(lambda: decoder.read(1 << 20), b""))) == 40 << 20
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 16 << 20
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])

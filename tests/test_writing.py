@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from localsvm.data import writing
-from localsvm.data.compression import MAGIC
+from localsvm.data.decoding import FORMATS
 from localsvm.data.reading import read
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
@@ -136,7 +136,7 @@ def test_compressed_by_suffix(tmp_path: Path, suffix: str, kind: str) -> None:
     path, X = tmp_path / f"some.libsvm{suffix}", np.eye(3, dtype=np.float32)
     write(path, X, [1, 2, 3])
     content = path.read_bytes()
-    assert content.startswith(next(magic for magic, name in MAGIC.items() if name == kind))
+    assert content.startswith(FORMATS[kind].magic)
     assert np.array_equal(read(path).X, X)
     write(path, X, [1, 2, 3])
     assert path.read_bytes() == content

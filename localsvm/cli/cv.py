@@ -25,17 +25,19 @@ from localsvm.cli.reporting import print_json
 @opt.train_file
 @opt.learning
 @opt.partitioning
+@opt.repeats
 @opt.selection
 @opt.seed
 @opt.partition_file
 @opt.plot("the error over the grid")
 @opt.zero_based
+@opt.force_classes
 @opt.resources
 @opt.force
 @opt.as_json
 @opt.quiet
 def cv(
-    train_file: str, partition_file: str | None, plot: str | None, zero_based: bool, jobs: int | None,
+    train_file: str, partition_file: str | None, plot: str | None, jobs: int | None,
     memory: int | None, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Cross-validate a grid of hyper-parameters (for svm, gamma and C) on TRAIN_FILE.
@@ -55,7 +57,7 @@ def cv(
     with Progress(quiet) as progress:
         clock = Clock(progress)
         with clock("read"):
-            data = read(train_file, zero_based=zero_based, jobs=count)
+            data = read(train_file, zero_based=config.zero_based, jobs=count)
         result = cross_validate(
             data, config, jobs=count, memory=memory, partition_file=partition_file, observer=progress
         )

@@ -25,6 +25,9 @@ Decorator = Callable[[Any], Any]
 PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 SCALES = ("std", "none", "zscore", "minmax", "row")
 FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale"}
+ZERO_BASED = (
+    "--zero-based, but the partition file was made without it; make it with --zero-based, or leave it out here."
+)
 
 
 def together(*decorators: Decorator) -> Decorator:
@@ -115,6 +118,12 @@ class_weights = option(
     metavar="LABEL WEIGHT",
     help="Multiply C by WEIGHT for rows of this label. Repeatable; -w1 2.0 works as well.",
 )
+repeats = option(
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    show_default="1",
+    help="Divide the space so many times by different seeds, train the cells of all, and average their values.",
+)
 seed = option("--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.")
 partition_file = option(
     "--partition-file",
@@ -122,6 +131,9 @@ partition_file = option(
     help="Use the cells that lsvm-partition wrote for this data, and their scaling, instead of -P, -c and --scale.",
 )
 zero_based = option("--zero-based", is_flag=True, help="Feature indices of the data start at 0 instead of 1.")
+force_classes = option(
+    "--force-classes", is_flag=True, help="Take more than 50 labels for classes, even if they are not whole numbers."
+)
 jobs = option(
     "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
 )
@@ -164,11 +176,16 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     """The values that a partition file fixes; UsageError for an option that would contradict them."""
     from localsvm.store.model import load_partition
 
+    if given.get("repeats", 1) > 1:
+        raise click.UsageError("--repeats makes several partitions, --partition-file holds one; give one of the two.")
     for name, flag in FIXED_BY_FILE.items():
         if name in given:
             raise click.UsageError(f"{flag} is fixed by --partition-file; give one of the two.")
     config = load_partition(file).config
-    return {name: config[name] for name in FIXED_BY_FILE}
+    zero_based = config.get("zero_based", given.get("zero_based", False))  # older files do not tell
+    if given.get("zero_based") and not zero_based:
+        raise click.UsageError(ZERO_BASED)
+    return {name: config[name] for name in FIXED_BY_FILE} | {"zero_based": zero_based}
 
 
 def job_count(jobs: int | None) -> int:

@@ -32,7 +32,7 @@ from localsvm.cli.reporting import print_json, sizes_table
 @opt.as_json
 @opt.quiet
 def partition(
-    train_file: str, output: str, plot: str | None, zero_based: bool, jobs: int | None, force: bool, as_json: bool,
+    train_file: str, output: str, plot: str | None, jobs: int | None, force: bool, as_json: bool,
     quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Divide TRAIN_FILE into cells, as lsvm-train would.
@@ -51,7 +51,7 @@ def partition(
     config = opt.training_config(options)
     with Progress(quiet) as progress:
         progress.phase("read")
-        data = read(train_file, zero_based=zero_based, jobs=opt.job_count(jobs))
+        data = read(train_file, zero_based=config.zero_based, jobs=opt.job_count(jobs))
         progress.phase("partition")
         with Threads(opt.job_count(jobs)) as threads:
             sizes = partition_only(data, config, output, force, threads)

@@ -24,14 +24,19 @@ from localsvm.cli.reporting import accuracy_text, print_json
 @click.argument("output", metavar="[OUTPUT]", required=False)
 @click.option("--decision-values", is_flag=True, help="Write the decision values after each label.")
 @click.option("--confusion", is_flag=True, help="Print a table of the labels given to each class on stderr.")
-@opt.zero_based
+@click.option(
+    "--zero-based/--one-based",
+    default=None,
+    show_default="as in training",
+    help="Indices of TEST_FILE start at 0, or 1.",
+)
 @opt.jobs
 @opt.force
 @opt.as_json
 @opt.quiet
 def predict(
-    test_file: str, model_file: str, output: str | None, decision_values: bool, confusion: bool, zero_based: bool,
-    jobs: int | None, force: bool, as_json: bool, quiet: bool,
+    test_file: str, model_file: str, output: str | None, decision_values: bool, confusion: bool,
+    zero_based: bool | None, jobs: int | None, force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
@@ -41,7 +46,7 @@ def predict(
     speaks for POSITIVE.
     """
     from localsvm.data.reading import read_blocks
-    from localsvm.runs.prediction import LocalModel, Score
+    from localsvm.runs.prediction import Indices, LocalModel, Score
 
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
@@ -49,11 +54,17 @@ def predict(
     count = opt.job_count(jobs)
     with LocalModel(model_file, count) as model, text_output(output, force) as out:
         lines, score = Lines(out, model.target, decision_values), Score(model.file.labels)
-        blocks = read_blocks(test_file, n_features=model.features, dense=model.dense, zero_based=zero_based, jobs=count)
-        for block in model.predict_blocks(blocks):
+        indices = Indices(model, zero_based)
+        blocks = read_blocks(
+            test_file, n_features=model.features, dense=model.dense, zero_based=indices.zero_based, jobs=count,
+            tell=indices.count,
+        )  # fmt: skip
+        for block in model.predict_blocks(indices.seen(blocks)):
             lines.write(block)
             score.add(block)
     if not quiet:
+        if warning := indices.warning(test_file, model_file):
+            click.echo(f"warning: {warning}", err=True)
         click.echo(accuracy_text(score.right, score.total) + (confusion_text(score) if confusion else ""), err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})

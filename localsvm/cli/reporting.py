@@ -69,6 +69,11 @@ def spread_text(values: dict[str, float] | None) -> str:
     return f"{values['smallest']:.4g} to {values['largest']:.4g}, median {values['median']:.4g}"
 
 
+def repeated_text(partition: str, repeats: int) -> str:
+    """The name of a partition, and how often the rows are divided by it."""
+    return partition if repeats == 1 else f"{partition}, {repeats} repeats"
+
+
 def sizes_text(values: dict[str, float]) -> str:
     """The number of cells and their sizes, from partition.size_spread."""
     if values["cells"] == 1:
@@ -97,12 +102,14 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> s
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
     error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
+    if summary.cv_error is not None and summary.repeats > 1:
+        error += " of one repeat, in the mean"
     data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
     converged = _convergence(summary, method)
     return table_text(
         [
             ("data", data),
-            ("partition", f"{summary.partition}, {sizes_text(summary.cell_rows)}"),
+            ("partition", f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}"),
             ("selection", error),
             ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {converged}"),
             ("time", seconds_text(summary.seconds)),

@@ -26,12 +26,14 @@ from localsvm.cli.reporting import print_json, summary_text
 @click.argument("model_file", metavar="[MODEL_FILE]", required=False)
 @opt.learning
 @opt.partitioning
+@opt.repeats
 @opt.selection
 @opt.grid
 @opt.select
 @opt.seed
 @opt.partition_file
 @opt.zero_based
+@opt.force_classes
 @opt.stream
 @opt.resources
 @opt.resume
@@ -39,7 +41,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.as_json
 @opt.quiet
 def train(
-    train_file: str, model_file: str | None, partition_file: str | None, zero_based: bool, stream: bool,
+    train_file: str, model_file: str | None, partition_file: str | None, stream: bool,
     jobs: int | None, memory: int | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
@@ -63,12 +65,10 @@ def train(
     with Progress(quiet, resumable=not stream) as progress:
         clock, count = Clock(progress), opt.job_count(jobs)
         if stream:
-            summary = train_stream(
-                train_file, config, output, zero_based=zero_based, jobs=count, force=force, observer=progress
-            )
+            summary = train_stream(train_file, config, output, jobs=count, force=force, observer=progress)
         else:
             with clock("read"):
-                data = read(train_file, zero_based=zero_based, jobs=count)
+                data = read(train_file, zero_based=config.zero_based, jobs=count)
             summary = run(
                 data, config, output, jobs=count, memory=memory, force=force, resume=resume,
                 partition_file=partition_file, observer=progress,

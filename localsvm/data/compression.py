@@ -16,16 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from localsvm.data.faults import refuse_foreign
+from localsvm.data.decoding import Decoder, LeftOverError, compression
+from localsvm.data.faults import CHANGED, refuse_foreign
 from localsvm.errors import DataError, RunError
 
 STDIN = "<stdin>"
-MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 HEAD = 8  # bytes that are read to recognise a format
-GZIP_INPUT = 4096  # bytes read at once, or size / 4 if that is more; zlib copies what it does not use: keep it small
-GZIP_FORMAT = 16 + zlib.MAX_WBITS  # with its header and checksum
-ZSTD_INPUT = 4096  # compressed bytes decoded at once: bounds the memory for their output
 
 
 @dataclass
@@ -45,16 +42,11 @@ class Source:
     name: str
     kind: str | None
     file: BinaryIO
-    stream: BinaryIO
+    stream: BinaryIO | Decoder
 
-    def mappable(self) -> bool:
-        """Whether this is a regular file of plain text, which can be memory-mapped."""
-        try:
-            status = os.fstat(self.file.fileno())
-        except OSError:  # stdin may be something without a file descriptor
-            return False
-        plain = self.kind is None and self.name != STDIN
-        return plain and stat.S_ISREG(status.st_mode) and status.st_size > 0
+    def regular(self) -> bool:
+        """Whether this is a regular file of plain text, whose parts can be read in any order."""
+        return self.kind is None and self.name != STDIN and bool(_size(self.file))
 
     def read(self, size: int) -> bytes:
         """Up to `size` decoded bytes, b"" at the end; DataError if the stream is truncated or damaged."""
@@ -63,6 +55,10 @@ class Source:
         except EOFError as error:
             what = f"the {self.kind} data end too early"
             raise DataError(f"{self.name}: {what}; copy the file again") from error
+        except LeftOverError as error:
+            what = f"after {error.at} bytes come others that are not {self.kind} data"
+            remedy = f"cut the file there (head -c {error.at}), or copy it again"
+            raise DataError(f"{self.name}: {what}; {remedy}") from error
         except (OSError, zlib.error, lzma.LZMAError) as error:
             what = f"the {self.kind} data are damaged" if self.kind else "cannot be read"
             raise DataError(f"{self.name}: {what} ({_reason(error)}); copy the file again") from error
@@ -85,11 +81,14 @@ def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
     with _open_raw(name) as file:
         head = _head(file)
         refuse_foreign(name, head)
-        kind = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+        kind = compression(head)
         raw = file if file.seekable() else io.BufferedReader(_Replay(head, file))
         if raw is file:
             file.seek(-len(head), io.SEEK_CUR)
-        yield Source(name, kind, file, _decoder(kind, raw))
+        before = _size(file)
+        yield Source(name, kind, file, raw if kind is None else Decoder(kind, raw))
+        if before is not None and _size(file) != before:
+            raise DataError(CHANGED.format(path=name))
 
 
 def _open_raw(name: str) -> Any:
@@ -105,6 +104,15 @@ def _open_raw(name: str) -> Any:
         raise DataError(f"{name}: no permission to read it; change its mode or its owner") from error
     except OSError as error:
         raise DataError(f"{name}: cannot be opened ({_reason(error)}); check the name") from error
+
+
+def _size(file: BinaryIO) -> int | None:
+    """The bytes of a regular file; None for what has no size, such as a pipe."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:  # stdin may be something without a file descriptor
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _head(file: BinaryIO) -> bytes:
@@ -132,78 +140,6 @@ class _Replay(io.RawIOBase):
         data = data or self._rest.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
-
-
-class _ZstdStream(io.RawIOBase):
-    """All frames of a zstd file. The reader of the package zstandard would take a truncated file for complete."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        from zstandard import ZstdDecompressor, ZstdError
-
-        self._file, self._error = file, ZstdError
-        self._new_frame = ZstdDecompressor(max_window_size=1 << 31).decompressobj
-        self._frame: Any = None
-        self._input = self._output = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._output and self._step():
-            pass
-        data, self._output = self._output[: len(buffer)], self._output[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
-
-    def _step(self) -> bool:
-        data = self._input or self._file.read(ZSTD_INPUT)
-        if not data and self._frame is not None:
-            raise EOFError("the last frame is not complete")
-        if not data:
-            return False
-        self._frame = self._frame or self._new_frame()
-        try:
-            self._output = self._frame.decompress(data)
-        except self._error as error:
-            raise OSError(str(error)) from error
-        self._input = self._frame.unused_data if self._frame.eof else b""
-        self._frame = None if self._frame.eof else self._frame
-        return True
-
-
-class _GzipStream:
-    """All members of a gzip file, by zlib directly: Python's gzip reads in small steps and takes a third longer."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._member: Any = None
-        self._input = b""
-
-    def read(self, size: int) -> bytes:
-        """From 1 to `size` bytes, b"" at the end."""
-        while data := self._input or self._file.read(max(GZIP_INPUT, size // 4)):
-            if self._member is None:
-                data = data.lstrip(b"\0")  # zeros may follow a member, for example up to the end of a tape block
-                self._member = zlib.decompressobj(GZIP_FORMAT) if data else None
-            output = self._member.decompress(data, size) if data else b""
-            self._input = b"" if self._member is None else self._member.unconsumed_tail
-            if self._member is not None and self._member.eof:
-                self._input, self._member = self._member.unused_data, None
-            if output:
-                return output
-        if self._member is not None:
-            raise EOFError("the last member is not complete")
-        return b""
-
-
-def _decoder(kind: str | None, file: Any) -> Any:
-    if kind == "gzip":
-        return _GzipStream(file)
-    if kind == "bzip2":
-        return bz2.BZ2File(file)
-    if kind == "xz":
-        return lzma.LZMAFile(file)
-    return io.BufferedReader(_ZstdStream(file)) if kind == "zstd" else file
 
 
 @contextmanager
@@ -252,5 +188,5 @@ def _encoder(kind: str | None, file: BinaryIO) -> Any:
     if kind == "zstd":
         from zstandard import ZstdCompressor
 
-        return ZstdCompressor().stream_writer(file, closefd=False)
+        return ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False)
     return nullcontext(file)

@@ -20,7 +20,8 @@ MESSAGES = {
     "label_too_large": "the label {found} is beyond the largest float64; rescale the labels",
     "query_not_number": "expected qid:INTEGER, found {found}; mend it or remove it, query ids are not used",
     "index_not_number": "expected INDEX:VALUE, found {found}; separate entries by blanks and begin comments with #",
-    "index_zero": "index 0, but indices start at 1; if the file counts from 0, give --zero-based",
+    "index_zero": "index 0, but indices start at 1; if the file counts from 0, give --zero-based (in training, and the "
+    "model keeps it)",
     "index_negative": "the index in {found} is negative; indices are whole numbers from 1, or from 0 with --zero-based",
     "index_too_large": "the index in {found} is beyond {last}; renumber the features",
     "index_repeated": "the index in {found} occurs twice in this line; keep one of the two entries",

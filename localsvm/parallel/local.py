@@ -1,19 +1,27 @@
-"""Worker processes on this machine."""
+"""Worker processes on this machine.
+
+Each worker is a fresh Python process at the end of a socket pair, and nothing else: no semaphores, no files, no
+further process. So it works where shared memory has no file system, and nothing is left of a run that was killed.
+"""
 
 from __future__ import annotations
 
 import os
-import queue
+import pickle
 import signal
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, Pipe
+from queue import SimpleQueue
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from localsvm.errors import RunError
+from localsvm.errors import RunError, WorkerLost
 from localsvm.store.outputs import signals_held
 
 THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -25,7 +33,6 @@ def cpu_count() -> int:
 
 
 Work = Callable[[Any], Any]  # a work unit, called with the object that its worker keeps
-_kept: dict[Callable[[], Any], Any] = {}  # what this worker process keeps between work units, by its maker
 
 
 class LocalPool:
@@ -41,37 +48,44 @@ class LocalPool:
 
     def __init__(self, jobs: int, keep: Callable[[], Any] = dict) -> None:
         self.jobs, self._keep = jobs, keep
-        self._executor: Any = None
+        self._workers: list[_Worker] = []
+        self._idle: SimpleQueue[_Worker | None] = SimpleQueue()  # None: the pool ends
+        self._threads: Any = None  # each speaks with one worker, so that none waits while this thread does other things
 
     def __enter__(self) -> LocalPool:
         if self.jobs > 1:
-            from multiprocessing import resource_tracker
-
-            from joblib.externals.loky import ProcessPoolExecutor
-
-            resource_tracker.ensure_running()  # before any worker, because its start would undo _signals_blocked
-            self._executor = ProcessPoolExecutor(self.jobs, initializer=_start_worker, env=THREAD_LIMITS)
+            try:
+                for _ in range(self.jobs):
+                    self._start()
+            except BaseException as error:
+                self.__exit__(type(error), error, None)
+                raise
+            self._threads = ThreadPoolExecutor(self.jobs)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._executor is None:
-            return
-        if kind is not None:
-            # loky drops work that no worker has yet and then fails to find it (KeyError in its thread)
-            with suppress(queue.Empty):
-                while True:
-                    self._executor._work_ids.get_nowait()
-        self._executor.shutdown(wait=True, kill_workers=kind is not None)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.end(kill=kind is not None)
+        if self._threads is not None:
+            for _ in range(self.jobs):
+                self._idle.put(None)
+            self._threads.shutdown(wait=True)
 
     def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
         """Pairs (work unit, result), as they finish. The caller may append to `work` meanwhile.
 
+        A work unit whose worker was killed is tried once more, with nothing beside it.
+
         Raises
         ------
+        WorkerLost
+            That worker was killed, too.
         RunError
-            A worker process was killed.
+            No process can be started.
         """
-        if self._executor is None:
+        if self._threads is None:
             kept = self._keep()
             while work:
                 piece = work.popleft()
@@ -79,34 +93,112 @@ class LocalPool:
                     result = piece(kept)
                 yield piece, result
             return
-        pending: dict[Any, Work] = {}
-        while work or pending:
-            with _killed_workers_told():
-                while work and len(pending) < 2 * self.jobs:
-                    piece = work.popleft()
-                    with signals_held(), _signals_blocked():  # no signal may interrupt the start of a worker
-                        pending[self._executor.submit(_do, piece, self._keep)] = piece
-                done = [(pending.pop(f), f.result()) for f in wait(pending, return_when=FIRST_COMPLETED).done]
-            yield from done
+        pending: dict[Future[Any], Work] = {}
+        again: deque[Work] = deque()  # their workers were killed
+        while work or pending or again:
+            while work and not again and len(pending) < 2 * self.jobs:
+                piece = work.popleft()
+                pending[self._threads.submit(self._do, piece)] = piece
+            if again and not pending:
+                pending[self._threads.submit(self._do, again[0])] = again[0]
+            finished = [(pending.pop(done), done) for done in wait(pending, return_when=FIRST_COMPLETED).done]
+            yield from [(piece, done.result()) for piece, done in finished if not self._killed(piece, done, again)]
+
+    def _killed(self, piece: Work, done: Future[Any], again: deque[Work]) -> bool:
+        """Whether the worker of the piece was killed for the first time: it waits in `again` then."""
+        second = bool(again) and again[0] is piece
+        if not isinstance(killed := done.exception(), _Killed):
+            if second:
+                again.popleft()
+            return False
+        if second:
+            raise WorkerLost(_explained(piece, killed.how))
+        again.append(piece)
+        self._start()
+        return True
+
+    def _start(self) -> None:
+        try:
+            with signals_held(), _signals_blocked():  # no signal may interrupt the start of a worker
+                worker = _Worker()
+        except OSError as error:
+            what = f"a worker process cannot be started ({error.strerror or error})"
+            raise RunError(f"{what}; use fewer jobs (-j 1 needs none), or raise the limits of the shell") from error
+        self._workers.append(worker)
+        self._idle.put(worker)
+
+    def _do(self, piece: Work) -> Any:
+        """Have a piece of work done by an idle worker; there is one for each thread."""
+        message = pickle.dumps((piece, self._keep), pickle.HIGHEST_PROTOCOL)
+        worker = self._idle.get()
+        if worker is None:
+            raise _Killed("the end of the pool")
+        good, result = worker.ask(message)
+        self._idle.put(worker)
+        if not good:
+            raise result
+        return result
 
 
-def _do(piece: Work, keep: Callable[[], Any]) -> Any:
-    """Run a work unit in a worker."""
-    if keep not in _kept:
-        _kept[keep] = keep()
-    return piece(_kept[keep])
+class _Killed(Exception):
+    """A worker ended without an answer."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(how)
+        self.how = how
 
 
-@contextmanager
-def _killed_workers_told() -> Iterator[None]:
-    """Explain the death of a worker process."""
-    try:
-        yield
-    except BrokenExecutor as error:
-        raise RunError(
-            "a worker process was killed, most likely because the memory ran out; use fewer jobs (-j), smaller cells "
-            "(-c) or a bound (--memory), and go on from the finished cells with --resume"
-        ) from error
+class _Worker:
+    """A worker process; see parallel.worker."""
+
+    def __init__(self) -> None:
+        self._connection: Connection[bytes, bytes]
+        self._connection, theirs = Pipe()
+        code = f"import sys; sys.path[:] = {sys.path!r}; from localsvm.parallel.worker import main; "
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, *_interpreter_flags(), "-c", f"{code}main({theirs.fileno()})"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                env=os.environ | THREAD_LIMITS,
+            )  # fmt: skip
+        except BaseException:
+            self._connection.close()
+            raise
+        finally:
+            theirs.close()  # so that the end of the process is the end of what can be read
+
+    def ask(self, message: bytes) -> tuple[bool, Any]:
+        """Send a piece of work and wait for the answer; _Killed if the process ends before."""
+        try:
+            self._connection.send_bytes(message)
+            answer = self._connection.recv_bytes()
+        except (EOFError, OSError):
+            code = self._process.wait()
+            raise _Killed(signal.Signals(-code).name if code < 0 else f"exit code {code}") from None
+        good, result = pickle.loads(answer)
+        return bool(good), result
+
+    def end(self, kill: bool) -> None:
+        """End an idle process, or kill it."""
+        if kill:
+            self._process.kill()
+            self._process.wait()  # before the connection is closed: a thread may still read from it
+        else:
+            self._connection.close()
+            self._process.wait()
+
+
+def _interpreter_flags() -> list[str]:
+    """Those that this interpreter was started with, such as -X dev; as multiprocessing hands them on."""
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return flags
+
+
+def _explained(piece: Work, how: str) -> str:
+    what = f"{piece}: the worker process ended twice by {how}"
+    if how == signal.SIGKILL.name:
+        return f"{what}, most likely because the memory ran out; use smaller cells (-c), fewer jobs (-j) or --memory"
+    return f"{what}, a mistake of localsvm or of a library; please report it"
 
 
 @contextmanager
@@ -117,11 +209,3 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _start_worker() -> None:
-    """Have the kernel kill this worker when its parent dies."""
-    import ctypes
-
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)

@@ -11,6 +11,7 @@ from localsvm.partition.base import Partition, TrainingCell, size_spread, smalle
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.kmeans import KMeansCells
 from localsvm.partition.none import NoPartition
+from localsvm.partition.repeated import Repeated
 from localsvm.partition.voronoi import Voronoi
 from localsvm.store.pieces import Unsound, check
 
@@ -19,11 +20,12 @@ REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks,
 __all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "restore", "size_spread", "smallest_size"]
 
 
-def create(name: str) -> Partition:
-    """A partition by its name, not fitted yet; OptionError for an unknown name."""
+def create(name: str, repeats: int = 1) -> Partition:
+    """A partition by its name, or so many that answer together, not fitted yet; OptionError for an unknown name."""
     if name not in REGISTRY:
         raise OptionError(f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
-    return REGISTRY[name]()
+    kind = REGISTRY[name]
+    return kind() if repeats == 1 else Repeated([kind(), *(kind.further() for _ in range(repeats - 1))])
 
 
 def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int) -> Partition:
@@ -33,8 +35,26 @@ def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: i
     """
     if name not in REGISTRY:
         raise Unsound(f"the partition {name!r} is not known to this version")
-    check("/partition", REGISTRY[name].pieces, state, {"features": features})
-    partition = REGISTRY[name].from_state(state)
+    kind, parts = REGISTRY[name], _numbered(state)
+    made = [_restored(f"/partition/{i}", kind, part, features) for i, part in enumerate(parts)]
+    partition = Repeated(made) if made else _restored("/partition", kind, state, features)
     if partition.n_cells != n_cells:
         raise Unsound(f"/partition has {partition.n_cells} cells, not {n_cells}")
     return partition
+
+
+def _restored(place: str, kind: type[Partition], state: dict[str, NDArray[Any]], features: int) -> Partition:
+    check(place, kind.pieces, state, {"features": features})
+    return kind.from_state(state)
+
+
+def _numbered(state: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
+    """The states of repeats, in order; none where the state is that of one partition."""
+    parts: dict[int, dict[str, NDArray[Any]]] = {}
+    for key, array in state.items():
+        number, slash, name = key.partition("/")
+        if slash:
+            parts.setdefault(int(number) if number.isdecimal() else -1, {})[name] = array
+    if sorted(parts) != list(range(len(parts))) or (parts and any("/" not in key for key in state)):
+        raise Unsound("/partition: its repeats are not numbered from 0")
+    return [parts[number] for number in range(len(parts))]

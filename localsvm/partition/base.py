@@ -43,13 +43,11 @@ class Partition(ABC):
 
     Attributes
     ----------
-    name : str
-        What -P calls it.
     pieces : Pieces
         What the arrays of `state()` are; "features" is the length of a row.
     """
 
-    name: ClassVar[str]
+    name: str  # of the kind, as -P takes it
     pieces: ClassVar[Pieces] = {}
 
     @abstractmethod
@@ -82,6 +80,11 @@ class Partition(ABC):
             cell_size is impossible.
         """
 
+    @classmethod
+    def further(cls) -> Self:
+        """A partition to repeat another one of this kind with: not fitted, and to be a different one on any rows."""
+        return cls()
+
     @abstractmethod
     def training_cells(self) -> list[TrainingCell]:
         """The cells of the fitted rows, in order. RuntimeError after `from_state`, which does not restore them."""
@@ -90,6 +93,11 @@ class Partition(ABC):
     @abstractmethod
     def n_cells(self) -> int:
         """The number of cells."""
+
+    @property
+    def cells_by_repeat(self) -> list[int]:
+        """The number of cells of each repeat; see `repeated.Repeated`. Any other partition is one repeat."""
+        return [self.n_cells]
 
     @abstractmethod
     def route(self, X: Examples) -> sparse.csr_array:

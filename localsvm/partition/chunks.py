@@ -24,7 +24,7 @@ class Chunks(Partition):
     for blocks of rows. The state is only the number of chunks.
     """
 
-    name: ClassVar[str] = "chunks"
+    name = "chunks"
     pieces: ClassVar[Pieces] = {"n_cells": Piece("i8", (1,), low=1)}
 
     def __init__(self, n_cells: int = 0) -> None:

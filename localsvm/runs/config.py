@@ -19,7 +19,8 @@ from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import SCHEMES, Classification
 
 DEFAULT_CELL_SIZE = 2000
-LATER: set[str] = set()  # options that came after the first models; a model without one has its default
+MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
+LATER = {"repeats", "zero_based", "force_classes"}  # options that a model may be without: it has their defaults
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class TrainingConfig:
     multiclass : "ova" or "ava".
     class_weights : (label, factor on C) pairs.
     seed : of everything random, from 0.
+    repeats : partitions by different seeds, which answer together.
+    zero_based : indices of data files start at 0.
+    force_classes : labels are classes, however little they look like it.
 
     Raises
     ------
@@ -54,6 +58,9 @@ class TrainingConfig:
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
     seed: int = 0
+    repeats: int = 1
+    zero_based: bool = False
+    force_classes: bool = False
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -71,6 +78,10 @@ class TrainingConfig:
                 raise OptionError(f"-w {label:g}: the weight of a class must be a positive number, not {weight:g}")
         if self.seed < 0:
             raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
+        if self.repeats < 1:
+            raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
+        if self.repeats > 1 and self.partition == "none":
+            raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> TrainingConfig:
@@ -88,9 +99,10 @@ class TrainingConfig:
         return replace(self, select=self.select or self.method.default_select(n))
 
     def as_dict(self) -> dict[str, Any]:
-        """The options as JSON can hold them."""
+        """The options that determine the model, as JSON can hold them; zero_based where it is true."""
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
-        return {**asdict(self), "method": method}
+        left_out = {"force_classes"} if self.zero_based else {"force_classes", "zero_based"}
+        return {name: value for name, value in {**asdict(self), "method": method}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:
         """What the labels (classes,), ascending, mean."""
@@ -107,10 +119,16 @@ def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig)
 
     Raises
     ------
-    DataError : unless there are at least two labels, and those that -w names.
+    DataError : unless there are at least two labels, which can be classes, and those that -w names.
     """
     if len(labels) < 2:
         raise DataError(f"all {rows} rows have the label {labels[0]:g}; training needs at least two classes")
+    parts = labels[labels != np.floor(labels)]
+    if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
+        raise DataError(
+            f"{len(labels)} different labels that are not all whole numbers, as {parts[0]:g}, are rather values than "
+            "classes, and regression is not trained here; if they are classes, give --force-classes"
+        )
     for label, _ in config.class_weights:
         if label not in labels:
             known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.pieces import Counts
 from localsvm.data.scaling import Scaling
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
@@ -55,6 +56,7 @@ class LocalModel:
     Attributes
     ----------
     features, dense : columns of the training data, and whether its rows were dense; rows to predict are made alike.
+    zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
     file : the open `store.model.Model`.
 
@@ -73,6 +75,7 @@ class LocalModel:
     def _adopt(self, file: Model) -> CellCheck:
         """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
         config, self.features, self.dense = options_of(file)  # rows are read dense if those of training were
+        self.zero_based = config.zero_based
         self.scaling = Scaling.from_state(*file.scaling, self.features)
         self.partition = restore(*file.partition, self.features, file.n_cells)
         self.target = config.target(file.labels)
@@ -145,6 +148,50 @@ class LocalModel:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
         self._cache.move_to_end(cell)
         return self._cache[cell]
+
+
+class Indices:
+    """Whether the indices of a file start at 0, and whether those of its rows agree with a model's.
+
+    Parameters
+    ----------
+    model : that predicts.
+    zero_based : what the user says of the file; None for what was true in training.
+    """
+
+    def __init__(self, model: LocalModel, zero_based: bool | None = None) -> None:
+        self.zero_based = model.zero_based if zero_based is None else zero_based
+        self._trained, self._given, self._features = model.zero_based, zero_based, model.features
+        self._width, self._has_first = 0, False
+
+    def count(self, counts: Counts) -> None:
+        """Take note of what a block of text holds."""
+        self._width = max(self._width, counts.width)
+
+    def seen(self, blocks: Iterable[Dataset]) -> Iterator[Dataset]:
+        """The same blocks, looked at on their way."""
+        for block in blocks:
+            if not self._has_first:
+                X = block.X
+                self._has_first = bool(X[:, 0].any() if isinstance(X, np.ndarray) else (X.indices == 0).any())
+            yield block
+
+    def warning(self, file: str, model: str) -> str:
+        """What may be wrong with the indices, and what to do; empty where nothing is."""
+        if self._trained and self._given is False:
+            return (
+                f"--one-based, but {model} was trained with --zero-based; if both files count from 1, train without it"
+            )
+        if not self._trained and self._given:
+            return (
+                f"--zero-based, but {model} was trained without it; if both files count from 0, train with --zero-based"
+            )
+        if self._trained and not self._has_first and self._width == self._features + 1:
+            return (
+                f"{model} has indices 0 to {self._features - 1}, but {file} has no index 0 and an index "
+                f"{self._features}; if it counts from 1, give --one-based"
+            )
+        return ""
 
 
 def merged(blocks: Iterable[Dataset]) -> Iterator[Dataset]:

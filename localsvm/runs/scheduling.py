@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from localsvm.data import shared
-from localsvm.errors import RunError
+from localsvm.errors import RunError, WorkerLost
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize
 from localsvm.runs.cell_work import CellResult, RunInputs, WorkUnit
@@ -75,10 +75,11 @@ class RunCells:
             folds=config.folds,
             select=config.select,
             seed=config.seed,
-            average_rows=float(divided.sizes.mean()),
+            average_rows=divided.average_rows,
             X=divided.X.handle(),
             y=divided.y.handle(),
             count=divided.count.handle(),
+            places=divided.places.handle(),
             class_weights=config.class_weights,
             fit=fit,
             search=Search(config.grid),
@@ -93,7 +94,7 @@ class RunCells:
 
         Raises
         ------
-        RunError : the memory does not suffice for one worker, or a worker was killed.
+        RunError : the memory does not suffice for one worker, or the worker of a cell was killed twice.
         """
         edges, order = self.divided.edges, np.argsort(-self.divided.sizes, kind="stable")
         todo = [int(i) for i in order if int(i) not in (skip or ())]
@@ -113,6 +114,10 @@ class RunCells:
                         queue.scored(done, result)
                     else:
                         yield result
+        except WorkerLost as error:
+            if not self.inputs.fit:
+                raise
+            raise RunError(f"{error}; what was finished is kept: go on with --resume") from error
         finally:
             shared.forget()  # what this process, too, mapped
 
@@ -129,7 +134,8 @@ class RunCells:
         divided, jobs = self.divided, self._jobs
         largest = int(divided.sizes.max())
         size = self._largest_cell(largest)
-        worker = self.config.method.memory(size) + size.held_out_bytes(self.config.method) + WORKER_BYTES
+        copied = divided.X.copied_bytes(divided.cells())
+        worker = self.config.method.memory(size) + size.held_out_bytes(self.config.method) + copied + WORKER_BYTES
         data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
         limit = max(0, self._memory - data if self._memory is not None else available_memory())
         fit = limit // worker
@@ -149,7 +155,7 @@ class RunCells:
         divided, target = self.divided, self.inputs.target
         return CellSize(
             rows=rows,
-            features=divided.X.widest(divided.edges),
+            features=divided.X.widest(divided.cells()),
             weight=float(divided.count.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
             solutions=self.config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(divided.class_rows)),

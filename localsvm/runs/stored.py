@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 
 from localsvm.partition import TrainingCell
 from localsvm.runs.config import TrainingConfig
+from localsvm.store.container import parse
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
 
-ABOUT = {"features": "int", "dense": "bool"}  # what a model's config says beside the options
+ABOUT = {"features": "int", "dense": "bool", "classes": "dict"}  # what a model's config says beside the options
 MOST_FEATURES = 1 << 31  # columns are int32
 
 
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     """The options, the number of features, and whether training rows were dense; labels that fit them."""
     about = {name: value for name, value in model.config.items() if name in ABOUT}
-    check_options("/@config", about, ABOUT, set())
+    check_options("/@config", about, ABOUT, {"classes"})
     config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
@@ -35,7 +36,18 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
         raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
+    if model.report is not None:
+        _check_report(model.report, model.n_cells, classes)
     return config, features, bool(about["dense"])
+
+
+def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, classes: int) -> None:
+    names = parse("/report@names", report[0], list)
+    if not all(isinstance(name, str) and name.isidentifier() for name in names):
+        raise Unsound("/report@names are no names of parameters")
+    pieces = {"chosen": floats64("cells", len(names), nan=True), "support": Piece("i8", ("cells", "classes"), low=0)}
+    own = {name: piece for name, piece in pieces.items() if name == "chosen" or name in report[1]}
+    check("/report", own, report[1], {"cells": n_cells, "classes": classes})
 
 
 def cells_of(file: PartitionFile, rows: int, features: int) -> list[TrainingCell]:

@@ -42,7 +42,6 @@ def train_stream(
     config: TrainingConfig,
     output: str | Path,
     *,
-    zero_based: bool = False,
     jobs: int = 1,
     force: bool = False,
     observer: Observer | None = None,
@@ -55,7 +54,7 @@ def train_stream(
     method = _check(config)
     clock = Clock(observer or Silent())
     with clock("read"):
-        stream = Stream(path, config.folds, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
+        stream = Stream(path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes)
         check_features(stream.features)
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
         most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
@@ -85,6 +84,8 @@ def _check(config: TrainingConfig) -> LinearMethod:
         raise OptionError("--stream is for linear methods with -s sgd; try -m linear -s sgd")
     if config.partition not in (None, "none"):
         raise OptionError(f"--stream trains on all rows at once, not in cells; leave -P {config.partition} out")
+    if config.repeats > 1:
+        raise OptionError("--stream trains on all rows at once, not in cells; leave --repeats out")
     if config.select == "vote":
         raise OptionError("--stream keeps one model of all rows; leave --select vote out")
     return method

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,9 @@ class Summary:
     ----------
     rows, features, labels, class_rows : of the training data; class_rows for each label.
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
-    cv_error : cross-validated share of wrong rows, from 0 to 1; None where nothing was cross-validated.
+    repeats : of the partition; the cells are those of all repeats.
+    cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
+        cross-validated.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
@@ -40,6 +44,7 @@ class Summary:
     not_converged: int
     largest_gap: float
     seconds: dict[str, float]
+    repeats: int = 1
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -48,9 +53,29 @@ def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
     return sum(r.wrong for r in reports) / weight if weight else None
 
 
+def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:
+    """What the model keeps of the cells' reports.
+
+    Parameters
+    ----------
+    names : of the grid's parameters other than the cost.
+    reports : of all cells.
+
+    Returns
+    -------
+    The names of the chosen values as a JSON list, and the arrays "chosen", (cells, names) float64; and "support",
+    (cells, classes) int64, support vectors of each class, where the method has them.
+    """
+    costs = len(reports[0].chosen) - len(names)
+    arrays = {"chosen": np.asarray([r.chosen for r in reports], np.float64).reshape(len(reports), -1)}
+    if reports[0].fit.support:
+        arrays["support"] = np.asarray([r.fit.support for r in reports], np.int64)
+    return json.dumps([*names, *["cost"] * costs]), arrays
+
+
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
-    reports: Sequence[CellReport], seconds: dict[str, float],
+    reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -61,6 +86,7 @@ def summarise(
     sizes : (cells,) rows of each cell.
     reports : of all cells.
     seconds : wall clock, by phase.
+    repeats : of the partition.
     """
     return Summary(
         rows=sum(class_rows),
@@ -77,4 +103,5 @@ def summarise(
         not_converged=int(sum(r.fit.not_converged for r in reports)),
         largest_gap=max(r.fit.largest_gap for r in reports),
         seconds=seconds,
+        repeats=repeats,
     )

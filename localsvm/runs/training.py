@@ -22,14 +22,15 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
-from localsvm.runs.summary import Summary, summarise
+from localsvm.runs.summary import Summary, report_state, summarise
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
+from localsvm.store.outputs import signals_held
 from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best")  # of a cell's grid, in the journal
-RECORDS = "records 2"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
 
 
 def train(
@@ -68,10 +69,10 @@ def train(
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
-            _write(output, config, divided, journal, force)
+            _write(output, config, divided, journal, reports, force)
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
-    return summarise(*about, reports, clock.seconds)
+    return summarise(*about, reports, clock.seconds, config.repeats)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -80,15 +81,20 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
         for result in results:
-            journal.append(str(result.index), pack(result))
-            reports[result.index] = result.report
-            observer.cell_done(result.report.wrong, result.report.weight)
+            with signals_held():  # what a stopped run says of itself is what its journal has
+                journal.append(str(result.index), pack(result))
+                reports[result.index] = result.report
+                observer.cell_done(result.report.wrong, result.report.weight)
             journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]
 
 
-def _write(output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, force: bool) -> None:
+def _write(
+    output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, reports: list[CellReport],
+    force: bool,
+) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
+    names = unpack(journal["0"]).names
     write_model(
         output,
         config=config.as_dict() | divided.as_dict(),
@@ -97,6 +103,7 @@ def _write(output: str | Path, config: TrainingConfig, divided: Divided, journal
         partition=(divided.partition.name, divided.partition.state()),
         cells=(unpack(journal[str(i)]).state for i in cells),
         n_cells=len(cells),
+        report=report_state(names, reports),
         force=force,
     )
 
@@ -122,5 +129,6 @@ def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     """A cell's result from a journal's record."""
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
     names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
-    known = CellReport(**(report | {"fit": FitReport(**report["fit"])}))
+    fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
+    known = CellReport(**(report | {"fit": fit, "chosen": tuple(report["chosen"])}))
     return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))

@@ -24,7 +24,7 @@ from localsvm.errors import ModelError
 from localsvm.store.pieces import Array, Unsound
 from localsvm.store.structure import CHUNK_BYTES, Rows, structure
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MODEL = "localsvm-model"
 PARTITION = "localsvm-partition"
 
@@ -36,6 +36,7 @@ UNLISTED = {"created", "manifest"}
 
 AnyPath = str | os.PathLike[str]
 T = TypeVar("T", int, str)
+J = TypeVar("J", dict[str, Any], list[Any])
 
 _REMEDY = "copy it again from its source, or make it anew"
 
@@ -73,8 +74,11 @@ class Container:
         return {name: self._rows[path] for path, name in names.items() if "/" not in name}
 
     def arrays(self, place: str) -> dict[str, Array]:
-        """The values of a group's datasets, by name."""
-        return {name: rows.read() for name, rows in self.group(place).items()}
+        """The values of a group's datasets and of those in its groups, by name, as "0/centres"."""
+        if place not in self._items or place in self._rows:
+            raise missing(place)
+        inside = f"{place}/"
+        return {path[len(inside) :]: rows.read() for path, rows in self._rows.items() if path.startswith(inside)}
 
     def array(self, place: str) -> Array:
         """The values of a dataset."""
@@ -99,7 +103,7 @@ class Container:
 
     def json(self, name: str) -> dict[str, Any]:
         """What the root attribute `name` is the JSON of."""
-        return parse(f"/@{name}", self.attribute("/", name, str))
+        return parse(f"/@{name}", self.attribute("/", name, str), dict)
 
     def verify(self, later: Collection[str] = ()) -> None:
         """Compare the content with the manifest, but for the datasets that `verify_dataset` is called for later."""
@@ -153,8 +157,8 @@ def open_container(path: AnyPath, kind: str) -> Container:
             raise
 
 
-def parse(place: str, source: str) -> dict[str, Any]:
-    """The object that some JSON says; Unsound for another value, numbers that are not finite, and a key twice."""
+def parse(place: str, source: str, kind: type[J]) -> J:
+    """The value that some JSON says; Unsound for one of another kind, numbers that are not finite, and a key twice."""
 
     def number(written: str) -> float:
         value = float(written)
@@ -171,8 +175,8 @@ def parse(place: str, source: str) -> dict[str, Any]:
         found = json.loads(source, parse_constant=number, parse_float=number, object_pairs_hook=keys)
     except (ValueError, RecursionError) as error:
         raise Unsound(f"{place} is not JSON") from error
-    if not isinstance(found, dict):
-        raise Unsound(f"{place} is not a JSON object")
+    if not isinstance(found, kind):
+        raise Unsound(f"{place} is not a JSON {'object' if kind is dict else 'list'}")
     return found
 
 

@@ -38,6 +38,7 @@ def write_model(
     partition: State,
     cells: Iterable[Mapping[str, Array]],
     n_cells: int,
+    report: State | None = None,
     force: bool = False,
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
@@ -46,9 +47,11 @@ def write_model(
     ----------
     config : every option that determines the model, as JSON can hold it.
     labels : (classes,) float64, ascending.
-    scaling, partition : the mode, the name; and the arrays of each.
+    scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
     cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
         cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
+        alone, prediction does without.
     force : whether `path` may be overwritten.
 
     Raises
@@ -61,6 +64,8 @@ def write_model(
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
+        if report is not None:
+            _write_state(writer, "report", "names", report)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
@@ -107,6 +112,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
+    report : see `write_model`; None where the file has none.
     """
 
     path: AnyPath
@@ -116,6 +122,7 @@ class Model:
     partition: tuple[str, dict[str, Array]]
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
+    report: tuple[str, dict[str, Array]] | None
     _container: Container = field(repr=False)
     _columns: dict[str, Rows] = field(repr=False)
     _check: CellCheck = field(default=lambda cells: None, repr=False)
@@ -271,6 +278,8 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
     name, arrays = state
     writer.group(f"/{group}", **{key: name})
+    for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
+        writer.group(f"/{group}/{within}")
     for array_name in sorted(arrays):
         writer.array(f"/{group}/{array_name}", np.asarray(arrays[array_name]))
 
@@ -315,6 +324,7 @@ def _read_model(file: Container) -> Model:
         partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
         n_cells=n_cells,
         row_ptr=row_ptr,
+        report=(file.attribute("/report", "names", str), file.arrays("/report")) if file.has("/report") else None,
         _container=file,
         _columns=columns,
     )

@@ -49,4 +49,5 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "tuple[float, ...]": _list_of(_number),
     "tuple[tuple[float, float], ...]": _list_of(lambda pair: _list_of(_number)(pair) and len(pair) == 2),
     "Method": lambda value: isinstance(value, dict),
+    "dict": lambda value: isinstance(value, dict),
 }

@@ -160,3 +160,63 @@ def test_a_full_disk_is_a_message(model_file: Path, test_file: Path, tmp_path: P
         )
     assert done.returncode == 1 and done.stderr == b"error: output: No space left on device\n"
     assert "No space left on device" in error("predict", test_file, model_file, "/dev/full")
+
+
+@pytest.fixture
+def from_0(tmp_path: Path) -> Path:
+    """Twelve rows with the features 0, 1 and 2, of which 0 tells the label."""
+    path = tmp_path / "from0"
+    path.write_text("".join(f"{y} 0:{y * (1 + i)} 1:{i * i % 5} 2:{i % 3}\n" for i in range(6) for y in (-1, 1)))
+    return path
+
+
+@pytest.mark.parametrize("extra", [(), ("-s", "sgd", "--stream")])
+def test_the_model_knows_that_indices_start_at_0(from_0: Path, tmp_path: Path, extra: tuple[str, ...]) -> None:
+    model = tmp_path / "m.h5"
+    invoke("train", "-m", "linear", "-C", 1, "--zero-based", "-q", *extra, from_0, model)
+    result = invoke("predict", from_0, model)
+    assert result.stderr == "Accuracy = 100% (12/12)\n"
+    assert invoke("predict", "--zero-based", from_0, model).output == result.output
+    assert "3 with indices from 0, scaling std" in invoke("inspect", model).stdout
+
+
+def test_a_file_that_contradicts_a_zero_based_model(from_0: Path, tmp_path: Path) -> None:
+    model, from_1 = tmp_path / "m.h5", tmp_path / "from1"
+    invoke("train", "-m", "linear", "-C", 1, "--zero-based", "-q", from_0, model)
+    text = from_0.read_text()
+    from_1.write_text(text.replace(" 2:", " 3:").replace(" 1:", " 2:").replace(" 0:", " 1:"))
+    warning, accuracy = invoke("predict", from_1, model).stderr.splitlines()
+    assert warning == (
+        f"warning: {model} has indices 0 to 2, but {from_1} has no index 0 and an index 3; "
+        "if it counts from 1, give --one-based"
+    )
+    assert accuracy != "Accuracy = 100% (12/12)"
+    assert invoke("predict", "-q", from_1, model).stderr == ""
+    warning, accuracy = invoke("predict", "--one-based", from_1, model).stderr.splitlines()
+    assert warning.startswith(f"warning: --one-based, but {model} was trained with --zero-based; if both")
+    assert accuracy == "Accuracy = 100% (12/12)"
+    (tmp_path / "more").write_text("1 0:3 3:1\n")  # a feature that training did not see
+    assert "warning" not in invoke("predict", tmp_path / "more", model).stderr
+
+
+def test_the_option_contradicts_a_one_based_model(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "zero").write_text(test_file.read_text().replace(" 1:", " 0:").replace(" 2:", " 1:"))
+    first = invoke("predict", "--zero-based", tmp_path / "zero", model_file).stderr.splitlines()[0]
+    assert first.startswith(
+        f"warning: --zero-based, but {model_file} was trained without it; if both files count from 0"
+    )
+    assert (
+        invoke("predict", "--one-based", test_file, model_file).output
+        == invoke("predict", test_file, model_file).output
+    )
+
+
+def test_a_partition_of_zero_based_rows(from_0: Path, tmp_path: Path) -> None:
+    cells, model = tmp_path / "cells.h5", tmp_path / "m.h5"
+    invoke("partition", "-P", "voronoi", "-c", 10, "--zero-based", "-q", from_0, cells)
+    invoke("train", *FAST, "--partition-file", cells, "-q", from_0, model)
+    assert json.loads(invoke("inspect", "--json", model).stdout)["config"]["zero_based"] is True
+    (tmp_path / "one").write_text("".join(f"{(-1) ** i} 1:{i} 2:{i * i % 5}\n" for i in range(12)))
+    invoke("partition", "-P", "voronoi", "-c", 10, "-q", tmp_path / "one", tmp_path / "one.h5")
+    message = usage_error("train", "--zero-based", "--partition-file", tmp_path / "one.h5", tmp_path / "one")
+    assert "the partition file was made without it" in message

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +58,46 @@ def test_a_killed_run_resumes_to_the_same_bits(jobs: int, large_file: Path, tmp_
     assert not Path(f"{model}.journal").exists()
 
 
-def test_a_killed_worker_is_a_message(large_file: Path, tmp_path: Path) -> None:
+def workers(process: Any) -> list[int]:
+    found = []
+    for number in session(process.pid):
+        with suppress(OSError):  # it may have ended meanwhile
+            if b"parallel.worker" in Path(f"/proc/{number}/cmdline").read_bytes():
+                found.append(number)
+    return found
+
+
+def test_a_killed_worker_costs_nothing_but_time(large_file: Path, tmp_path: Path) -> None:
+    options = ("-g", "1", "-C", "0.3:30:3", "-v", "5", "-c", "1000")
+    invoke("train", "-q", "-j", 2, *options, large_file, tmp_path / "whole.h5")
+    process = start("train", *options, "-j", 2, large_file, tmp_path / "m.h5")
+    wait_until(lambda: records(tmp_path / "m.h5") or process.poll() is not None)
+    os.kill(workers(process)[0], signal.SIGKILL)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    assert content(tmp_path / "m.h5") == content(tmp_path / "whole.h5")
+
+
+def test_a_cell_whose_worker_is_killed_twice_is_named(large_file: Path, tmp_path: Path) -> None:
     process = started("-j", 2, large_file, tmp_path / "m.h5")
-    workers = [p for p in session(process.pid) if b"popen_loky" in Path(f"/proc/{p}/cmdline").read_bytes()]
-    os.kill(workers[0], signal.SIGKILL)
-    _, stderr = process.communicate(timeout=PROMPT)
+    while process.poll() is None:
+        for worker in workers(process):
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        time.sleep(0.01)
+    _, stderr = process.communicate()
     assert process.returncode == 1
-    assert b"error: a worker process was killed" in stderr and b"Traceback" not in stderr
+    assert re.search(rb"error: cell \d+ \([\d,]+ rows\): the worker process ended twice by SIGKILL", stderr), stderr
+    assert b"go on with --resume" in stderr and b"Traceback" not in stderr
+    assert len(stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.03, 0.1, 0.3])
+def test_a_run_killed_while_workers_start_leaves_none(wait: float, large_file: Path, tmp_path: Path) -> None:
+    process = start("train", *SLOW, "-j", 2, large_file, tmp_path / "m.h5")
+    wait_until(lambda: len(session(process.pid)) > 1 or process.poll() is not None)
+    time.sleep(wait)  # the moment of the accident
+    process.kill()
+    _, stderr = process.communicate()  # also waits for the workers, which have the other end
+    wait_until(lambda: not session(process.pid))
+    assert stderr == b""

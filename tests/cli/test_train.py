@@ -223,7 +223,7 @@ def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
         (["-w", "1"], "is not a valid float"),
         (["-v", "1"], "1 is not in the range 2<=x<=100"),
         (["--memory", "100"], "write a number with a unit, as in 500M or 8G"),
-        (["--cell-sise", "100"], "Did you mean '--cell-size'?"),
+        (["--cell-sise", "100"], "'--cell-size'"),
     ],
 )
 def test_wrong_options(args: list[str], message: str, train_file: Path, tmp_path: Path) -> None:
@@ -317,3 +317,57 @@ def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: 
     train = " ".join(command("train", "-q", "-j", 1, *FAST, train_file, tmp_path / "m.h5"))
     found = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {train}"], capture_output=True, text=True)
     assert found.returncode != 0 and found.stderr.startswith("error: no ") and found.stderr.count("\n") == 1
+
+
+def test_repeats_are_told(train_file: Path, test_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.h5"
+    told = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, "--json", train_file, model)
+    assert "partition   voronoi, 3 repeats, " in told.stderr and " of one repeat, in the mean\n" in told.stderr
+    report = json.loads(told.stdout)
+    assert report["config"]["repeats"] == report["summary"]["repeats"] == 3 and report["summary"]["rows"] == 300
+    cells = report["summary"]["cells"]
+    assert cells >= 12
+    assert f"partition   voronoi, 3 repeats, {cells} cells (at most 80 rows each)\n" in invoke("inspect", model).stdout
+    assert json.loads(invoke("inspect", "--json", model).stdout)["repeats"] == 3
+    assert "Accuracy = 9" in invoke("predict", test_file, model, tmp_path / "labels").stderr
+    table = invoke("cv", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, train_file).stdout.splitlines()
+    assert len(table) == 1 + 4 * cells
+
+
+def test_repeats_need_several_partitions(train_file: Path, tmp_path: Path) -> None:
+    model, cells = tmp_path / "m.h5", tmp_path / "cells.h5"
+    assert "leave one of the two out" in usage_error("train", "--repeats", 2, "-P", "none", train_file, model)
+    assert "300 rows are in one cell" in usage_error("train", "--repeats", 2, train_file, model)
+    invoke("partition", "-P", "voronoi", "-c", 80, train_file, cells)
+    message = usage_error("train", "--repeats", 2, "--partition-file", cells, train_file, model)
+    assert "--repeats makes several partitions" in message
+    assert "--repeats" in usage_error(
+        "train", "--repeats", 2, "--stream", "-m", "linear", "-s", "sgd", train_file, model
+    )
+    assert "No such option" in usage_error("partition", "--repeats", 2, train_file, tmp_path / "p.h5")
+    assert not model.exists()
+
+
+@pytest.fixture
+def values_file(tmp_path: Path) -> Path:
+    """Sixty rows with as many labels."""
+    path = tmp_path / "values"
+    path.write_text("".join(f"{i / 7!r} 1:{i} 2:{i % 4}\n" for i in range(60)))
+    return path
+
+
+@pytest.mark.parametrize("command", [("train",), ("cv",), ("train", "-s", "sgd", "--stream")])
+def test_values_are_no_classes(values_file: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    given = (*command, "-m", "linear", "-C", "1", "-v", 2, "-q")
+    message = error(*given, values_file)
+    assert message.startswith("60 different labels that are not all whole numbers, as 0.142857, ")
+    assert "--force-classes" in message and message.count("\n") == 1
+    outputs = (tmp_path / "m.h5",) if command[0] == "train" else ()
+    invoke(*given, "--force-classes", values_file, *outputs)
+
+
+def test_many_whole_labels_and_few_fractions_are_classes(tmp_path: Path) -> None:
+    fast = ("train", "-m", "linear", "-C", "1", "-q")
+    for name, labels in (("whole", range(60)), ("few", [i % 50 / 7 for i in range(60)])):
+        (tmp_path / name).write_text("".join(f"{y} 1:{i} 2:{i % 4}\n" for i, y in enumerate(labels)))
+        invoke(*fast, tmp_path / name, tmp_path / f"{name}.h5")

@@ -1,7 +1,4 @@
-"""Classifiers for scikit-learn: `LocalSVC`, and one for each other method, made from its fields when first imported.
-
-from localsvm.estimators import L3SVMClassifier, LocalSVC
-"""
+"""The classifier of a method: scikit-learn's contract around a training run and its model."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
-from localsvm.methods import methods
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
@@ -39,6 +35,7 @@ COMMON: dict[str, Any] = {
     "multiclass": "ova",
     "class_weight": None,
     "n_jobs": None,
+    "repeats": 1,
     "random_state": 0,
 }
 
@@ -153,6 +150,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             multiclass=self.multiclass,
             class_weights=tuple(sorted(weights.items())),
             seed=int(seed),
+            repeats=self.repeats,
         )
 
     def _class_weight(self, counts: NDArray[np.int64]) -> dict[Any, float]:
@@ -190,22 +188,6 @@ class LocalSVC(LocalClassifier):
     """
 
     method = KernelSVM
-
-
-ESTIMATORS: dict[str, type[LocalClassifier]] = {}
-
-
-def __getattr__(name: str) -> type[LocalClassifier]:
-    if name.startswith("__"):  # the import machinery asks for some: no reason to load all methods
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name not in ESTIMATORS:
-        found = {f"{method.__name__}Classifier": method for method in methods().values()}
-        if name not in found:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        about = f"The method {found[name].name!r}; see LocalClassifier."
-        own = {"method": found[name], "__doc__": about, "__module__": __name__}
-        ESTIMATORS[name] = type(name, (LocalClassifier,), own)
-    return ESTIMATORS[name]
 
 
 def _own(X: Any) -> Examples:

@@ -1,0 +1,62 @@
+"""A worker process: it does the work units that its parent sends, one after the other, and ends with its parent.
+
+The parent holds the other end of a socket pair, which the kernel closes however the parent ends. A thread waits for
+that from the first moment, also while modules are imported and while a work unit runs.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any, NoReturn
+
+
+def main(descriptor: int) -> NoReturn:
+    """Serve the parent at the other end of this socket.
+
+    It sends pickled pairs (work, keep): `work` is called with what `keep` made for this process. The answer is a
+    pickled pair (whether it worked, the result or the exception).
+    """
+    parent: Connection[bytes, bytes] = Connection(descriptor)
+    waiting: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive, args=(parent, waiting), daemon=True).start()
+    kept: dict[Callable[[], Any], Any] = {}
+    while True:
+        answer = _answer(waiting.get(), kept)
+        try:
+            parent.send_bytes(answer)
+        except OSError:  # the parent is gone
+            os._exit(1)
+
+
+def _receive(parent: Connection[bytes, bytes], waiting: SimpleQueue[bytes]) -> None:
+    try:
+        while True:
+            waiting.put(parent.recv_bytes())
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _answer(message: bytes, kept: dict[Callable[[], Any], Any]) -> bytes:
+    try:
+        work, keep = pickle.loads(message)
+        if keep not in kept:
+            kept[keep] = keep()
+        return pickle.dumps((True, work(kept[keep])), pickle.HIGHEST_PROTOCOL)
+    except BaseException as error:
+        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        return _failure(error)
+
+
+def _failure(error: BaseException) -> bytes:
+    try:
+        answer = pickle.dumps((False, error))
+        pickle.loads(answer)  # an exception with a constructor of its own may not come out again
+        return answer
+    except Exception:
+        return pickle.dumps((False, RuntimeError("\n".join([repr(error), *error.__notes__]))))

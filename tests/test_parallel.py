@@ -1,0 +1,100 @@
+"""The pool of worker processes: killed workers, errors in them, and nothing that they leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsvm.errors import DataError, WorkerLost
+from localsvm.parallel.local import LocalPool
+
+
+@dataclass(frozen=True)
+class Number:
+    """Work that gives its number; its worker is killed at the first `deaths` tries."""
+
+    number: int
+    folder: Path
+    deaths: int = 0
+
+    def __str__(self) -> str:
+        return f"number {self.number}"
+
+    def __call__(self, kept: dict[str, int]) -> tuple[int, int]:
+        tries = self.folder / f"{self.number}"
+        with tries.open("a") as file:
+            file.write(f"{sorted(path.name for path in self.folder.glob('*.now'))}\n")
+        if len(tries.read_text().splitlines()) <= self.deaths:
+            os.kill(os.getpid(), signal.SIGKILL)
+        now = self.folder / f"{self.number}.now"
+        now.touch()
+        kept["done"] = kept.get("done", 0) + 1
+        now.unlink()
+        return self.number, os.getpid()
+
+
+@dataclass(frozen=True)
+class Raises:
+    """Work that fails."""
+
+    error: type[Exception]
+
+    def __call__(self, kept: Any) -> None:
+        raise self.error("of the data")
+
+
+class Odd(Exception):
+    """Cannot be sent to another process: it does not come out of its own pickle."""
+
+    def __init__(self, first: str, second: str = "") -> None:
+        super().__init__(first, second, "third")
+
+
+def results(jobs: int, work: list[Callable[[Any], Any]]) -> list[tuple[int, int]]:
+    with LocalPool(jobs) as pool:
+        return sorted(result for _, result in pool.unordered(deque(work)))
+
+
+def test_work_is_done_once_by_other_processes(tmp_path: Path) -> None:
+    found = results(3, [Number(i, tmp_path) for i in range(20)])
+    assert [number for number, _ in found] == list(range(20))
+    assert os.getpid() not in {process for _, process in found}
+    assert results(1, [Number(0, tmp_path)]) == [(0, os.getpid())]
+
+
+def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:
+    found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)])
+    assert [number for number, _ in found] == list(range(8))
+    for i in range(8):
+        tries = (tmp_path / str(i)).read_text().splitlines()
+        assert len(tries) == 1 + (i in (0, 5))
+        assert i not in (0, 5) or tries[1] == "[]"
+
+
+def test_work_that_kills_two_workers_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        WorkerLost, match=r"^number 3: .* twice by SIGKILL, most likely because the memory ran out; use"
+    ):
+        results(2, [Number(i, tmp_path, deaths=2 * int(i == 3)) for i in range(8)])
+
+
+@pytest.mark.parametrize(("error", "raised"), [(DataError, DataError), (Odd, RuntimeError)])
+def test_an_error_in_a_worker_is_raised_here(error: type[Exception], raised: type[Exception]) -> None:
+    with pytest.raises(raised, match="of the data") as caught:
+        results(2, [Raises(error)] * 5)
+    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert "in __call__" in told, "the worker's traceback, for --debug"
+
+
+def test_a_pool_that_is_left_early_ends_its_workers(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), LocalPool(2) as pool:
+        for _ in pool.unordered(deque(Number(i, tmp_path) for i in range(50))):
+            raise KeyboardInterrupt
+    assert Path(f"/proc/self/task/{os.getpid()}/children").read_text() == ""
