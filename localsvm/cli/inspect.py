@@ -6,12 +6,13 @@ import click
 
 from localsvm.cli import options as opt
 from localsvm.cli.description import describe, description_text
+from localsvm.cli.paths import seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import print_json
 
 
 @click.command(cls=Program, epilog=examples("lsvm inspect model.h5", "lsvm inspect --json model.h5 | jq .models"))
-@click.argument("model_file", metavar="MODEL_FILE")
+@opt.file_argument("model_file", metavar="MODEL_FILE")
 @opt.as_json
 def inspect(model_file: str, as_json: bool) -> None:
     """Print what a model is and how well it converged.
@@ -21,7 +22,7 @@ def inspect(model_file: str, as_json: bool) -> None:
     """
     from localsvm.runs.prediction import LocalModel
 
-    with LocalModel(model_file) as model:
+    with LocalModel(seekable(model_file, "a model")) as model:
         found = describe(model.file)
     if as_json:
         print_json("inspect", found)

@@ -17,9 +17,13 @@ from typing import Any, NoReturn
 
 import click
 
+from localsvm import __version__
+from localsvm.cli import method_options
 from localsvm.cli.other_tools import UNKNOWN
-from localsvm.errors import LocalSVMError
+from localsvm.cli.value_types import Group, Option
+from localsvm.errors import LocalSVMError, MethodError
 
+HELP_WIDTH = 100  # columns at most
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -58,17 +62,46 @@ class Program(Guarded):
 
     def __init__(self, *args: Any, **extra: Any) -> None:
         super().__init__(*args, **extra)
-        debug = partial(click.Option, ["--debug"], is_flag=True, help="Show tracebacks of errors.")
-        self.params.append(debug(expose_value=False, callback=_set_debug))
+        self.context_settings["max_content_width"] = HELP_WIDTH
+        flag = partial(Option, is_flag=True, expose_value=False)
+        self.params += [
+            flag(["--debug"], callback=_set_debug, help="Show tracebacks of errors."),
+            flag(["--version"], callback=_print_version, is_eager=True, help="Show the version and exit."),
+        ]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options by their groups."""
+        lines: dict[Group, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            line = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if line is not None:
+                lines.setdefault(getattr(param, "group", Group.RUNNING), []).append(line)
+        for group in [group for group in Group if group in lines]:
+            with formatter.section(group.value):
+                formatter.write_dl(lines[group])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in click, but an option of another tool gets a message with its name here."""
+        if not ctx.resilient_parsing and (problem := method_options.problem() or self._clash()):
+            _fail(ctx, str(problem), problem.exit_code)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if error.option_name in UNKNOWN:
                 raise click.UsageError(f"{error.message} {UNKNOWN[error.option_name]}", ctx) from None
             raise
+
+    def _clash(self) -> MethodError | None:
+        """What is wrong if a method's option has the name or a flag of one that all methods have."""
+        owner: dict[str | None, click.Parameter] = {}
+        for param in self.params:
+            for key in (param.name, *param.opts, *param.secondary_opts):
+                if owner.setdefault(key, param) is not param:
+                    names = f"{owner[key].opts[0]} and {param.opts[0]}"
+                    return MethodError(
+                        f"LOCALSVM_METHODS: {key} has two meanings, in {names}; rename the method's option"
+                    )
+        return None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. A user's mistake ends it with a message and an exit code."""
@@ -90,6 +123,12 @@ class Program(Guarded):
 
 def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.meta["localsvm.debug"] = value
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"localsvm, version {__version__}")
+        ctx.exit()
 
 
 def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:

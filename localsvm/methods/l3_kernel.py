@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -59,14 +60,14 @@ class KernelL3SVM(Landmarked, KernelMethod):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else the costs of `l3` and, for each set of landmarks, widths as of `svm`."""
         axes = self.landmark_axes(cell.X.shape[1])
-        names = (*axes, "projection_gamma", "gamma")
+        if self.projection == "rbf":
+            axes["projection_gamma"] = self.projection_gamma or COSTS
         settings = []
-        for count in axes["landmarks"]:
-            for around in (0.0,) if self.projection == "linear" else self.projection_gamma or COSTS:
-                setting = {"clusters": self.clusters[0], "landmarks": count, "projection_gamma": around}
-                gammas = self._gammas(cell, setting, average_rows * (1.0 - 1.0 / max(2, folds)))
-                settings += [(k, count, around, gamma) for k in self.clusters for gamma in gammas]
-        return Grid(tuple(settings), names, costs=check_values(self.cost or COSTS))
+        for values in product(*list(axes.values())[1:]):  # the clusters change none of the projections
+            setting = dict(zip(axes, (self.clusters[0], *values), strict=True))
+            gammas = self._gammas(cell, setting, average_rows * (1.0 - 1.0 / max(2, folds)))
+            settings += [(k, *values, gamma) for k in self.clusters for gamma in gammas]
+        return Grid(tuple(settings), (*axes, "gamma"), costs=check_values(self.cost or COSTS))
 
     def _gammas(self, cell: Cell, setting: dict[str, float], rows: float) -> tuple[float, ...]:
         if self.kernel == "linear":
@@ -74,14 +75,14 @@ class KernelL3SVM(Landmarked, KernelMethod):
         if self.gamma:
             return check_values(self.gamma)
         if self.kernel == "polynomial":
-            return (1.0 / setting["landmarks"],)
+            return (1.0 / setting["landmarks_count"],)
         phi, _ = self.projected(cell.X, self.representation(cell, setting))
         power = 2 if self.kernel == "gaussian" else 1
         return tuple(w**-power for w in default_widths(np.floor(rows), phi.shape[1], radius(phi)))
 
     def representation(self, cell: Cell, setting: dict[str, float]) -> State:
         """Centres and landmarks."""
-        return self.landmark_state(cell.X, setting, setting["projection_gamma"], cell.random)
+        return self.landmark_state(cell.X, setting, setting.get("projection_gamma", 0.0), cell.random)
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows; their projections are kept while only gamma changes."""

@@ -45,13 +45,13 @@ class Landmarked(Clustered):
 
     def landmark_axes(self, features: int) -> dict[str, Values]:
         """Numbers of clusters and of landmarks: as many as there are features."""
-        return {"clusters": self.clusters, "landmarks": self.landmarks_count or (float(features),)}
+        return {"clusters": self.clusters, "landmarks_count": self.landmarks_count or (float(features),)}
 
     def landmark_state(
         self, X: Examples, setting: dict[str, float], gamma: float, random: np.random.SeedSequence
     ) -> State:
         """Centres, landmarks, and the gamma of projections (0 where they are linear)."""
-        points = choose_landmarks(X, int(setting["landmarks"]), self.landmarks, stream(random, LANDMARKS))
+        points = choose_landmarks(X, int(setting["landmarks_count"]), self.landmarks, stream(random, LANDMARKS))
         return self.clustering(X, setting, random) | {"landmarks": points, "gamma": np.asarray([gamma])}
 
     def landmark_pieces(self) -> Pieces:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.dataset import Dataset
 from localsvm.partition import TrainingCell
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse
@@ -15,14 +16,15 @@ from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
 
-ABOUT = {"features": "int", "dense": "bool", "classes": "dict"}  # what a model's config says beside the options
+# what a model's config says beside the options: the columns that occur, of how many; what the labels stand for
+ABOUT = {"features": "int", "dense": "bool", "width": "int", "classes": "dict"}
 MOST_FEATURES = 1 << 31  # columns are int32
 
 
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     """The options, the number of features, and whether training rows were dense; labels that fit them."""
     about = {name: value for name, value in model.config.items() if name in ABOUT}
-    check_options("/@config", about, ABOUT, {"classes"})
+    check_options("/@config", about, ABOUT, {"width", "classes"})
     config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
@@ -36,9 +38,20 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
         raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
+    if model.columns is not None:
+        check_columns(model.columns, features)
+        if not model.columns[-1] < about.get("width", 0) <= MOST_FEATURES:
+            raise Unsound("/columns are not below the option width")
     if model.report is not None:
         _check_report(model.report, model.n_cells, classes)
     return config, features, bool(about["dense"])
+
+
+def check_columns(columns: NDArray[Any], features: int) -> None:
+    """Unsound unless these are so many columns of a data file, ascending."""
+    check("", {"columns": Piece("i8", ("features",), low=0)}, {"columns": columns}, {"features": features})
+    if np.any(np.diff(columns) <= 0) or columns[-1] >= MOST_FEATURES:
+        raise Unsound("/columns are not ascending column numbers")
 
 
 def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, classes: int) -> None:
@@ -50,8 +63,11 @@ def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, cla
     check("/report", own, report[1], {"cells": n_cells, "classes": classes})
 
 
-def cells_of(file: PartitionFile, rows: int, features: int) -> list[TrainingCell]:
-    """The training cells that a partition file gives to so many rows."""
+def cells_of(file: PartitionFile, data: Dataset) -> list[TrainingCell]:
+    """The training cells that a partition file gives to the rows, of which only columns that occur are left."""
+    rows, features = data.X.shape
+    if file.columns is not None and not np.array_equal(file.columns, data.columns):  # type: ignore[arg-type]
+        raise Unsound("/columns are not those of the data")
     pieces = {
         "assignment": Piece(file.assignment.dtype.str, ("rows",), low=-1, below="cells"),
         "weight": floats64("rows", low=0),

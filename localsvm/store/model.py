@@ -34,6 +34,7 @@ def write_model(
     *,
     config: dict[str, Any],
     labels: Array,
+    columns: Array | None = None,
     scaling: State,
     partition: State,
     cells: Iterable[Mapping[str, Array]],
@@ -43,24 +44,26 @@ def write_model(
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
 
-    Parameters
-    ----------
-    config : every option that determines the model, as JSON can hold it.
-    labels : (classes,) float64, ascending.
+        Parameters
+        ----------
+        config : every option that determines the model, as JSON can hold it.
+        labels : (classes,) float64, ascending.
+        columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
     scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
-    cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
-        cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
-        alone, prediction does without.
-    force : whether `path` may be overwritten.
+        cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
+            cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+        report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
+            alone, prediction does without.
+        force : whether `path` may be overwritten.
 
-    Raises
-    ------
-    RunError : `path` is in the way or the disk is full; nothing is overwritten then.
-    ValueError : the cells do not fit together, or are not n_cells.
+        Raises
+        ------
+        RunError : `path` is in the way or the disk is full; nothing is overwritten then.
+        ValueError : the cells do not fit together, or are not n_cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
+        _write_columns(writer, columns)
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
@@ -109,6 +112,7 @@ class Model:
     ----------
     config : every option that determined the model.
     labels : (classes,) float64, ascending.
+    columns : (d,) int64, ascending: the columns of the data that cells know; None where these are all.
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
@@ -118,6 +122,7 @@ class Model:
     path: AnyPath
     config: dict[str, Any]
     labels: NDArray[np.float64]
+    columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
     partition: tuple[str, dict[str, Array]]
     n_cells: int
@@ -206,6 +211,7 @@ class PartitionFile:
     """What a partition file holds; see `write_partition`."""
 
     config: dict[str, Any]
+    columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
     partition: tuple[str, dict[str, Array]]
     assignment: Array
@@ -219,6 +225,7 @@ def write_partition(
     *,
     config: dict[str, Any],
     fingerprint: str,
+    columns: Array | None = None,
     scaling: State,
     partition: State,
     assignment: Array,
@@ -240,6 +247,7 @@ def write_partition(
     The rest, and what is raised, is as in `write_model`.
     """
     with create(path, PARTITION, config | {"fingerprint": fingerprint}, force) as writer:
+        _write_columns(writer, columns)
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         writer.array("/assignment", assignment)
@@ -266,6 +274,7 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
             )
         return PartitionFile(
             config=config,
+            columns=file.array("/columns") if file.has("/columns") else None,
             scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
             partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
             assignment=file.array("/assignment"),
@@ -273,6 +282,11 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
             sizes=file.array("/sizes"),
             centres=file.array("/centres") if file.has("/centres") else None,
         )
+
+
+def _write_columns(writer: Writer, columns: Array | None) -> None:
+    if columns is not None:
+        writer.array("/columns", np.asarray(columns, np.int64))
 
 
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
@@ -320,6 +334,7 @@ def _read_model(file: Container) -> Model:
         path=file.path,
         config=file.json("config"),
         labels=file.array("/labels"),
+        columns=file.array("/columns") if file.has("/columns") else None,
         scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
         partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
         n_cells=n_cells,
