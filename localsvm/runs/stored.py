@@ -18,7 +18,7 @@ from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for
 ABOUT = {"features": "int", "dense": "bool", "width": "int", "classes": "dict"}
-MOST_FEATURES = 1 << 31  # columns are int32
+MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
 
 
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
