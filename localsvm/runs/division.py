@@ -104,10 +104,7 @@ def divide(
     width = data.X.shape[1]
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
         _leave_out(data)
-    if stored is None or partition_file is None:
-        scaling, partition, X, cells = _fit(data, config, threads)
-    else:
-        scaling, partition, X, cells = _load(data, stored, partition_file)
+    scaling, partition, X, cells = _fit(data, config, threads) if stored is None else _load(data, stored)
 
     def order_of(index: int) -> NDArray[np.int64]:
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
@@ -182,11 +179,9 @@ def _fit(
     return scaling, partition, X, partition.training_cells()
 
 
-def _load(
-    data: Dataset, stored: PartitionFile, path: str | Path
-) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
     features = data.X.shape[1]
-    with checked(path):
+    with checked(stored.path):
         scaling = Scaling.from_state(*stored.scaling, features)
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))

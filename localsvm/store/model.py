@@ -210,6 +210,7 @@ class Model:
 class PartitionFile:
     """What a partition file holds; see `write_partition`."""
 
+    path: AnyPath
     config: dict[str, Any]
     columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
@@ -273,6 +274,7 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
                 "other options; run lsvm-partition on this data"
             )
         return PartitionFile(
+            path=path,
             config=config,
             columns=file.array("/columns") if file.has("/columns") else None,
             scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
