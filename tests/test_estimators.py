@@ -26,6 +26,7 @@ from localsvm.data.reading import read
 from localsvm.data.writing import write
 from localsvm.errors import LocalSVMError
 from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalSVC
+from localsvm.estimators.fitted import classes_of
 from localsvm.methods import methods
 from localsvm.runs.prediction import LocalModel
 
@@ -280,3 +281,12 @@ def test_predictions_in_threads_and_in_forked_processes() -> None:
             np.testing.assert_array_equal(found, expected)
     with multiprocessing.get_context("fork").Pool(1) as pool:
         np.testing.assert_array_equal(pool.apply(model.predict, (X,)), expected)
+
+
+@pytest.mark.parametrize(
+    "kept", [{}, {"dtype": "V8"}, {"dtype": "nonsense"}, {"dtype": "<i8", "values": ["a", "b"]}, {"dtype": "<U1", "values": "ab"},
+             {"dtype": "O", "values": [[1], [2]]}, {"dtype": "<U1", "values": ["a"]}, {"dtype": "<M8[D]"}],
+)  # fmt: skip
+def test_classes_that_no_classifier_keeps_are_refused(kept: dict) -> None:
+    with pytest.raises(LocalSVMError, match="the classes are none that a classifier keeps"):
+        classes_of(np.asarray([0.0, 1.0]), kept)

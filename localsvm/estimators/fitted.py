@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.errors import ModelError
 from localsvm.methods.kernel_expansion import linear_weights
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.linear_method import BIAS
@@ -66,12 +67,18 @@ def kept_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def classes_of(labels: Floats, kept: dict[str, Any] | None) -> NDArray[Any]:
-    """classes_ again; the labels themselves for a model of the command line."""
+    """classes_ again; the labels themselves for a model of the command line. ModelError for what is never kept."""
     if kept is None:
         return labels
-    if "values" not in kept:
-        return labels.astype(kept["dtype"])
-    return np.asarray(kept["values"], dtype=kept["dtype"])
+    values, dtype = kept.get("values", labels.tolist()), str(kept.get("dtype"))
+    plain = isinstance(values, list) and all(isinstance(v, (str, bool, int, float)) for v in values)
+    try:
+        classes = np.asarray(values, dtype=np.dtype(dtype) if plain else None)
+    except (TypeError, ValueError, OverflowError):
+        plain = False
+    if not plain or classes.dtype.kind not in "iufbUO" or classes.shape != labels.shape:
+        raise ModelError("/@config: the classes are none that a classifier keeps; train again")
+    return classes
 
 
 def best_params(report: tuple[str, dict[str, NDArray[Any]]] | None) -> list[dict[str, float]]:
