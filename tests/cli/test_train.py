@@ -415,7 +415,7 @@ def test_a_source_date_that_is_no_number_is_refused_before_training(
 
 def test_a_pipe_is_not_streamed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    message = error("train", "--stream", "-m", "linear", tmp_path / "pipe", tmp_path / "m.h5")
+    message = error("train", "--stream", "-m", "linear", "-s", "sgd", tmp_path / "pipe", tmp_path / "m.h5")
     assert "not a regular file, and --stream reads it several times" in message
 
 
