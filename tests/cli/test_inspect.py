@@ -80,9 +80,3 @@ def test_cells_that_were_fitted_whole_are_no_vote(train_file: Path, tmp_path: Pa
         assert f"grid, {select}, seed 0" in invoke("inspect", tmp_path / name).stdout
         report = json.loads(invoke("inspect", "--json", tmp_path / name).stdout)
         assert (report["select"], report["config"]["select"]) == (select, "vote")
-
-
-def test_methods_without_support_vectors_tell_of_none(train_file: Path, tmp_path: Path) -> None:
-    told = invoke("train", "-m", "linear", "-C", 1, "-j", 1, train_file, tmp_path / "linear.h5").stderr
-    assert "models      1, all converged" in told
-    assert "support vectors, all" in invoke("train", "-g", 1, "-C", 1, "-j", 1, train_file, tmp_path / "svm.h5").stderr
