@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import labels_text, repeated_text, spread, spread_text, table_text
+from localsvm.cli.reporting import features_text, labels_text, repeated_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
     from localsvm.store.model import Model
@@ -75,7 +75,10 @@ def description_text(found: dict[str, Any]) -> str:
             "selection",
             f"{config['folds']} folds, {config['grid']} grid, {found['select']}, seed {config['seed']}{weights}",
         ),
-        ("features", f"{config['features']:,}{from_0}, scaling {found['scaling']}"),
+        (
+            "features",
+            f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {found['scaling']}",
+        ),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", _partition(found, config["cell_size"])),
     ]

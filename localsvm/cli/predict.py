@@ -52,7 +52,6 @@ def predict(
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
     speaks for POSITIVE.
     """
-    from localsvm.data.reading import read_blocks
     from localsvm.runs.prediction import Indices, LocalModel, Score
 
     if as_json and output in (None, "-"):
@@ -62,10 +61,7 @@ def predict(
     with LocalModel(model_file, count) as model, text_output(output, force) as out:
         lines, score = Lines(out, model.target, decision_values), Score(model.file.labels)
         indices = Indices(model, zero_based)
-        blocks = read_blocks(
-            test_file, n_features=model.features, dense=model.dense, zero_based=indices.zero_based, jobs=count,
-            tell=indices.count,
-        )  # fmt: skip
+        blocks = model.read(test_file, zero_based=indices.zero_based, tell=indices.count)
         for block in model.predict_blocks(indices.seen(blocks)):
             lines.write(block)
             score.add(block)
