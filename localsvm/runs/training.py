@@ -69,8 +69,10 @@ def train(
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
-    about = run_key(parts), parts
-    with clock("train"), open_journal(journal_path(output), *about, resume=resume, force=force) as journal:
+    with (
+        clock("train"),
+        open_journal(journal_path(output), run_key(parts), parts, resume=resume, force=force) as journal,
+    ):
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
             _write(output, config, divided, journal, reports, force)
