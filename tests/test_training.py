@@ -35,7 +35,7 @@ from localsvm.runs.division import divide, partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.scheduling import RunCells
-from localsvm.runs.training import run_key, run_parts, train
+from localsvm.runs.training import run_key, train
 from localsvm.runs.validation import cross_validate, mean_grid
 from localsvm.selection.folds import stratified
 
@@ -271,7 +271,7 @@ def test_users_mistakes(tmp_path: Path) -> None:
 
 def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
     def key(seed: int, config: TrainingConfig) -> str:
-        return run_key(run_parts(data(seed=seed), config, None))
+        return run_key(data(seed=seed), config, None)[0]
 
     keys = {
         key(0, CONFIGS[0]),

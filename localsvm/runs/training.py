@@ -61,18 +61,14 @@ def train(
     DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
     """
     creation_time()  # refuses a mistake in SOURCE_DATE_EPOCH now, not when the model is written
-    observer = observer or Silent()
-    clock = Clock(observer)
+    clock = Clock(observer := observer or Silent())
     with clock("partition"), Threads(jobs) as threads:
-        parts = run_parts(data, config, partition_file)
+        key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
-    with (
-        clock("train"),
-        open_journal(journal_path(output), run_key(parts), parts, resume=resume, force=force) as journal,
-    ):
+    with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         with clock("write"):
             _write(output, config, divided, journal, reports, force)
@@ -115,8 +111,10 @@ def _write(
     )
 
 
-def run_parts(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> dict[str, str]:
-    """The data and all that determines the model's bits, by the names that messages give to it."""
+def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> tuple[str, dict[str, str]]:
+    """What a journal belongs to: a hash of the data and of all that determines the model's bits, and what was hashed
+    by the names that messages give to it.
+    """
     options = config.as_dict()
     method = options.pop("method")
     parts = {"the content of the data": fingerprint(data.X, data.y), "--method": method.pop("name")}
@@ -125,12 +123,8 @@ def run_parts(data: Dataset, config: TrainingConfig, partition_file: str | Path 
     for name, value in {**options, **method}.items():
         parts[OPTIONS.get(name, f"--{name.replace('_', '-')}")] = "the default" if value is None else json.dumps(value)
     parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}
-    return parts | {"the SIMD level": LEVELS[simd_level()]}
-
-
-def run_key(parts: dict[str, str]) -> str:
-    """Hash of a run's parts: what a journal belongs to."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    parts["the SIMD level"] = LEVELS[simd_level()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest(), parts
 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:
