@@ -118,6 +118,15 @@ class_weights = option(
     metavar="LABEL WEIGHT",
     help="Multiply C by WEIGHT for rows of this label. Repeatable; -w1 2.0 works as well.",
 )
+probability = option(
+    "-b",
+    "--probability",
+    type=bool,
+    metavar="0|1",
+    show_default="0",
+    help="1: calibrate probabilities for lsvm-predict -b 1, by the held-out values of the selection. Where -g and -C "
+    "leave no choice, that point is cross-validated for them.",
+)
 seed = option("--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.")
 partition_file = option(
     "--partition-file",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1  # of all JSON reports: fields may be added, but existing ones keep their meaning
 SHOWN_LABELS = 8
-PHASES = ("read", "partition", "select", "train", "write")
+PHASES = ("read", "partition", "select", "train", "calibrate", "write")
 
 
 def label_text(label: float) -> str:
@@ -96,19 +96,33 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> s
 
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
-    error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
     data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
     converged = _convergence(summary, method)
     return table_text(
         [
             ("data", data),
             ("partition", f"{summary.partition}, {sizes_text(summary.cell_rows)}"),
-            ("selection", error),
+            ("selection", _selection(summary)),
             ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {converged}"),
+            *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]
     )
+
+
+def calibration_text(found: dict[str, Any]) -> str:
+    """What makes probabilities of decision values, as `Calibration.describe` tells it."""
+    sigmoids = f"{found['sigmoids']:,} sigmoids" if found["sigmoids"] > 1 else "a sigmoid"
+    curve = f", a curve of {found['knots']:,} knots" if found["knots"] else ""
+    return f"by {sigmoids}{curve}"
+
+
+def _selection(summary: Summary) -> str:
+    if summary.cv_error is None:
+        return "none (one point)"
+    why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
+    return f"{why}error {summary.cv_error:.2%}"
 
 
 def _convergence(summary: Summary, method: Method) -> str:

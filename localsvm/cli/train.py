@@ -29,6 +29,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.selection
 @opt.grid
 @opt.select
+@opt.probability
 @opt.seed
 @opt.partition_file
 @opt.zero_based

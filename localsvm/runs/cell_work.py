@@ -34,6 +34,7 @@ class CellReport:
     fit : what the method reports.
     weight : of the rows that were held out, 0 where nothing was cross-validated.
     wrong : of this the weight that the chosen point decides wrongly.
+    points : of the grid.
     """
 
     rows: float
@@ -41,6 +42,7 @@ class CellReport:
     fit: FitReport
     weight: float = 0.0
     wrong: float = 0.0
+    points: int = 1
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class CellResult:
     costs : (costs,) float64, C on all rows of the cell.
     loss : (settings, costs) float64 held-out errors, nan where a point was not scored; (0, 0) without cross-validation.
     best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
+    values : (problems, rows) float32 held-out values of the chosen point; empty unless probabilities are wanted.
     """
 
     index: int
@@ -64,6 +67,7 @@ class CellResult:
     costs: NDArray[np.float64]
     loss: NDArray[np.float64]
     best: NDArray[np.int64]
+    values: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class RunInputs:
     average_rows : the mean size of all cells.
     X, y, count : how to map all rows, (n, d) float32; their labels, (n,) float64; and how many rows each stands for.
     fit : whether cells are trained, or only cross-validated.
+    probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
 
     method: Method
@@ -89,6 +94,7 @@ class RunInputs:
     count: Handle
     class_weights: tuple[tuple[float, float], ...] = ()
     fit: bool = True
+    probability: bool = False
     search: Search = field(default_factory=Search)
 
     def cell(self, index: int, first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None) -> Cell:
@@ -142,9 +148,11 @@ class WorkUnit:
             if self.settings:
                 return selection.score(self.settings, inputs.search)
             scores = self.scores
-            if scores is None and (grid.n_points > 1 or not inputs.fit) and inputs.folds > 1:
+            wanted = grid.n_points > 1 or inputs.probability or not inputs.fit
+            if scores is None and wanted and inputs.folds > 1:
                 scores = selection.search(inputs.search)
-            fitted = selection.fit(scores, inputs.select) if inputs.fit else Fitted({})
+            chosen = scores if grid.n_points > 1 else None  # of one point the model is the same with and without -b 1
+            fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
     def split(self, loss: NDArray[np.float64], ordered: bool) -> list[WorkUnit]:
@@ -153,11 +161,13 @@ class WorkUnit:
         return [replace(self, settings=(i,), scores=None) for i in following]
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
-        report = CellReport(cell.rows, seconds, fitted.report)
-        loss, best = np.empty((0, 0)), np.empty(0, np.int64)
+        report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points)
+        loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         if scores is not None:
+            if self.inputs.probability and scores.kept.values is not None:
+                values = scores.kept.values.astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
             weight = float(cell.weight.sum())
             report = replace(report, weight=weight, wrong=scores.best.loss * weight)
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(float(np.floor(cell.rows)))
-        return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best)
+        return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)

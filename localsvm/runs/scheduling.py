@@ -81,6 +81,7 @@ class RunCells:
             count=divided.count.handle(),
             class_weights=config.class_weights,
             fit=fit,
+            probability=config.probability,
             search=Search(config.grid),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,12 @@ class Summary:
     ----------
     rows, features, labels, class_rows : of the training data; class_rows for each label.
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
+    points : of the grid of a cell.
     cv_error : cross-validated share of wrong rows, from 0 to 1; None where nothing was cross-validated.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
+    calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
 
     rows: int
@@ -33,6 +36,7 @@ class Summary:
     partition: str
     cells: int
     cell_rows: dict[str, float]
+    points: int
     cv_error: float | None
     support_vectors: int
     models: int
@@ -40,6 +44,7 @@ class Summary:
     not_converged: int
     largest_gap: float
     seconds: dict[str, float]
+    calibration: dict[str, Any] | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -50,7 +55,7 @@ def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
 
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
-    reports: Sequence[CellReport], seconds: dict[str, float],
+    reports: Sequence[CellReport], seconds: dict[str, float], calibration: dict[str, Any] | None = None,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -61,6 +66,7 @@ def summarise(
     sizes : (cells,) rows of each cell.
     reports : of all cells.
     seconds : wall clock, by phase.
+    calibration : as `Calibration.describe` says.
     """
     return Summary(
         rows=sum(class_rows),
@@ -70,6 +76,7 @@ def summarise(
         partition=partition,
         cells=len(sizes),
         cell_rows=size_spread(sizes),
+        points=max(r.points for r in reports),
         cv_error=cross_validated_error(reports),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),
@@ -77,4 +84,5 @@ def summarise(
         not_converged=int(sum(r.fit.not_converged for r in reports)),
         largest_gap=max(r.fit.largest_gap for r in reports),
         seconds=seconds,
+        calibration=calibration,
     )

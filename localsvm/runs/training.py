@@ -27,10 +27,12 @@ from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
 from localsvm.store.outputs import signals_held
+from localsvm.targets.calibrating import calibrate
+from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
-TABLE = ("settings", "costs", "loss", "best")  # of a cell's grid, in the journal
-RECORDS = "records 2"  # how they are packed: a journal of other records belongs to another run
+TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
+RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
 
 
 def train(
@@ -68,11 +70,15 @@ def train(
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
+        calibration = None
+        if config.probability:
+            with clock("calibrate"):
+                calibration = calibrate(config.target(divided.labels), JournalValues(divided, journal))
         with clock("write"):
-            _write(output, config, divided, journal, force)
+            _write(output, config, divided, journal, calibration, force)
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
-    return summarise(*about, reports, clock.seconds)
+    return summarise(*about, reports, clock.seconds, calibration.describe() if calibration else None)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -89,7 +95,22 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
     return [reports[i] for i in sorted(reports)]
 
 
-def _write(output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, force: bool) -> None:
+class JournalValues:
+    """The held-out values of a run, read cell by cell from its journal; see targets.calibrating.HeldOut."""
+
+    def __init__(self, divided: Divided, journal: Journal) -> None:
+        self._divided, self._journal, self.sizes = divided, journal, divided.sizes
+
+    def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
+        """(problems, n) values, (n,) labels and (n,) how many rows each stands for."""
+        rows = slice(int(self._divided.edges[index]), int(self._divided.edges[index + 1]))
+        return unpack(self._journal[str(index)]).values, self._divided.y.array[rows], self._divided.count.array[rows]
+
+
+def _write(
+    output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, calibration: Calibration | None,
+    force: bool,
+) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
     write_model(
         output,
@@ -99,6 +120,7 @@ def _write(output: str | Path, config: TrainingConfig, divided: Divided, journal
         partition=(divided.partition.name, divided.partition.state()),
         cells=(unpack(journal[str(i)]).state for i in cells),
         n_cells=len(cells),
+        calibration=calibration.state() if calibration else None,
         force=force,
     )
 

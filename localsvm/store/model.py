@@ -45,6 +45,7 @@ def write_model(
     partition: State,
     cells: Iterable[Mapping[str, Array]],
     n_cells: int,
+    calibration: Mapping[str, Array] | None = None,
     force: bool = False,
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
@@ -56,6 +57,7 @@ def write_model(
     scaling, partition : the mode, the name; and the arrays of each.
     cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
         cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+    calibration : the arrays that make probabilities of decision values, where there are some.
     force : whether `path` may be overwritten.
 
     Raises
@@ -68,6 +70,9 @@ def write_model(
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
+        if calibration is not None:
+            writer.group("/calibration")
+            _write_arrays(writer, "/calibration", calibration)
 
 
 def load_model(path: AnyPath, verify: bool = True) -> Model:
@@ -100,6 +105,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
+    calibration : the arrays that make probabilities of decision values, None where there are none.
     """
 
     path: AnyPath
@@ -109,6 +115,7 @@ class Model:
     partition: tuple[str, dict[str, Array]]
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
+    calibration: dict[str, Array] | None
     _file: h5py.File = field(repr=False)
     _columns: dict[str, h5py.Dataset] = field(repr=False)
 
@@ -220,8 +227,12 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
     name, arrays = state
     writer.group(f"/{group}", **{key: name})
-    for array_name in sorted(arrays):
-        writer.array(f"/{group}/{array_name}", np.asarray(arrays[array_name]))
+    _write_arrays(writer, f"/{group}", arrays)
+
+
+def _write_arrays(writer: Writer, group: str, arrays: Mapping[str, Array]) -> None:
+    for name in sorted(arrays):
+        writer.array(f"{group}/{name}", np.asarray(arrays[name]))
 
 
 def _write_cells(writer: Writer, cells: Iterable[Mapping[str, Array]], n_cells: int) -> None:
@@ -258,6 +269,12 @@ def _read_state(path: AnyPath, file: h5py.File, group: str, key: str) -> tuple[s
     return text(piece(path, items.attrs, key)), {name: array[...] for name, array in items.items()}
 
 
+def _read_calibration(path: AnyPath, file: h5py.File) -> dict[str, Array] | None:
+    if "calibration" not in file:
+        return None
+    return {name: piece(path, file["calibration"], name)[...] for name in ("sigmoids", "curve", "powers")}
+
+
 def _read_model(path: AnyPath, file: h5py.File) -> Model:
     cells = piece(path, file, "cells")
     n_cells = int(piece(path, cells.attrs, "n_cells"))
@@ -277,6 +294,7 @@ def _read_model(path: AnyPath, file: h5py.File) -> Model:
         partition=_read_state(path, file, "partition", "name"),
         n_cells=n_cells,
         row_ptr=row_ptr,
+        calibration=_read_calibration(path, file),
         _file=file,
         _columns=columns,
     )
