@@ -40,7 +40,7 @@ from same_models_runs import Run, files, runs, write_sets
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "same_models"
 NAMED = 3  # manifest entries of a line
-NOT_CONTENT = "/@generator"  # another version number makes no other model
+NOT_CONTENT = ("/@generator", "/report")  # another version number makes no other model, nor what is told of it
 PACKAGES = ("numpy", "scipy", "scikit-learn", "h5py")
 
 # of one run: the "manifest" (a dict), the "decisions" (text), the "table" of a command; or only an "error"
@@ -123,7 +123,7 @@ def difference(old: Result, new: Result) -> str:
 def entries(old: dict[str, str], new: dict[str, str]) -> str:
     """The first entries of two manifests that differ."""
     names = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
-    names = [name for name in names if name != NOT_CONTENT]
+    names = [name for name in names if not name.startswith(NOT_CONTENT)]
     told = [name + (" (gone)" if name not in new else " (new)" if name not in old else "") for name in names[:NAMED]]
     return ", ".join(told) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 

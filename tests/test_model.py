@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 from localsvm import __version__
 from localsvm.errors import ModelError
+from localsvm.store.container import FORMAT_VERSION
 from localsvm.store.model import load_model, load_partition, write_model, write_partition
 
 DTYPES = [np.dtype(code) for code in ("<f4", "<f8", "<i4", "<i8", "u1", "i1", "<u2")]
@@ -159,7 +160,7 @@ def test_layout_as_specified(tmp_path: Path) -> None:
     write(tmp_path / "model.h5", make_cells(90_000, 5))
     with h5py.File(tmp_path / "model.h5") as file:
         assert file.attrs["format"] == b"localsvm-model"
-        assert file.attrs["format_version"] == 1
+        assert file.attrs["format_version"] == FORMAT_VERSION
         assert file.attrs["generator"].decode() == f"localsvm {__version__}"
         assert re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", file.attrs["created"])
         assert file.attrs["config"].decode() == json.dumps(CONFIG, sort_keys=True)
@@ -174,7 +175,7 @@ def test_the_header_says_what_the_file_is(tmp_path: Path, monkeypatch: pytest.Mo
     with load_model(tmp_path / "model.h5") as model:
         assert model.header == {
             "format": "localsvm-model",
-            "format_version": 1,
+            "format_version": FORMAT_VERSION,
             "generator": f"localsvm {__version__}",
             "created": "1970-01-01T00:00:00+00:00",
         }
@@ -359,8 +360,8 @@ def test_row_pointers_that_do_not_fit_are_refused(model_file: Path) -> None:
 
 def test_a_newer_format_is_refused(model_file: Path) -> None:
     with h5py.File(model_file, "r+") as file:
-        file.attrs["format_version"] = 2
-    with pytest.raises(ModelError, match=r"format version 2 is newer .*upgrade localsvm"):
+        file.attrs["format_version"] = FORMAT_VERSION + 1
+    with pytest.raises(ModelError, match=rf"format version {FORMAT_VERSION + 1} is newer .*upgrade localsvm"):
         load_model(model_file)
 
 

@@ -63,12 +63,16 @@ def check_cells(partition: Any, X: np.ndarray, y: np.ndarray, cell_size: int) ->
 @given(rows_and_labels(), st.integers(1, 30), st.integers(0, 2**32))
 def test_voronoi_keeps_its_promise(data: tuple[np.ndarray, np.ndarray], cell_size: int, seed: int) -> None:
     check_cells(fit("voronoi", data[0], cell_size, data[1], seed), *data, cell_size)
+    further = REGISTRY["voronoi"].further().fit(*data, cell_size, np.random.default_rng(seed))
+    check_cells(further, *data, cell_size)
 
 
 @settings(max_examples=25, deadline=None)
 @given(rows_and_labels(), st.integers(1, 30), st.integers(0, 2**32))
 def test_kmeans_keeps_its_promise(data: tuple[np.ndarray, np.ndarray], cell_size: int, seed: int) -> None:
     check_cells(fit("kmeans", data[0], cell_size, data[1], seed), *data, cell_size)
+    further = REGISTRY["kmeans"].further().fit(*data, cell_size, np.random.default_rng(seed))
+    check_cells(further, *data, cell_size)
 
 
 @settings(max_examples=60, deadline=None)

@@ -25,6 +25,7 @@ from localsvm.cli.reporting import print_json
 @opt.train_file
 @opt.learning
 @opt.partitioning
+@opt.repeats
 @opt.selection
 @opt.seed
 @opt.partition_file

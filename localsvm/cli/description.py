@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import calibration_text, labels_text, spread, spread_text, table_text
+from localsvm.cli.reporting import (
+    calibration_text,
+    labels_text,
+    repeated_text,
+    spread,
+    spread_text,
+    table_text,
+)
 
 if TYPE_CHECKING:
     from localsvm.store.model import Model
@@ -23,9 +30,10 @@ def describe(model: Model) -> dict[str, Any]:
         "labels": model.labels.tolist(),
         "scaling": model.scaling[0],
         "partition": model.partition[0],
+        "repeats": model.config.get("repeats", 1),
         "cells": model.n_cells,
         "models": _models(model) if "model_fold" in model.row_ptr else None,
-        "calibration": None if model.calibration is None else Calibration.from_state(model.calibration).describe(),
+        "calibration": None if model.calibration is None else Calibration.from_state(model.calibration[1]).describe(),
     }
 
 
@@ -69,7 +77,7 @@ def description_text(found: dict[str, Any]) -> str:
         ),
         ("features", f"{config['features']:,}{from_0}, scaling {found['scaling']}"),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
-        ("partition", f"{found['partition']}, {_cells(found['cells'], found['partition'], config['cell_size'])}"),
+        ("partition", _partition(found, config["cell_size"])),
     ]
     if found["calibration"]:
         lines.append(("probabilities", calibration_text(found["calibration"])))
@@ -87,9 +95,12 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
     return lines + [(label, spread_text(models[name])) for name, label in named.items() if name in models]
 
 
-def _cells(cells: int, partition: str, cell_size: int) -> str:
-    """The number of cells and their largest size, which has no limit if there is no partition."""
-    return "1 cell" if partition == "none" else f"{cells:,} cells (at most {cell_size:,} rows each)"
+def _partition(found: dict[str, Any], cell_size: int) -> str:
+    """The partition, and the largest size of its cells, which has no limit without one."""
+    if found["partition"] == "none":
+        return "none, 1 cell"
+    cells = f"{found['cells']:,} cells (at most {cell_size:,} rows each)"
+    return f"{repeated_text(found['partition'], found['repeats'])}, {cells}"
 
 
 def _text(value: Any) -> str:

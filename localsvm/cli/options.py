@@ -127,6 +127,12 @@ probability = option(
     help="1: calibrate probabilities for lsvm-predict -b 1, by the held-out values of the selection. Where -g and -C "
     "leave no choice, that point is cross-validated for them.",
 )
+repeats = option(
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    show_default="1",
+    help="Divide the space so many times by different seeds, train the cells of all, and average their values.",
+)
 seed = option("--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.")
 partition_file = option(
     "--partition-file",
@@ -179,6 +185,8 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     """The values that a partition file fixes; UsageError for an option that would contradict them."""
     from localsvm.store.model import load_partition
 
+    if given.get("repeats", 1) > 1:
+        raise click.UsageError("--repeats makes several partitions, --partition-file holds one; give one of the two.")
     for name, flag in FIXED_BY_FILE.items():
         if name in given:
             raise click.UsageError(f"{flag} is fixed by --partition-file; give one of the two.")

@@ -69,6 +69,11 @@ def spread_text(values: dict[str, float] | None) -> str:
     return f"{values['smallest']:.4g} to {values['largest']:.4g}, median {values['median']:.4g}"
 
 
+def repeated_text(partition: str, repeats: int) -> str:
+    """The name of a partition, and how often the rows are divided by it."""
+    return partition if repeats == 1 else f"{partition}, {repeats} repeats"
+
+
 def sizes_text(values: dict[str, float]) -> str:
     """The number of cells and their sizes, from partition.size_spread."""
     if values["cells"] == 1:
@@ -101,7 +106,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     return table_text(
         [
             ("data", data),
-            ("partition", f"{summary.partition}, {sizes_text(summary.cell_rows)}"),
+            ("partition", f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}"),
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {converged}"),
             *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
@@ -122,7 +127,8 @@ def _selection(summary: Summary) -> str:
     if summary.cv_error is None:
         return "none (one point)"
     why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
-    return f"{why}error {summary.cv_error:.2%}"
+    mean = " of one repeat, in the mean" if summary.repeats > 1 else ""
+    return f"{why}error {summary.cv_error:.2%}{mean}"
 
 
 def _convergence(summary: Summary, method: Method) -> str:

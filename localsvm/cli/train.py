@@ -26,6 +26,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @click.argument("model_file", metavar="[MODEL_FILE]", required=False)
 @opt.learning
 @opt.partitioning
+@opt.repeats
 @opt.selection
 @opt.grid
 @opt.select

@@ -28,10 +28,14 @@ DENSE_COLUMNS = 1024  # ... unless it has more columns
 
 @dataclass
 class Dataset:
-    """Rows X (n, d) and their labels y (n,) float64, as the file has them."""
+    """Rows X (n, d) and their labels y (n,) float64, as the file has them.
+
+    classes: what the labels stand for where they are only numbers of them, as JSON can hold it; for the model to keep.
+    """
 
     X: Examples
     y: npt.NDArray[np.float64]
+    classes: dict[str, Any] | None = None
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:
@@ -108,6 +112,13 @@ def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray
     counts = X.indptr[rows + 1] - first
     ends = np.cumsum(counts)
     return counts, np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + counts, counts)
+
+
+def rows_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> sp.csr_array:
+    """A copy (len(rows), d) of some rows of a sparse X."""
+    counts, places = places_of(X, rows)
+    pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return sparse_examples(X.data[places], X.indices[places], pointers, X.shape[1])
 
 
 def dense_rows(X: Examples, rows: npt.NDArray[np.int64]) -> Dense:

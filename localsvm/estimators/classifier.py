@@ -35,6 +35,7 @@ COMMON: dict[str, Any] = {
     "multiclass": "ova",
     "class_weight": None,
     "n_jobs": None,
+    "repeats": 1,
     "random_state": 0,
 }
 
@@ -149,6 +150,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             multiclass=self.multiclass,
             class_weights=tuple(sorted(weights.items())),
             seed=int(seed),
+            repeats=self.repeats,
         )
 
     def _class_weight(self, counts: NDArray[np.int64]) -> dict[Any, float]:

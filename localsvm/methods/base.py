@@ -137,6 +137,7 @@ class FitReport:
     not_converged : models that did not reach their tolerance.
     largest_gap : duality gap in the method's `gap_unit`.
     support_vectors : rows that are one in any model.
+    support : how many of them each class has, in the order of the target's labels; () where that is not known.
     """
 
     models: int = 0
@@ -144,6 +145,7 @@ class FitReport:
     not_converged: int = 0
     largest_gap: float = 0.0
     support_vectors: int = 0
+    support: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.gram import active_columns, centre_of, columns_of
 from localsvm.methods.base import FitReport, State
+from localsvm.methods.cell import Cell
 from localsvm.solvers._smo import DualReport
 from localsvm.targets.base import Target
 
@@ -69,14 +70,16 @@ def pack_models(
     return state
 
 
-def report_of(models: Sequence[KernelModel]) -> FitReport:
-    """What the summary tells of some models."""
+def report_of(models: Sequence[KernelModel], cell: Cell) -> FitReport:
+    """What the summary tells of some models of a cell."""
+    rows = np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)])).astype(np.int64)
     return FitReport(
         models=len(models),
         iterations=sum(m.report.iterations for m in models),
         not_converged=sum(not m.report.converged for m in models),
         largest_gap=max((m.gap for m in models), default=0.0),
-        support_vectors=len(np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)]))),
+        support_vectors=len(rows),
+        support=cell.target.counts(cell.y[rows]),
     )
 
 

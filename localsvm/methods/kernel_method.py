@@ -97,7 +97,7 @@ class KernelMethod(Method):
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The union of the support vectors, and the models' coefficients."""
         models = [fit.solution for fit in fits if fit.solution is not None]
-        return Fitted(pack_models(cell.X, cell.Y, models), report_of(models))
+        return Fitted(pack_models(cell.X, cell.Y, models), report_of(models, cell))
 
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""

@@ -94,7 +94,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
         # a cell of few rows has fewer landmarks than others; all cells keep support vectors of one width
         short = self._most_landmarks(cell.X.shape[1]) - projected.phi.shape[1]
         state["support"] = np.pad(state["support"], ((0, 0), (0, short)))
-        return Fitted(projected.state | state, report_of(models))
+        return Fitted(projected.state | state, report_of(models, cell))
 
     def predictor(self, state: State, target: Target, n_features: int) -> ClusterPredictor:
         """Decision functions of a saved cell."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,7 +41,7 @@ class Partition(ABC):
     A partition restored from its saved state routes rows exactly as the fitted one.
     """
 
-    name: ClassVar[str]
+    name: str  # of the kind, as -P takes it
 
     @abstractmethod
     def fit(
@@ -73,6 +73,11 @@ class Partition(ABC):
             cell_size is impossible.
         """
 
+    @classmethod
+    def further(cls) -> Self:
+        """A partition to repeat another one of this kind with: not fitted, and to be a different one on any rows."""
+        return cls()
+
     @abstractmethod
     def training_cells(self) -> list[TrainingCell]:
         """The cells of the fitted rows, in order. RuntimeError after `from_state`, which does not restore them."""
@@ -81,6 +86,11 @@ class Partition(ABC):
     @abstractmethod
     def n_cells(self) -> int:
         """The number of cells."""
+
+    @property
+    def cells_by_repeat(self) -> list[int]:
+        """The number of cells of each repeat; see `repeated.Repeated`. Any other partition is one repeat."""
+        return [self.n_cells]
 
     @abstractmethod
     def route(self, X: Examples) -> sparse.csr_array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ class Chunks(Partition):
     for blocks of rows. The state is only the number of chunks.
     """
 
-    name: ClassVar[str] = "chunks"
+    name = "chunks"
 
     def __init__(self, n_cells: int = 0) -> None:
         self._n_cells = n_cells

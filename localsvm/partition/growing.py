@@ -56,6 +56,11 @@ LEAST_PARTS = 4  # with fewer parts, a sample saves no time
 STRIP_VALUES = 1 << 20  # values of the rows that a thread routes at once
 
 
+def sampled(rows: RowIndices, size: int, share: float) -> int:
+    """How many rows to draw: at most `size`, and at most this share of them, but two where there are as many."""
+    return min(size, max(int(share * len(rows)), 2))
+
+
 def subsample(rows: RowIndices, size: int, rng: np.random.Generator) -> RowIndices:
     """At most `size` of the rows, drawn at random, in their order."""
     if len(rows) <= size:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
 from localsvm.partition.centre_tree import directions_of
-from localsvm.partition.growing import RowIndices, Split, subsample, take
+from localsvm.partition.growing import RowIndices, Split, sampled, subsample, take
 from localsvm.partition.tree import TreePartition
 from localsvm.partition.voronoi import halve
 
@@ -33,19 +33,19 @@ class KMeansCells(TreePartition):
     remaining centre. If fewer than two centres remain, the node is halved as in the Voronoi tree.
     """
 
-    name: ClassVar[str] = "kmeans"
+    name = "kmeans"
     threaded: ClassVar[bool] = False  # the limit on scikit-learn's threads holds for the whole process
 
-    @staticmethod
-    def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
-        centres = _cluster(matrix, rows, min(-(-len(rows) // cell_size), CLUSTERS), rng)
+    def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
+        k = min(-(-len(rows) // cell_size), CLUSTERS)
+        centres = _cluster(matrix, subsample(rows, sampled(rows, k * SAMPLE_PER_CLUSTER, self.share), rng), k, rng)
         found = None if centres is None else _nearest(matrix, rows, centres, smallest_size(cell_size))
-        return halve(matrix, rows, cell_size, rng) if found is None else found
+        return halve(matrix, rows, cell_size, rng, self.share) if found is None else found
 
 
 def _cluster(matrix: Matrix, rows: RowIndices, k: int, rng: np.random.Generator) -> NDArray[np.float32] | None:
-    """At most k centres from a sample of the rows; None if all sampled rows are equal."""
-    sample = take(matrix.X, subsample(rows, k * SAMPLE_PER_CLUSTER, rng))
+    """At most k centres of some rows; None if all are equal."""
+    sample = take(matrix.X, rows)
     distinct, seed = len(np.unique(Matrix(sample).hashes(0))), int(rng.integers(2**31))
     return kmeans_centres(sample, min(k, distinct), seed) if distinct > 1 else None
 

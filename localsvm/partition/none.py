@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class NoPartition(Partition):
     """All rows in one cell; the cell size is ignored."""
 
-    name: ClassVar[str] = "none"
+    name = "none"
 
     def __init__(self) -> None:
         self._n_rows: int | None = None

@@ -20,6 +20,8 @@ from localsvm.threads import ALONE, Threads
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
 
+FURTHER_SHARE = 0.5  # of a node's rows in a further repeat: few rows would all be in the sample, whatever the seed
+
 
 @dataclass(frozen=True)
 class _Training:
@@ -43,15 +45,19 @@ class TreePartition(Partition):
     once per label, with their number as weight.
     """
 
-    def __init__(self, tree: CentreTree | None = None) -> None:
-        self._tree = tree
+    def __init__(self, tree: CentreTree | None = None, share: float = 1.0) -> None:
+        """share : of a node's rows, from which its centres come at most."""
+        self._tree, self.share = tree, share
         self._training: _Training | None = None
 
     threaded: ClassVar[bool] = True  # whether `split` may run in several threads at once
 
-    @staticmethod
+    @classmethod
+    def further(cls) -> Self:
+        return cls(share=FURTHER_SHARE)
+
     @abstractmethod
-    def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
+    def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
         """Divide a node of more than cell_size rows; None if nothing can divide them."""
 
     def fit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
 from localsvm.partition.centre_tree import directions_of
-from localsvm.partition.growing import RowIndices, Split, subsample
+from localsvm.partition.growing import RowIndices, Split, sampled, subsample
 from localsvm.partition.tree import TreePartition
 
 Vector = NDArray[np.float64]
@@ -42,11 +42,10 @@ class Voronoi(TreePartition):
     farthest-first centres, too, but do not balance the cells.
     """
 
-    name: ClassVar[str] = "voronoi"
+    name = "voronoi"
 
-    @staticmethod
-    def split(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
-        return halve(matrix, rows, cell_size, rng)
+    def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
+        return halve(matrix, rows, cell_size, rng, self.share)
 
 
 class Cut(NamedTuple):
@@ -109,10 +108,15 @@ class Plan:
         return Cut(too_small, not self.fewest <= n_low <= self.most, abs(n_low - self.target), threshold)
 
 
-def halve(matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
-    """Divide rows between two centres, as close to their bisector as the plan allows; None if all rows are equal."""
+def halve(
+    matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator, share: float = 1.0
+) -> Split | None:
+    """Divide rows between two centres, as close to their bisector as the plan allows; None if all rows are equal.
+
+    share : of the rows, from which the centres come at most.
+    """
     best: tuple[Cut, NDArray[np.float32], Vector] | None = None
-    for pair in _pairs(matrix, rows, rng):
+    for pair in _pairs(matrix, subsample(rows, sampled(rows, SAMPLE, share), rng), rows):
         centres = np.array(pair).astype(np.float32)
         projection = matrix.project(rows, directions_of(centres)[1])
         plan = Plan.of(len(rows), cell_size, int(np.count_nonzero(projection <= _bisector(*centres))))
@@ -133,13 +137,12 @@ def _bisector(low: NDArray[Any], high: NDArray[Any]) -> float:
     return float(high @ high - low @ low) / 2
 
 
-def _pairs(matrix: Matrix, rows: RowIndices, rng: np.random.Generator) -> Iterator[tuple[Vector, Vector]]:
-    """Pairs of centres to try, best first.
+def _pairs(matrix: Matrix, sample: RowIndices, rows: RowIndices) -> Iterator[tuple[Vector, Vector]]:
+    """Pairs of centres to try, best first, from a sample of the rows.
 
     The last pair are two rows that differ: their projections on the difference differ, so they divide whatever can be
     divided.
     """
-    sample = subsample(rows, SAMPLE, rng)
     moved, far = matrix.pair(sample, BALANCED_STEPS, NEAREST_STEPS, max(1, int(LEAST_SHARE * len(sample))))
     yield moved[0], moved[1]
     yield far[0], far[1]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.shared import ExamplesHandle, Handle
+from localsvm.data.shared import ExamplesHandle, Handle, PlacesHandle
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
-from localsvm.selection.cross_validation import CellSelection, Scores
+from localsvm.selection.cross_validation import CellSelection, Point, Scores
 from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
@@ -35,6 +35,8 @@ class CellReport:
     weight : of the rows that were held out, 0 where nothing was cross-validated.
     wrong : of this the weight that the chosen point decides wrongly.
     points : of the grid.
+    chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
+        cell where the grid has costs.
     """
 
     rows: float
@@ -43,6 +45,7 @@ class CellReport:
     weight: float = 0.0
     wrong: float = 0.0
     points: int = 1
+    chosen: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class RunInputs:
     ----------
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
     average_rows : the mean size of all cells.
-    X, y, count : how to map all rows, (n, d) float32; their labels, (n,) float64; and how many rows each stands for.
+    X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
+    count, places : how many rows each row of each cell stands for, and where that row is in X and y.
     fit : whether cells are trained, or only cross-validated.
     probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
@@ -92,19 +96,21 @@ class RunInputs:
     X: ExamplesHandle
     y: Handle
     count: Handle
+    places: PlacesHandle
     class_weights: tuple[tuple[float, float], ...] = ()
     fit: bool = True
     probability: bool = False
     search: Search = field(default_factory=Search)
 
     def cell(self, index: int, first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None) -> Cell:
-        """The training cell of rows first .. last - 1: where dense, without a copy of them."""
-        y = self.y.open()[first:last]
+        """The training cell of places first .. last - 1; without a copy of rows that lie in its order."""
+        rows = self.places.rows(first, last)
+        y = self.y.open()[rows]
         cost = np.ones(len(y))
         for label, weight in self.class_weights:
             cost[y == label] = weight
         return Cell(
-            X=self.X.rows(first, last),
+            X=self.X.rows(rows),
             y=y,
             target=self.target,
             count=self.count.open()[first:last],
@@ -118,7 +124,7 @@ class RunInputs:
 
 @dataclass(frozen=True)
 class WorkUnit:
-    """What a worker is given: the cell of rows first .. last - 1, and what is to be done with it.
+    """What a worker is given: the cell of places first .. last - 1, and what is to be done with it.
 
     Attributes
     ----------
@@ -161,7 +167,11 @@ class WorkUnit:
         return [replace(self, settings=(i,), scores=None) for i in following]
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
-        report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points)
+        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(float(np.floor(cell.rows)))
+        at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
+        cost = float(grid.costs_for(cell.rows)[at.cost])
+        chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
+        report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         if scores is not None:
             if self.inputs.probability and scores.kept.values is not None:
@@ -169,5 +179,4 @@ class WorkUnit:
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
             weight = float(cell.weight.sum())
             report = replace(report, weight=weight, wrong=scores.best.loss * weight)
-        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(float(np.floor(cell.rows)))
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)

@@ -36,6 +36,7 @@ class TrainingConfig:
     class_weights : (label, factor on C) pairs.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
     seed : of everything random, from 0.
+    repeats : partitions by different seeds, which answer together.
     zero_based : indices of data files start at 0.
     force_classes : labels are classes, however little they look like it.
 
@@ -55,6 +56,7 @@ class TrainingConfig:
     class_weights: tuple[tuple[float, float], ...] = ()
     probability: bool = False
     seed: int = 0
+    repeats: int = 1
     zero_based: bool = False
     force_classes: bool = False
 
@@ -74,6 +76,10 @@ class TrainingConfig:
                 raise OptionError(f"-w {label:g}: the weight of a class must be a positive number, not {weight:g}")
         if self.seed < 0:
             raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
+        if self.repeats < 1:
+            raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
+        if self.repeats > 1 and self.partition == "none":
+            raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
 
     def for_classes(self, n: int) -> TrainingConfig:
         """With what depends on the number of classes decided."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.scaling import Scaling
-from localsvm.data.shared import SharedArray, SharedExamples
+from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
+from localsvm.errors import OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.selection.folds import fold_order
@@ -30,8 +32,12 @@ class Divided:
     ----------
     scaling, partition : fitted.
     labels, class_rows : (classes,) float64 ascending, and the rows of each.
-    X, y, count : in shared memory, (n, d) float32; (n,) float64 labels; (n,) float64, how many rows each stands for.
-    edges : (cells + 1,) int64; cell i has the rows edges[i] to edges[i + 1] - 1.
+    X, y : in shared memory, (n, d) float32 and (n,) float64 labels.
+    count : in shared memory, (all,) float64: how many rows stand behind each row of each cell. With repeats a row
+        is in several cells, else all = n.
+    edges : (cells + 1,) int64; cell i has the places edges[i] to edges[i + 1] - 1 of `count`.
+    places : how the rows of the cells are found in X and y.
+    classes : see Dataset.
     """
 
     scaling: Scaling
@@ -42,15 +48,28 @@ class Divided:
     y: SharedArray
     count: SharedArray
     edges: NDArray[np.int64]
+    places: SharedPlaces
+    classes: dict[str, Any] | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows of each cell."""
         return np.diff(self.edges)
 
+    def cells(self) -> list[Rows]:
+        """Where the rows of each cell are in X and y."""
+        places = self.places.handle()
+        return [places.rows(int(first), int(last)) for first, last in pairwise(self.edges)]
+
+    @property
+    def average_rows(self) -> float:
+        """The mean size of a cell, that of the first repeat: its models are then those of a run without repeats."""
+        return float(self.sizes[: self.partition.cells_by_repeat[0]].mean())
+
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        return {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        return about | ({"classes": self.classes} if self.classes else {})
 
 
 def divide(
@@ -67,8 +86,11 @@ def divide(
     Raises
     ------
     DataError : a single class, a label of -w that no row has, or no feature.
+    OptionError : a partition that cannot be made, or not be repeated.
     ModelError : the partition file does not belong to the data, or is none.
     """
+    if partition_file is not None and config.repeats > 1:
+        raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
     labels, class_rows = np.unique(data.y, return_counts=True)
     check_labels(labels, len(data.y), config)
     check_features(data.X.shape[1])
@@ -86,8 +108,9 @@ def divide(
     weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
     count = np.concatenate([weight[order] for weight, order in zip(weights, orders, strict=True)])
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
+    rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
-    return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges)
+    return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges, places, data.classes)
 
 
 def partition_only(
@@ -135,7 +158,7 @@ def _fit(
 ) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
     scaling = Scaling.fit(data.X, config.scale, threads)
     X = scaling.apply(data.X, in_place=True)
-    partition = create(_partition_name(config, len(data.y)))
+    partition = create(_partition_name(config, len(data.y)), config.repeats)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
     partition.fit(X, data.y, config.cell_size, rng, threads)
     return scaling, partition, X, partition.training_cells()

@@ -80,7 +80,7 @@ class LocalModel:
         self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
         self.zero_based: bool = config.get("zero_based", False)
         self._method = method_from(config["method"])
-        self.calibration = None if self.file.calibration is None else Calibration.from_state(self.file.calibration)
+        self.calibration = None if self.file.calibration is None else Calibration.from_state(self.file.calibration[1])
         self._cache: OrderedDict[tuple[int, bool], Predictor] = OrderedDict()
         self._cached_bytes: dict[tuple[int, bool], int] = {}
         self._jobs = jobs

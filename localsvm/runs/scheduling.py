@@ -75,10 +75,11 @@ class RunCells:
             folds=config.folds,
             select=config.select,
             seed=config.seed,
-            average_rows=float(divided.sizes.mean()),
+            average_rows=divided.average_rows,
             X=divided.X.handle(),
             y=divided.y.handle(),
             count=divided.count.handle(),
+            places=divided.places.handle(),
             class_weights=config.class_weights,
             fit=fit,
             probability=config.probability,
@@ -134,7 +135,8 @@ class RunCells:
         divided, jobs = self.divided, self._jobs
         largest = int(divided.sizes.max())
         size = self._largest_cell(largest)
-        worker = self.config.method.memory(size) + size.held_out_bytes(self.config.method) + WORKER_BYTES
+        copied = divided.X.copied_bytes(divided.cells())
+        worker = self.config.method.memory(size) + size.held_out_bytes(self.config.method) + copied + WORKER_BYTES
         data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
         limit = max(0, self._memory - data if self._memory is not None else available_memory())
         fit = limit // worker
@@ -154,7 +156,7 @@ class RunCells:
         divided, target = self.divided, self.inputs.target
         return CellSize(
             rows=rows,
-            features=divided.X.widest(divided.edges),
+            features=divided.X.widest(divided.cells()),
             weight=float(divided.count.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
             solutions=self.config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(divided.class_rows)),

@@ -84,6 +84,8 @@ def _check(config: TrainingConfig) -> LinearMethod:
         raise OptionError("--stream is for linear methods with -s sgd; try -m linear -s sgd")
     if config.partition not in (None, "none"):
         raise OptionError(f"--stream trains on all rows at once, not in cells; leave -P {config.partition} out")
+    if config.repeats > 1:
+        raise OptionError("--stream trains on all rows at once, not in cells; leave --repeats out")
     if config.select == "vote":
         raise OptionError("--stream keeps one model of all rows; leave --select vote out")
     if config.probability:

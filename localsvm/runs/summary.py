@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,9 @@ class Summary:
     rows, features, labels, class_rows : of the training data; class_rows for each label.
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
     points : of the grid of a cell.
-    cv_error : cross-validated share of wrong rows, from 0 to 1; None where nothing was cross-validated.
+    repeats : of the partition; the cells are those of all repeats.
+    cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
+        cross-validated.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
@@ -45,6 +48,7 @@ class Summary:
     largest_gap: float
     seconds: dict[str, float]
     calibration: dict[str, Any] | None = None
+    repeats: int = 1
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -53,9 +57,30 @@ def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
     return sum(r.wrong for r in reports) / weight if weight else None
 
 
+def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:
+    """What the model keeps of the cells' reports.
+
+    Parameters
+    ----------
+    names : of the grid's parameters other than the cost.
+    reports : of all cells.
+
+    Returns
+    -------
+    The names of the chosen values as a JSON list, and the arrays "chosen", (cells, names) float64; and "support",
+    (cells, classes) int64, support vectors of each class, where the method has them.
+    """
+    costs = len(reports[0].chosen) - len(names)
+    arrays = {"chosen": np.asarray([r.chosen for r in reports], np.float64).reshape(len(reports), -1)}
+    if reports[0].fit.support:
+        arrays["support"] = np.asarray([r.fit.support for r in reports], np.int64)
+    return json.dumps([*names, *["cost"] * costs]), arrays
+
+
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
-    reports: Sequence[CellReport], seconds: dict[str, float], calibration: dict[str, Any] | None = None,
+    reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
+    calibration: dict[str, Any] | None = None,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -66,6 +91,7 @@ def summarise(
     sizes : (cells,) rows of each cell.
     reports : of all cells.
     seconds : wall clock, by phase.
+    repeats : of the partition.
     calibration : as `Calibration.describe` says.
     """
     return Summary(
@@ -85,4 +111,5 @@ def summarise(
         largest_gap=max(r.fit.largest_gap for r in reports),
         seconds=seconds,
         calibration=calibration,
+        repeats=repeats,
     )

@@ -22,7 +22,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
-from localsvm.runs.summary import Summary, summarise
+from localsvm.runs.summary import Summary, report_state, summarise
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
@@ -75,10 +75,11 @@ def train(
             with clock("calibrate"):
                 calibration = calibrate(config.target(divided.labels), JournalValues(divided, journal))
         with clock("write"):
-            _write(output, config, divided, journal, calibration, force)
+            _write(output, config, divided, journal, reports, calibration, force)
         journal.delete()
     about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
-    return summarise(*about, reports, clock.seconds, calibration.describe() if calibration else None)
+    told = calibration.describe() if calibration else None
+    return summarise(*about, reports, clock.seconds, config.repeats, told)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -100,18 +101,22 @@ class JournalValues:
 
     def __init__(self, divided: Divided, journal: Journal) -> None:
         self._divided, self._journal, self.sizes = divided, journal, divided.sizes
+        self._places = divided.places.handle()
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
         """(problems, n) values, (n,) labels and (n,) how many rows each stands for."""
-        rows = slice(int(self._divided.edges[index]), int(self._divided.edges[index + 1]))
-        return unpack(self._journal[str(index)]).values, self._divided.y.array[rows], self._divided.count.array[rows]
+        first, last = (int(edge) for edge in self._divided.edges[index : index + 2])
+        y = self._divided.y.array[self._places.rows(first, last)]
+        return unpack(self._journal[str(index)]).values, y, self._divided.count.array[first:last]
 
 
 def _write(
-    output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, calibration: Calibration | None,
+    output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, reports: list[CellReport],
+    calibration: Calibration | None,
     force: bool,
 ) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
+    names = unpack(journal["0"]).names
     write_model(
         output,
         config=config.as_dict() | divided.as_dict(),
@@ -120,7 +125,8 @@ def _write(
         partition=(divided.partition.name, divided.partition.state()),
         cells=(unpack(journal[str(i)]).state for i in cells),
         n_cells=len(cells),
-        calibration=calibration.state() if calibration else None,
+        report=report_state(names, reports),
+        calibration=("sigmoids", calibration.state()) if calibration else None,
         force=force,
     )
 
@@ -146,5 +152,6 @@ def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     """A cell's result from a journal's record."""
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
     names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
-    known = CellReport(**(report | {"fit": FitReport(**report["fit"])}))
+    fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
+    known = CellReport(**(report | {"fit": fit, "chosen": tuple(report["chosen"])}))
     return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))

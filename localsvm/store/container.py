@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from localsvm import __version__
 from localsvm.errors import ModelError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MODEL = "localsvm-model"
 PARTITION = "localsvm-partition"
 

@@ -45,7 +45,8 @@ def write_model(
     partition: State,
     cells: Iterable[Mapping[str, Array]],
     n_cells: int,
-    calibration: Mapping[str, Array] | None = None,
+    report: State | None = None,
+    calibration: State | None = None,
     force: bool = False,
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
@@ -54,10 +55,12 @@ def write_model(
     ----------
     config : every option that determines the model, as JSON can hold it.
     labels : (classes,) float64, ascending.
-    scaling, partition : the mode, the name; and the arrays of each.
+    scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
     cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
         cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-    calibration : the arrays that make probabilities of decision values, where there are some.
+    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
+        alone, prediction does without.
+    calibration : what makes probabilities of decision values, its kind and the arrays.
     force : whether `path` may be overwritten.
 
     Raises
@@ -70,9 +73,10 @@ def write_model(
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
+        if report is not None:
+            _write_state(writer, "report", "names", report)
         if calibration is not None:
-            writer.group("/calibration")
-            _write_arrays(writer, "/calibration", calibration)
+            _write_state(writer, "calibration", "kind", calibration)
 
 
 def load_model(path: AnyPath, verify: bool = True) -> Model:
@@ -105,7 +109,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
-    calibration : the arrays that make probabilities of decision values, None where there are none.
+    report, calibration : see `write_model`; None where the file has none.
     """
 
     path: AnyPath
@@ -115,7 +119,8 @@ class Model:
     partition: tuple[str, dict[str, Array]]
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
-    calibration: dict[str, Array] | None
+    report: tuple[str, dict[str, Array]] | None
+    calibration: tuple[str, dict[str, Array]] | None
     _file: h5py.File = field(repr=False)
     _columns: dict[str, h5py.Dataset] = field(repr=False)
 
@@ -227,12 +232,10 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
     name, arrays = state
     writer.group(f"/{group}", **{key: name})
-    _write_arrays(writer, f"/{group}", arrays)
-
-
-def _write_arrays(writer: Writer, group: str, arrays: Mapping[str, Array]) -> None:
-    for name in sorted(arrays):
-        writer.array(f"{group}/{name}", np.asarray(arrays[name]))
+    for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
+        writer.group(f"/{group}/{within}")
+    for array_name in sorted(arrays):
+        writer.array(f"/{group}/{array_name}", np.asarray(arrays[array_name]))
 
 
 def _write_cells(writer: Writer, cells: Iterable[Mapping[str, Array]], n_cells: int) -> None:
@@ -266,13 +269,13 @@ def _config(path: AnyPath, file: h5py.File) -> dict[str, Any]:
 
 def _read_state(path: AnyPath, file: h5py.File, group: str, key: str) -> tuple[str, dict[str, Array]]:
     items = piece(path, file, group)
-    return text(piece(path, items.attrs, key)), {name: array[...] for name, array in items.items()}
-
-
-def _read_calibration(path: AnyPath, file: h5py.File) -> dict[str, Array] | None:
-    if "calibration" not in file:
-        return None
-    return {name: piece(path, file["calibration"], name)[...] for name in ("sigmoids", "curve", "powers")}
+    arrays: dict[str, Array] = {}
+    for name, item in items.items():
+        if isinstance(item, h5py.Group):
+            arrays |= {f"{name}/{within}": array[...] for within, array in item.items()}
+        else:
+            arrays[name] = item[...]
+    return text(piece(path, items.attrs, key)), arrays
 
 
 def _read_model(path: AnyPath, file: h5py.File) -> Model:
@@ -294,7 +297,8 @@ def _read_model(path: AnyPath, file: h5py.File) -> Model:
         partition=_read_state(path, file, "partition", "name"),
         n_cells=n_cells,
         row_ptr=row_ptr,
-        calibration=_read_calibration(path, file),
+        report=_read_state(path, file, "report", "names") if "report" in file else None,
+        calibration=_read_state(path, file, "calibration", "kind") if "calibration" in file else None,
         _file=file,
         _columns=columns,
     )

@@ -32,6 +32,10 @@ class Target(ABC):
     def encode(self, y: Values) -> Values:
         """(n, problems) float64: what each problem is to learn of the labels y (n,)."""
 
+    def counts(self, y: Values) -> tuple[int, ...]:
+        """How many of the labels y (n,) each class has; () where there are no classes."""
+        return ()
+
     @abstractmethod
     def losses(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
         """The loss of some points of the grid, summed over rows.

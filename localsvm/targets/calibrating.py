@@ -18,7 +18,7 @@ from localsvm.targets.base import Values
 from localsvm.targets.classification import Classification
 from localsvm.targets.probabilities import Calibration, bent, log_shares, logarithms, one_a_class
 
-CELL_PRIOR_ROWS = 20.0  # so many rows of the run the prior of a cell's sigmoid is worth
+CELL_PRIOR_ROWS = 10.0  # so many rows of the run the prior of a cell's sigmoid is worth
 CURVE_ROWS = 1000.0  # of the run, from which on the curve is fitted
 SAMPLE_VALUES = 1 << 22  # held-out values, at least one row of each cell, from which the run's numbers are found
 STEPS, SHORTEST = 100, 1e-9  # of Newton's method: the most, and the smallest share of one
@@ -57,9 +57,9 @@ class Examples:
     count: Values
 
     @classmethod
-    def of(cls, target: Classification, cell: tuple[NDArray[np.floating[Any]], Values, Values], step: int = 1) -> Examples:
+    def of(cls, target: Classification, held_out: HeldOut, cell: int, step: int = 1) -> Examples:
         """Every so many-th row of a cell."""
-        values, y, count = cell
+        values, y, count = held_out.cell(cell)
         y, count = y[::step], count[::step]
         Y = target.encode(y).T
         return cls(values[:, ::step].astype(np.float64), Y > 0, (Y != 0) * count, target.codes(y), count)
@@ -69,14 +69,14 @@ def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
     """The calibration of a run: sigmoids, then the curve of their log odds, then the powers of many classes."""
     cells = range(len(held_out.sizes))
     step = max(1, -(-int(held_out.sizes.sum()) * target.n_problems // SAMPLE_VALUES))
-    sample = _together([Examples.of(target, held_out.cell(i), step) for i in cells])
+    sample = _together([Examples.of(target, held_out, i, step) for i in cells])
     whole, information = sigmoids(sample)
     found = np.tile(whole, (len(cells), 1, 1))
     first = 0
     for i in cells:
         last = first + -(-int(held_out.sizes[i]) // step)
         if len(cells) > 1:
-            found[i], _ = sigmoids(Examples.of(target, held_out.cell(i)), (whole, CELL_PRIOR_ROWS * information))
+            found[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, CELL_PRIOR_ROWS * information))
         sample.values[:, first:last] = found[i, :, :1] * sample.values[:, first:last] + found[i, :, 1:]
         first = last
     curve = curve_of(sample)
@@ -89,8 +89,8 @@ def sigmoids(rows: Examples, prior: tuple[Values, Values] | None = None) -> tupl
 
         sum_i w_i (log(1 + exp z_i) - t_i z_i) + 1/2 (s - m)' Q (s - m),    z_i = s_0 f_i + s_1.
 
-    By Newton's method with a line search (Lin, Lin and Weng 2007); t_i as in Platt 1999, so that z stays finite where the
-    classes are separable.
+    By Newton's method with a line search (Lin, Lin and Weng 2007); t_i as in Platt 1999, so that z stays finite where
+    the classes are separable.
 
     Parameters
     ----------

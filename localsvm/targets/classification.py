@@ -63,6 +63,10 @@ class Classification(Target):
         """(n,) the number of each row's class."""
         return np.searchsorted(self.labels, y)
 
+    def counts(self, y: NDArray[np.float64]) -> tuple[int, ...]:
+        """How many of the labels y (n,) each class has."""
+        return tuple(np.bincount(self.codes(y), minlength=len(self.labels)).tolist())
+
     def encode(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, problems) in {-1, 0, +1} for the labels y; 0 where a row takes no part."""
         codes = self.codes(y)
@@ -94,6 +98,13 @@ class Classification(Target):
         votes[:, i] += (decisions < 0) - share
         votes[:, j] += (decisions > 0) + share
 
+    def votes(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, classes) what all problems say for each class, from (n, problems) decision values; see `vote`."""
+        votes = np.zeros((len(decisions), len(self.labels)))
+        for p in range(len(self.pairs)):
+            self.vote(votes, p, decisions[:, p])
+        return votes
+
     def decide(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) labels from (n, problems) decision values.
 
@@ -102,10 +113,7 @@ class Classification(Target):
         """
         if len(self.labels) == 1:
             return np.full(len(decisions), self.labels[0])
-        votes = np.zeros((len(decisions), len(self.labels)))
-        for p in range(len(self.pairs)):
-            self.vote(votes, p, decisions[:, p])
-        return np.asarray(self.labels[votes.argmax(axis=1)])
+        return np.asarray(self.labels[self.votes(decisions).argmax(axis=1)])
 
     def losses(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
         """The weight of the rows whose combined decision is wrong; the hinge loss of all binary problems, each clipped

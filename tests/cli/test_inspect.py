@@ -17,7 +17,7 @@ def test_the_table(model_file: Path) -> None:
     assert list(lines) == [
         "file", "format", "method", "selection", "features", "labels", "partition", "models", "support", "gamma", "C",
     ]  # fmt: skip
-    assert lines["format"].startswith("localsvm-model 1, by localsvm 0.")
+    assert lines["format"].startswith("localsvm-model 2, by localsvm 0.")
     assert lines["labels"] == "2 classes: -1, 1"
     assert lines["partition"].startswith("voronoi, ")
     assert "all converged" in lines["models"]

@@ -319,6 +319,35 @@ def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: 
     assert found.returncode != 0 and found.stderr.startswith("error: no ") and found.stderr.count("\n") == 1
 
 
+def test_repeats_are_told(train_file: Path, test_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.h5"
+    told = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, "--json", train_file, model)
+    assert "partition   voronoi, 3 repeats, " in told.stderr and " of one repeat, in the mean\n" in told.stderr
+    report = json.loads(told.stdout)
+    assert report["config"]["repeats"] == report["summary"]["repeats"] == 3 and report["summary"]["rows"] == 300
+    cells = report["summary"]["cells"]
+    assert cells >= 12
+    assert f"partition   voronoi, 3 repeats, {cells} cells (at most 80 rows each)\n" in invoke("inspect", model).stdout
+    assert json.loads(invoke("inspect", "--json", model).stdout)["repeats"] == 3
+    assert "Accuracy = 9" in invoke("predict", test_file, model, tmp_path / "labels").stderr
+    table = invoke("cv", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, train_file).stdout.splitlines()
+    assert len(table) == 1 + 4 * cells
+
+
+def test_repeats_need_several_partitions(train_file: Path, tmp_path: Path) -> None:
+    model, cells = tmp_path / "m.h5", tmp_path / "cells.h5"
+    assert "leave one of the two out" in usage_error("train", "--repeats", 2, "-P", "none", train_file, model)
+    assert "300 rows are in one cell" in usage_error("train", "--repeats", 2, train_file, model)
+    invoke("partition", "-P", "voronoi", "-c", 80, train_file, cells)
+    message = usage_error("train", "--repeats", 2, "--partition-file", cells, train_file, model)
+    assert "--repeats makes several partitions" in message
+    assert "--repeats" in usage_error(
+        "train", "--repeats", 2, "--stream", "-m", "linear", "-s", "sgd", train_file, model
+    )
+    assert "No such option" in usage_error("partition", "--repeats", 2, train_file, tmp_path / "p.h5")
+    assert not model.exists()
+
+
 @pytest.fixture
 def values_file(tmp_path: Path) -> Path:
     """Sixty rows with as many labels."""

@@ -1,0 +1,78 @@
+"""Several partitions of the same rows by different seeds, which answer together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.errors import OptionError
+from localsvm.partition.base import Partition, PartitionState, TrainingCell
+from localsvm.threads import ALONE, Threads
+
+if TYPE_CHECKING:
+    from localsvm.data.dataset import Examples
+
+
+class Repeated(Partition):
+    """R partitions of one kind. A row is answered by what each of them routes it to, with 1 / R of its weight.
+
+    The cells of a repeat follow those of the one before in one numbering. The first repeat is bit for bit the partition
+    that the kind makes alone.
+
+    Parameters
+    ----------
+    parts : sequence of Partition
+        The repeats, at least one.
+    """
+
+    def __init__(self, parts: Sequence[Partition]) -> None:
+        self.parts, self.name = list(parts), parts[0].name
+
+    def fit(
+        self,
+        X: Examples,
+        y: NDArray[np.float64],
+        cell_size: int | None,
+        rng: np.random.Generator,
+        threads: Threads = ALONE,
+    ) -> Self:
+        first, *others = self.parts
+        if first.fit(X, y, cell_size, rng, threads).n_cells == 1:
+            raise OptionError(
+                f"--repeats {len(self.parts)}: all {X.shape[0]} rows are in one cell, which no other seed would "
+                "divide differently; leave --repeats out, or divide the rows (-P voronoi, and a smaller -c)"
+            )
+        # after the fit, which may itself have drawn streams of its own from this one
+        for part, stream in zip(others, rng.spawn(len(others)), strict=True):
+            part.fit(X, y, cell_size, stream, threads)
+        return self
+
+    def training_cells(self) -> list[TrainingCell]:
+        return [cell for part in self.parts for cell in part.training_cells()]
+
+    @property
+    def n_cells(self) -> int:
+        return sum(self.cells_by_repeat)
+
+    @property
+    def cells_by_repeat(self) -> list[int]:
+        return [part.n_cells for part in self.parts]
+
+    def route(self, X: Examples) -> sparse.csr_array:
+        routes = sparse.hstack([part.route(X) for part in self.parts], format="csr")
+        return sparse.csr_array(routes / len(self.parts))
+
+    def assign(self, X: Examples) -> NDArray[np.int32]:
+        raise OptionError("repeated partitions answer for every row together; a row belongs to one cell of one of them")
+
+    def state(self) -> PartitionState:
+        states = enumerate(part.state() for part in self.parts)
+        return {f"{number}/{name}": array for number, state in states for name, array in state.items()}
+
+    @classmethod
+    def from_state(cls, state: PartitionState) -> Self:
+        raise TypeError("arrays do not say of which kind the repeats are: `restore`, which is told, makes these")

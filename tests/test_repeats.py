@@ -1,0 +1,224 @@
+"""--repeats: several partitions by different seeds, whose values are averaged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from scipy import sparse
+
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.synthetic import banana
+from localsvm.errors import ModelError, OptionError, RunError
+from localsvm.estimators import LocalSVC
+from localsvm.methods.linear import LinearSVM
+from localsvm.methods.svm import KernelSVM
+from localsvm.partition import create, restore
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide, partition_only
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import RunCells
+from localsvm.runs.streaming import train_stream
+from localsvm.runs.training import train
+from localsvm.runs.validation import cross_validate
+from localsvm.threads import ALONE
+
+FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
+THREE = TrainingConfig(FAST, "voronoi", 150, repeats=3)
+
+
+def data(n: int = 600, classes: int = 2, seed: int = 0, thin: bool = False) -> Dataset:
+    X, y = banana(n, np.random.default_rng(seed))
+    if classes == 3:
+        y = np.where(X[:, 0] > 1, 5.0, y)
+    return Dataset(as_examples(sparse.csr_array(X)) if thin else X.copy(), y.astype(np.float64))
+
+
+def manifest(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("name", ["voronoi", "kmeans", "chunks"])
+def test_the_first_repeat_is_the_model_without_repeats(name: str, thin: bool, tmp_path: Path) -> None:
+    method = KernelSVM() if name == "voronoi" and not thin else FAST  # default grids depend on the mean size of cells
+    config = TrainingConfig(method, name, 150)
+    train(data(thin=thin), config, tmp_path / "one.h5")
+    summary = train(data(thin=thin), replace(config, repeats=2), tmp_path / "two.h5")
+    with LocalModel(tmp_path / "one.h5") as one, LocalModel(tmp_path / "two.h5") as two:
+        cells = one.file.n_cells
+        assert summary.repeats == 2 and summary.cells == two.file.n_cells >= 2 * cells - 2 > cells
+        for cell in range(cells):
+            for key, array in one.file.cell(cell).items():
+                np.testing.assert_array_equal(array, two.file.cell(cell)[key])
+        for key, array in one.partition.state().items():
+            np.testing.assert_array_equal(array, two.partition.state()[f"0/{key}"])
+        if name != "chunks":
+            assert not np.array_equal(two.partition.state()["1/centres"], one.partition.state()["centres"])
+
+
+@pytest.mark.parametrize("select", ["vote", "refit"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_values_are_the_mean_over_the_repeats(classes: int, select: str, tmp_path: Path) -> None:
+    train(data(classes=classes), replace(THREE, select=select), tmp_path / "m.h5")
+    test = data(400, classes, seed=1)
+    with LocalModel(tmp_path / "m.h5") as model:
+        parts, X = model.partition.parts, model.scaling.apply(test.X.copy())
+        expected, before = np.zeros((400, model.target.n_problems)), 0
+        for part in parts:
+            cells = part.assign(X)
+            for i, cell in enumerate(cells):
+                values = model._predictor(before + int(cell)).decision_function(X[i : i + 1])
+                expected[i] += np.clip(values[0], -1.0, 1.0) / 3
+            before += part.n_cells
+        assert before == model.file.n_cells and len(parts) == 3
+        found = model.decision_function(test.X)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(model.decision_function(test.X[::7]), found[::7], atol=0)
+        assert (model.predict(test.X) == test.y).mean() > 0.9
+
+
+class Stop(Exception):
+    """Ends a run in the middle."""
+
+
+class StopAfter(Silent):
+    """An observer that stops the run after so many cells."""
+
+    def __init__(self, cells: int) -> None:
+        self.left, self.resumed = cells, 0
+
+    def cells(self, total: int, done: int) -> None:
+        self.resumed = done
+
+    def cell_done(self, wrong: float, weight: float) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Stop
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_jobs_and_a_resume_change_no_bit(thin: bool, tmp_path: Path) -> None:
+    whole = train(data(thin=thin), THREE, tmp_path / "whole.h5", jobs=2)
+    with pytest.raises(Stop):
+        train(data(thin=thin), THREE, tmp_path / "m.h5", observer=StopAfter(whole.cells // 2))
+    with pytest.raises(ModelError):
+        train(data(thin=thin), replace(THREE, repeats=2), tmp_path / "m.h5", resume=True)
+    observer = StopAfter(99)
+    again = train(data(thin=thin), THREE, tmp_path / "m.h5", resume=True, observer=observer)
+    assert observer.resumed == whole.cells // 2
+    assert manifest(tmp_path / "m.h5") == manifest(tmp_path / "whole.h5")
+    assert again.cv_error == whole.cv_error
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_rows_are_kept_once_and_cells_have_the_rows_they_are_made_of(thin: bool) -> None:
+    examples = data(thin=thin)
+    divided = divide(examples, replace(THREE, scale="none"))
+    X, kept = data().X, divided.X.handle().rows(slice(0, 600))
+    assert divided.y.array.shape == (600,) and divided.count.array.shape == (1800,)
+    assert sum(part.array.nbytes for part in divided.X._parts) <= (X.nbytes if not thin else 3 * X.nbytes + 8)
+    firsts = np.cumsum([0, *divided.partition.cells_by_repeat])
+    for repeat, (a, b) in enumerate(pairwise(firsts)):
+        cells = divided.cells()[a:b]
+        assert all(isinstance(cell, slice) == (repeat == 0) for cell in cells)
+        rows = [divided.X.handle().rows(cell) for cell in cells]
+        together = np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in rows])
+        np.testing.assert_array_equal(together[np.lexsort(together.T)], X[np.lexsort(X.T)])
+        if repeat:
+            whole = kept if isinstance(kept, np.ndarray) else kept.toarray()
+            assert not np.array_equal(together, whole)
+            labels = np.concatenate([divided.y.array[cell] for cell in cells])
+            order, other = np.lexsort(together.T), np.lexsort(X.T)
+            np.testing.assert_array_equal(labels[order], data().y[other])
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_the_copy_of_a_cell_is_counted_as_memory(thin: bool) -> None:
+    one, three = (divide(data(thin=thin), replace(THREE, repeats=repeats)) for repeats in (1, 3))
+    assert one.X.copied_bytes(one.cells()) == 0
+    largest = max(three.sizes[three.partition.cells_by_repeat[0] :])
+    assert three.X.copied_bytes(three.cells()) == largest * 2 * (8 if thin else 4)
+    needed = []
+    for divided in (one, three):
+        divided.X.features, divided.X._parts[0].shape = 10**9, (0, 10**9)  # as if the rows were long
+        cells = RunCells(divided, THREE.for_classes(2), 1, 1 << 20, Silent(), None)  # type: ignore[arg-type]
+        with pytest.raises(RunError) as refused:
+            cells._within_memory()
+        needed.append(float(str(refused.value).split(" rows needs ")[1].split()[0]))
+    assert needed[1] > needed[0] + 0.9 * largest * 4 * 10**9 / 2**30 or thin
+
+
+def test_identical_rows_are_merged_in_each_repeat(tmp_path: Path) -> None:
+    X = np.concatenate([np.zeros((700, 2)), np.random.default_rng(0).standard_normal((300, 2))]).astype(np.float32)
+    y = np.where(np.arange(1000) % 7 == 0, 1.0, -1.0)
+    divided = divide(Dataset(X.copy(), y), THREE)
+    assert divided.count.array.sum() == 3 * 1000 and divided.y.array.shape == (302,)
+    train(Dataset(X.copy(), y), THREE, tmp_path / "m.h5")
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert model.predict(np.zeros((1, 2), np.float32))[0] == -1.0
+
+
+def test_the_cross_validated_error_is_the_mean_over_the_repeats(tmp_path: Path) -> None:
+    config = replace(THREE, grid="full")
+    summary = train(data(), config, tmp_path / "m.h5")
+    table = cross_validate(data(), config)
+    assert summary.cv_error == table.error and table.rows == 600
+    by_repeat = np.split(np.asarray([(p.rows, p.error * p.rows) for p in table.points if p.best]), [0])
+    rows, wrong = by_repeat[1].sum(axis=0)
+    assert rows == 1800 and table.error == pytest.approx(wrong / 1800)
+
+
+def test_what_cannot_be_repeated_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="-P none"):
+        TrainingConfig(FAST, "none", repeats=2)
+    with pytest.raises(OptionError, match="from 1"):
+        TrainingConfig(FAST, repeats=0)
+    one_cell = (
+        TrainingConfig(FAST, None, 1000, repeats=2),
+        TrainingConfig(FAST, "voronoi", 1000, repeats=2),
+        TrainingConfig(LinearSVM(), None, 100, repeats=2),
+    )
+    for config in one_cell:
+        with pytest.raises(OptionError, match="one cell") as refused:
+            train(data(), config, tmp_path / "m.h5")
+        assert "-P voronoi" in str(refused.value)
+    partition_only(data(), replace(THREE, repeats=1), tmp_path / "p.h5")
+    with pytest.raises(OptionError, match="--partition-file"):
+        divide(data(), THREE, tmp_path / "p.h5")
+    with pytest.raises(OptionError, match="--repeats"):
+        train_stream("none", TrainingConfig(LinearSVM(solver="sgd"), repeats=2), tmp_path / "m.h5")
+    assert not list(tmp_path.glob("m.h5*"))
+
+
+def test_states_that_are_not_numbered_are_refused() -> None:
+    examples = data()
+    repeated = create("chunks", 3).fit(examples.X, examples.y, 100, np.random.default_rng(0), ALONE)
+    state = repeated.state()
+    assert restore("chunks", state).state() == state
+    np.testing.assert_allclose(restore("chunks", state).route(examples.X).sum(axis=1), 1.0)
+    for wrong in ("3/n_cells", "x/n_cells", "-1/n_cells"):
+        with pytest.raises(ModelError, match="numbered"):
+            restore("chunks", {wrong: state["1/n_cells"]})
+    with pytest.raises(OptionError, match="together"):
+        repeated.assign(examples.X)
+
+
+def test_more_repeats_have_smaller_errors() -> None:
+    known, test = data(1500, seed=4), data(3000, seed=5)
+    models = [LocalSVC(partition="voronoi", cell_size=100, repeats=repeats) for repeats in (1, 8)]
+    one, eight = (model.fit(known.X, known.y).score(test.X, test.y) for model in models)
+    assert eight > one
+
+
+@pytest.mark.parametrize("name", ["voronoi", "kmeans"])
+def test_few_rows_are_divided_differently_in_each_repeat(name: str) -> None:
+    examples = data(120)
+    repeated = create(name, 4).fit(examples.X, examples.y, 40, np.random.default_rng(0), ALONE)
+    assert len({part.assign(examples.X).tobytes() for part in repeated.parts}) == 4
