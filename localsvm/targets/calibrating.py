@@ -16,10 +16,10 @@ from scipy.special import expit, logit
 
 from localsvm.targets.base import Values
 from localsvm.targets.classification import Classification
-from localsvm.targets.probabilities import Calibration, bent, log_shares, logarithms, one_a_class
+from localsvm.targets.probabilities import SMALLEST, Calibration, bent, log_shares, logarithms, one_a_class
 
 CELL_PRIOR_ROWS = 10.0  # so many rows of the run the prior of a cell's sigmoid is worth
-CURVE_ROWS = 1000.0  # of the run, from which on the curve is fitted
+CURVE_PRIOR_ROWS = 10.0  # so many rows count in a block of the curve as the sigmoids say
 SAMPLE_VALUES = 1 << 22  # held-out values, at least one row of each cell, from which the run's numbers are found
 STEPS, SHORTEST = 100, 1e-9  # of Newton's method: the most, and the smallest share of one
 ENOUGH, ROUNDING = 1e-9, 1e-14
@@ -79,7 +79,8 @@ def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
             found[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, CELL_PRIOR_ROWS * information))
         sample.values[:, first:last] = found[i, :, :1] * sample.values[:, first:last] + found[i, :, 1:]
         first = last
-    curve = curve_of(sample)
+    # pairs of many classes are no better for a curve, on hold-outs
+    curve = curve_of(sample) if target.scheme == "ova" or len(target.labels) == 2 else np.empty((0, 2))
     powers = powers_of(target, expit(bent(curve, sample.values)).T, sample) if len(target.labels) > 2 else np.ones(2)
     return Calibration(found, curve, powers)
 
@@ -164,23 +165,26 @@ def newton(
 
 
 def curve_of(rows: Examples) -> Values:
-    """The knots of the isotonic regression of the targets on the log odds, all problems together.
+    """The knots of a curve that isotonic regression of the targets on the log odds gives, all problems together.
 
-    Each block of the regression becomes one knot in its middle, so that the curve rises strictly (Oron and Flournoy
-    2017).
+    Rows of a block of the regression have one mean target. The curve shifts the log odds of the block from their mean
+    probability to that, taken together with CURVE_PRIOR_ROWS rows as the sigmoids say: a knot a block, where most of
+    its uncertainty p (1 - p) is.
     """
-    taken = rows.weight > 0
-    if rows.count.sum() < CURVE_ROWS:
-        return np.empty((0, 2))
     from scipy.optimize import isotonic_regression  # takes a third of a second to import
 
+    taken = rows.weight > 0
     z, place = np.unique(rows.values[taken], return_inverse=True)
     w = np.bincount(place, rows.weight[taken])
     t = np.bincount(place, rows.weight[taken] * softened(rows)[taken]) / w
-    fitted = isotonic_regression(t, weights=w)
-    first = fitted.blocks[:-1]
-    middle = np.add.reduceat(w * z, first) / np.add.reduceat(w, first)
-    return np.column_stack([middle, logit(fitted.x[first])])
+    first = isotonic_regression(t, weights=w).blocks[:-1]
+    p = np.clip(expit(z), SMALLEST, 1.0 - SMALLEST)
+    sums = [np.add.reduceat(x, first) for x in (w, w * t, w * p, w * p * (1.0 - p), w * p * (1.0 - p) * z)]
+    total, target, expected, uncertain, middle = sums
+    told = expected / total
+    shift = logit((target + CURVE_PRIOR_ROWS * told) / (total + CURVE_PRIOR_ROWS)) - logit(told)
+    middle = middle / uncertain
+    return np.column_stack([middle, np.maximum.accumulate(middle + shift) - middle])
 
 
 def powers_of(target: Classification, p: Values, rows: Examples) -> Values:

@@ -91,8 +91,8 @@ class CellProbabilities(Classification):
 
 
 def bent(curve: Values, z: Values) -> Values:
-    """Log odds on the curve: straight from knot to knot, as at the nearest knot outside."""
-    return np.interp(z, curve[:, 0], curve[:, 1]) if len(curve) else z
+    """Log odds shifted along the curve, whose shift is straight from knot to knot, and constant outside."""
+    return z + np.interp(z, curve[:, 0], curve[:, 1]) if len(curve) else z
 
 
 def one_a_class(target: Classification, p: Values) -> Values:
