@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from localsvm.cli.reporting import (
     calibration_text,
+    features_text,
     labels_text,
     repeated_text,
     spread,
@@ -32,9 +33,19 @@ def describe(model: Model) -> dict[str, Any]:
         "partition": model.partition[0],
         "repeats": model.config.get("repeats", 1),
         "cells": model.n_cells,
+        "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
         "calibration": None if model.calibration is None else Calibration.from_state(model.calibration[1]).describe(),
     }
+
+
+def _select(model: Model) -> str:
+    """What the models are: where no fold has one, the whole cells were fitted, whatever --select says."""
+    from localsvm.methods.cell import WHOLE
+
+    if "model_fold" in model.row_ptr and (model.column("model_fold") == WHOLE).all():
+        return "refit"
+    return str(model.config["select"])
 
 
 def _models(model: Model) -> dict[str, Any]:
@@ -73,9 +84,12 @@ def description_text(found: dict[str, Any]) -> str:
         ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
         (
             "selection",
-            f"{config['folds']} folds, {config['grid']} grid, {config['select']}, seed {config['seed']}{weights}",
+            f"{config['folds']} folds, {config['grid']} grid, {found['select']}, seed {config['seed']}{weights}",
         ),
-        ("features", f"{config['features']:,}{from_0}, scaling {found['scaling']}"),
+        (
+            "features",
+            f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {found['scaling']}",
+        ),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", _partition(found, config["cell_size"])),
     ]

@@ -17,13 +17,16 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from localsvm.data.columns import Columns, dense_copy, keep_columns
 from localsvm.data.compression import Source, open_source
 from localsvm.data.dataset import Dataset, Dense, prefers_dense, sparse_examples
 from localsvm.data.faults import EMPTY, NO_ROWS
-from localsvm.data.parts import close_gaps, merge_dense, merge_sparse, parse
+from localsvm.data.parts import ParsedPiece, close_gaps, merge_dense, merge_sparse, parse
 from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, Piece, ordered, stream_pieces
 from localsvm.data.spans import spans
 from localsvm.errors import DataError, RunError
+
+WIDE = 4  # where columns are left out, a text is parsed dense if it has at most so many times those that are kept
 
 Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]
 Offsets: TypeAlias = npt.NDArray[np.int64]
@@ -104,6 +107,7 @@ def read_blocks(
     *,
     n_features: int,
     dense: bool,
+    columns: Columns | None = None,
     zero_based: bool = False,
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
@@ -111,8 +115,9 @@ def read_blocks(
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
-    Parameters are those of `read`. Every block has at least one row, and its X has n_features columns and is dense or
-    CSR as `dense` says. Do not rely on where blocks are cut. `tell` is called with what the text of each block holds.
+    Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all. Every
+    block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut. `tell`
+    is called with what the text of each block holds.
 
     Raises
     ------
@@ -122,15 +127,25 @@ def read_blocks(
     message = EMPTY
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes)
-        for part in ordered(lambda piece: parse(piece, n_features, dense), pieces, jobs):
+        for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns), pieces, jobs):
             message = message and NO_ROWS
             if part.counts.rows:
                 message = ""
                 if tell is not None:
                     tell(part.counts)
-                yield Dataset(part.X, part.y)
+                yield Dataset(part.X, part.y, columns=columns)
         if message:
             raise DataError(message.format(path=source.name))
+
+
+def _parse_block(piece: Piece, n_features: int, dense: bool, columns: Columns | None) -> ParsedPiece:
+    if columns is None:
+        return parse(piece, n_features, dense)
+    part = parse(piece, n_features, dense and n_features <= WIDE * len(columns))
+    part.X = keep_columns(part.X, columns, in_place=True)
+    if dense and not isinstance(part.X, np.ndarray):
+        part.X = dense_copy(part.X)
+    return part
 
 
 def measure(

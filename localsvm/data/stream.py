@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples, as_examples, prefers_dense, thinned
+from localsvm.data.columns import Columns, occurring
+from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, thinned
 from localsvm.data.pieces import BLOCK_BYTES
 from localsvm.data.reading import measure, read_blocks
 from localsvm.data.scaling import Scaling
@@ -57,6 +59,9 @@ class Stream:
     Attributes
     ----------
     rows, features : int
+        Features are the columns that occur: in which some row is not 0.
+    width, columns : int, (features,) int64 or None
+        Columns up to the largest index, and those of them that occur; None where all do.
     dense : bool
 
     Raises
@@ -71,7 +76,9 @@ class Stream:
         self._path, self._folds = path, folds
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
-        self.rows, self.features = counts.rows, counts.width
+        self.rows, self.width = counts.rows, counts.width
+        self.columns = self._occurring()
+        self.features = self.width if self.columns is None else len(self.columns)
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
 
     def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
@@ -114,12 +121,25 @@ class Stream:
             counts += np.bincount(folds, minlength=self._folds)
         return counts
 
+    def _occurring(self) -> Columns | None:
+        """The columns that occur, None where all do: then the pass ends where the last of them was seen."""
+        found = np.empty(0, np.int64)
+        with closing(self._read(dense=False, columns=None)) as blocks:
+            for block in blocks:
+                found = np.union1d(found, occurring(block.X))
+                if len(found) == self.width:
+                    return None
+        return found
+
+    def _read(self, dense: bool, columns: Columns | None) -> Generator[Dataset]:
+        yield from read_blocks(
+            self._path, n_features=self.width, dense=dense, columns=columns, zero_based=self._zero_based,
+            jobs=self._jobs, block_bytes=self._block_bytes,
+        )  # fmt: skip
+
     def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64]]]:
         first = 0
-        for part in read_blocks(
-            self._path, n_features=self.features, dense=self.dense, zero_based=self._zero_based, jobs=self._jobs,
-            block_bytes=self._block_bytes,
-        ):  # fmt: skip
+        for part in self._read(self.dense, self.columns):
             yield first, part.X, part.y
             first += len(part.y)
         if first != self.rows:

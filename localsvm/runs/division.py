@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.columns import keep_occurring
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.scaling import Scaling
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.errors import OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
+from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
-from localsvm.store.model import load_partition, write_partition
+from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
 
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
@@ -37,6 +40,7 @@ class Divided:
         is in several cells, else all = n.
     edges : (cells + 1,) int64; cell i has the places edges[i] to edges[i + 1] - 1 of `count`.
     places : how the rows of the cells are found in X and y.
+    columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
     """
 
@@ -49,6 +53,8 @@ class Divided:
     count: SharedArray
     edges: NDArray[np.int64]
     places: SharedPlaces
+    columns: NDArray[np.int64] | None
+    width: int
     classes: dict[str, Any] | None = None
 
     @property
@@ -69,6 +75,7 @@ class Divided:
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
         about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        about |= {} if self.columns is None else {"width": self.width}
         return about | ({"classes": self.classes} if self.classes else {})
 
 
@@ -79,7 +86,7 @@ def divide(
 
     Parameters
     ----------
-    data : scaled in place where dense.
+    data : left without the columns that do not occur; both in place where dense.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
     threads : of no influence on the result.
 
@@ -93,11 +100,11 @@ def divide(
         raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
     labels, class_rows = np.unique(data.y, return_counts=True)
     check_labels(labels, len(data.y), config)
-    check_features(data.X.shape[1])
-    if partition_file is None:
-        scaling, partition, X, cells = _fit(data, config, threads)
-    else:
-        scaling, partition, X, cells = _load(data, partition_file)
+    stored = None if partition_file is None else load_partition(partition_file, fingerprint(data.X, data.y))
+    width = data.X.shape[1]
+    if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
+        _leave_out(data)
+    scaling, partition, X, cells = _fit(data, config, threads) if stored is None else _load(data, stored)
 
     def order_of(index: int) -> NDArray[np.int64]:
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
@@ -110,7 +117,8 @@ def divide(
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
-    return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges, places, data.classes)
+    about = scaling, partition, labels, [int(c) for c in class_rows]
+    return Divided(*about, *shared, edges, places, data.columns, width, data.classes)
 
 
 def partition_only(
@@ -125,6 +133,7 @@ def partition_only(
     (cells,) int64 rows of each cell.
     """
     key = fingerprint(data.X, data.y)
+    _leave_out(data)
     scaling, partition, _, cells = _fit(data, config, threads)
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
@@ -142,6 +151,7 @@ def partition_only(
             "zero_based": config.zero_based,
         },
         fingerprint=key,
+        columns=data.columns,
         scaling=(scaling.mode, scaling.state()),
         partition=(partition.name, partition.state()),
         assignment=assignment,
@@ -151,6 +161,11 @@ def partition_only(
         force=force,
     )
     return sizes
+
+
+def _leave_out(data: Dataset) -> None:
+    keep_occurring(data)
+    check_features(data.X.shape[1])
 
 
 def _fit(
@@ -164,13 +179,13 @@ def _fit(
     return scaling, partition, X, partition.training_cells()
 
 
-def _load(data: Dataset, path: str | Path) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
-    stored = load_partition(path, fingerprint(data.X, data.y))
-    scaling = Scaling.from_state(*stored.scaling)
-    order = np.argsort(stored.assignment, kind="stable")
-    rows = np.split(order, np.searchsorted(stored.assignment[order], np.arange(len(stored.sizes))))[1:]
-    cells = [TrainingCell(part.astype(np.int64), stored.weight[part]) for part in rows]
-    return scaling, restore(*stored.partition), scaling.apply(data.X, in_place=True), cells
+def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+    features = data.X.shape[1]
+    with checked(stored.path):
+        scaling = Scaling.from_state(*stored.scaling, features)
+        cells = cells_of(stored, data)
+        partition = restore(*stored.partition, features, len(cells))
+    return scaling, partition, scaling.apply(data.X, in_place=True), cells
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

@@ -77,9 +77,9 @@ def train(
         with clock("write"):
             _write(output, config, divided, journal, reports, calibration, force)
         journal.delete()
-    about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
+    about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
     told = calibration.describe() if calibration else None
-    return summarise(*about, reports, clock.seconds, config.repeats, told)
+    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, told)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -121,6 +121,7 @@ def _write(
         output,
         config=config.as_dict() | divided.as_dict(),
         labels=divided.labels,
+        columns=divided.columns,
         scaling=(divided.scaling.mode, divided.scaling.state()),
         partition=(divided.partition.name, divided.partition.state()),
         cells=(unpack(journal[str(i)]).state for i in cells),

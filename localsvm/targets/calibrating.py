@@ -184,6 +184,8 @@ def curve_of(rows: Examples) -> Values:
     told = expected / total
     shift = logit((target + CURVE_PRIOR_ROWS * told) / (total + CURVE_PRIOR_ROWS)) - logit(told)
     middle = middle / uncertain
+    apart = np.append(True, np.diff(middle) > 0)
+    middle, shift = middle[apart], shift[apart]
     return np.column_stack([middle, np.maximum.accumulate(middle + shift) - middle])
 
 

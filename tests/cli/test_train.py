@@ -108,7 +108,7 @@ def test_options_reach_the_model(train_file: Path, tmp_path: Path) -> None:
     assert config == {
         "partition": "kmeans", "cell_size": 150, "scale": "zscore", "folds": 3, "grid": "adaptive",
         "select": "refit", "multiclass": "ava",
-        "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True,
+        "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True, "repeats": 1,
     }  # fmt: skip
 
 
@@ -371,3 +371,32 @@ def test_many_whole_labels_and_few_fractions_are_classes(tmp_path: Path) -> None
     for name, labels in (("whole", range(60)), ("few", [i % 50 / 7 for i in range(60)])):
         (tmp_path / name).write_text("".join(f"{y} 1:{i} 2:{i % 4}\n" for i, y in enumerate(labels)))
         invoke(*fast, tmp_path / name, tmp_path / f"{name}.h5")
+
+
+def test_a_model_goes_to_stdout(train_file: Path, model_file: Path, tmp_path: Path) -> None:
+    common = ("-P", "voronoi", "-c", 80, *FAST, "-j", 1)
+    done = invoke("train", *common, train_file, "-")
+    assert "model       stdout" in done.stderr
+    (tmp_path / "m.h5").write_bytes(done.stdout_bytes)
+    assert content(tmp_path / "m.h5") == content(model_file)
+    assert not (Path.cwd() / "-").exists() and not (Path.cwd() / "-.journal").exists()
+
+
+def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) -> None:
+    assert "--json prints its report there" in usage_error("train", "--json", train_file, "-")
+    assert "--resume needs a MODEL_FILE" in usage_error("train", "--resume", train_file, "-")
+    assert "must be a file" in usage_error("predict", train_file, "-")
+    assert "must be a file" in usage_error("inspect", "-")
+    assert "must be a file" in usage_error("partition", train_file, "-")
+    os.mkfifo(tmp_path / "pipe")
+    assert "must be a file" in usage_error("predict", train_file, tmp_path / "pipe")
+    assert "must be a file" in usage_error("train", "--partition-file", tmp_path / "pipe", train_file, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("options", "noted"),
+    [(("-c", 10), True), (("-c", 99), True), (("-c", 100), False), (("-c", 10, "-P", "voronoi"), False)],
+)
+def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
+    note = f"LIBSVM's cost of {options[1]} is -C {options[1]} here"
+    assert (note in invoke("train", "-j", 1, "-v", 2, "-g", 1, *options, train_file, "-").stderr) == noted
