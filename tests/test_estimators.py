@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_digits, make_moons
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -26,6 +27,7 @@ def test_scikit_learns_own_checks() -> None:
         "check_dtype_object": "covered by check_classifiers_classes",
     }
     check_estimator(LocalSVC(gamma=0.5, cost=10.0), expected_failed_checks=expected)
+    check_estimator(LocalSVC(gamma=0.5, cost=10.0, probability=True), expected_failed_checks=expected)
 
 
 def test_labels_of_any_type_and_many_cells() -> None:
@@ -141,3 +143,21 @@ def test_balanced_classes_and_random_states_are_those_of_scikit_learn() -> None:
     np.testing.assert_array_equal(*(model.decision_function(X) for model in drawn))
     with pytest.raises(ValueError, match="balanced"):
         L3SVMClassifier(class_weight="even", **given).fit(X, y)
+
+
+def test_probabilities_only_where_they_are_asked_for() -> None:
+    X, y = make_moons(400, noise=0.3, random_state=4)
+    names = np.asarray(["crescent", "moon"])[y]
+    model = LocalSVC(gamma=1.0, cost=1.0, probability=True).fit(X[:200], names[:200])
+    p = model.predict_proba(X[200:])
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X[200:]))
+    np.testing.assert_allclose(model.predict_log_proba(X[200:]), np.log(p))
+    assert log_loss(names[200:], p) < 0.4
+    assert not hasattr(LocalSVC().fit(X, y), "predict_proba")
+
+
+def test_many_classes_have_their_probabilities_in_the_order_of_the_labels() -> None:
+    X, y = load_digits(return_X_y=True)
+    model = LocalSVC(gamma=0.02, cost=10.0, multiclass="ava", probability=True).fit(X[::2], y[::2])
+    assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 0.2

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -34,6 +35,7 @@ COMMON: dict[str, Any] = {
     "select": None,
     "multiclass": "ova",
     "class_weight": None,
+    "probability": False,
     "n_jobs": None,
     "repeats": 1,
     "random_state": 0,
@@ -54,6 +56,9 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         As on the command line.
     class_weight : dict, "balanced" or None
         Factors on C by label.
+    probability : bool
+        Whether there are `predict_proba` and `predict_log_proba`. `predict` then gives the most probable label, which
+        may differ from the sign of the decision value.
     n_jobs : int or None
         Number of processes: None for one, -1 for all cores.
     random_state : int, RandomState or None
@@ -115,9 +120,23 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The predicted labels (n,)."""
         check_is_fitted(self)
+        if self.probability:
+            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
         codes = self._with_model(lambda model: model.predict(_own(X)))
         return np.asarray(self.classes_[codes.astype(np.intp)])
+
+    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities (n, classes), in the order of classes_; see docs/probabilities.md. Needs `probability=True`."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        return self._with_model(lambda model: model.probabilities(_own(X)))
+
+    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The logarithms of `predict_proba`."""
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
     def _with_model(self, use: Any) -> NDArray[np.float64]:
         with tempfile.NamedTemporaryFile(suffix=".h5") as file:
@@ -149,6 +168,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             select=self.select,
             multiclass=self.multiclass,
             class_weights=tuple(sorted(weights.items())),
+            probability=bool(self.probability),
             seed=int(seed),
             repeats=self.repeats,
         )

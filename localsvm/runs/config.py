@@ -20,7 +20,7 @@ from localsvm.targets.classification import SCHEMES, Classification
 
 DEFAULT_CELL_SIZE = 2000
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
-LATER = {"repeats", "zero_based", "force_classes", "probability"}  # options that a model may be without: it has their defaults
+LATER = {"repeats", "zero_based", "force_classes", "probability"}  # a model without has their defaults
 
 
 @dataclass(frozen=True)
