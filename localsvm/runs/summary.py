@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from localsvm.partition import size_spread
 from localsvm.runs.cell_work import CellReport
+from localsvm.targets.probabilities import Calibration
 
 
 @dataclass
@@ -82,7 +83,7 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
     sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
-    calibration: dict[str, Any] | None = None,
+    calibration: Calibration | None = None,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -95,7 +96,7 @@ def summarise(
     reports : of all cells.
     seconds : wall clock, by phase.
     repeats : of the partition.
-    calibration : as `Calibration.describe` says.
+    calibration : of the model, None where it gives no probabilities.
     """
     return Summary(
         rows=sum(class_rows),
@@ -114,6 +115,6 @@ def summarise(
         not_converged=int(sum(r.fit.not_converged for r in reports)),
         largest_gap=max(r.fit.largest_gap for r in reports),
         seconds=seconds,
-        calibration=calibration,
+        calibration=calibration.describe() if calibration else None,
         repeats=repeats,
     )

@@ -70,16 +70,12 @@ def train(
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
-        calibration = None
-        if config.probability:
-            with clock("calibrate"):
-                calibration = calibrate(config.target(divided.labels), JournalValues(divided, journal))
+        calibration = _calibration(config, divided, journal, clock)
         with clock("write"):
             _write(output, config, divided, journal, reports, calibration, force)
         journal.delete()
     about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
-    told = calibration.describe() if calibration else None
-    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, told)
+    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -108,6 +104,13 @@ class JournalValues:
         first, last = (int(edge) for edge in self._divided.edges[index : index + 2])
         y = self._divided.y.array[self._places.rows(first, last)]
         return unpack(self._journal[str(index)]).values, y, self._divided.count.array[first:last]
+
+
+def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clock: Clock) -> Calibration | None:
+    if not config.probability:
+        return None
+    with clock("calibrate"):
+        return calibrate(config.target(divided.labels), JournalValues(divided, journal))
 
 
 def _write(

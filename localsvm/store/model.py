@@ -45,23 +45,23 @@ def write_model(
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
 
-        Parameters
-        ----------
-        config : every option that determines the model, as JSON can hold it.
-        labels : (classes,) float64, ascending.
-        columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
+    Parameters
+    ----------
+    config : every option that determines the model, as JSON can hold it.
+    labels : (classes,) float64, ascending.
+    columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
     scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
-        cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
-            cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-        report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
-            alone, prediction does without.
-        calibration : what makes probabilities of decision values: its kind, and the arrays.
-        force : whether `path` may be overwritten.
+    cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
+        cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
+        alone, prediction does without.
+    calibration : what makes probabilities of decision values: its kind, and the arrays.
+    force : whether `path` may be overwritten.
 
-        Raises
-        ------
-        RunError : `path` is in the way or the disk is full; nothing is overwritten then.
-        ValueError : the cells do not fit together, or are not n_cells.
+    Raises
+    ------
+    RunError : `path` is in the way or the disk is full; nothing is overwritten then.
+    ValueError : the cells do not fit together, or are not n_cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
@@ -69,10 +69,9 @@ def write_model(
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
-        if report is not None:
-            _write_state(writer, "report", "names", report)
-        if calibration is not None:
-            _write_state(writer, "calibration", "kind", calibration)
+        for group, key, state in (("report", "names", report), ("calibration", "kind", calibration)):
+            if state is not None:
+                _write_state(writer, group, key, state)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
