@@ -176,7 +176,6 @@ def test_one_point_is_cross_validated_and_its_model_stays(tmp_path: Path) -> Non
         (GRID, {}),
         (GRID, {"multiclass": "ava"}),
         (GRID, {"select": "vote"}),
-        (GRID, {"select": "refit"}),
         (GRID, {"partition": "voronoi", "cell_size": 100}),
         (GRID, {"partition": "chunks", "cell_size": 200}),
         (GRID, {"partition": "voronoi", "cell_size": 200, "repeats": 2}),
