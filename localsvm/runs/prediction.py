@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
 from localsvm.runs.stored import calibration_of, options_of
+from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.targets.probabilities import Calibration
 
@@ -55,7 +55,7 @@ class LocalModel:
 
     Parameters
     ----------
-    path : of the model file.
+    path : of the model file, or its `Image` in memory.
     jobs : threads that predict, of no influence on the result.
     verify : whether to compare the whole file with its checksums first.
 
@@ -67,6 +67,7 @@ class LocalModel:
     zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
+    method : that the cells were trained by.
     file : the open `store.model.Model`.
 
     Raises
@@ -74,7 +75,7 @@ class LocalModel:
     ModelError : the file cannot be read, or has a method or partition that this version does not know.
     """
 
-    def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
+    def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True) -> None:
         self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[tuple[int, bool], Predictor] = OrderedDict()
         self._cached_bytes: dict[tuple[int, bool], int] = {}
@@ -90,7 +91,7 @@ class LocalModel:
         self.partition = restore(*file.partition, self._known, file.n_cells)
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)
-        self._method = config.method
+        self.method = config.method
         known = {"features": self._known, "folds": config.folds, "classes": len(file.labels)}
         return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
 
@@ -128,7 +129,7 @@ class LocalModel:
         return self._probabilities(self._with_known_columns(X))
 
     def read(
-        self, path: str | Path, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
+        self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
@@ -209,7 +210,7 @@ class LocalModel:
         if key not in self._cache:
             state = self.file.cell(cell)
             target = self.target if calibration is None else calibration.in_cell(self.target, cell)
-            self._cache[key] = self._method.predictor(state, target, self._known)
+            self._cache[key] = self.method.predictor(state, target, self._known)
             self._cached_bytes[key] = 4 * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])

@@ -53,8 +53,7 @@ def write_model(
     scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
     cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
         cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
-        alone, prediction does without.
+    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
     calibration : what makes probabilities of decision values: its kind, and the arrays.
     force : whether `path` may be overwritten.
 
@@ -69,9 +68,8 @@ def write_model(
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
-        for group, key, state in (("report", "names", report), ("calibration", "kind", calibration)):
-            if state is not None:
-                _write_state(writer, group, key, state)
+        _write_state(writer, "report", "names", report)
+        _write_state(writer, "calibration", "kind", calibration)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
@@ -295,7 +293,9 @@ def _write_columns(writer: Writer, columns: Array | None) -> None:
         writer.array("/columns", np.asarray(columns, np.int64))
 
 
-def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
+def _write_state(writer: Writer, group: str, key: str, state: State | None) -> None:
+    if state is None:
+        return
     name, arrays = state
     writer.group(f"/{group}", **{key: name})
     for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
