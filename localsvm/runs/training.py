@@ -71,8 +71,7 @@ def train(
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         calibration = _calibration(config, divided, journal, clock)
-        with clock("write"):
-            _write(output, config, divided, journal, reports, calibration, force)
+        _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
     about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
     return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration)
@@ -115,24 +114,24 @@ def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clo
 
 def _write(
     output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, reports: list[CellReport],
-    calibration: Calibration | None,
-    force: bool,
+    calibration: Calibration | None, force: bool, clock: Clock,
 ) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
     names = unpack(journal["0"]).names
-    write_model(
-        output,
-        config=config.as_dict() | divided.as_dict(),
-        labels=divided.labels,
-        columns=divided.columns,
-        scaling=(divided.scaling.mode, divided.scaling.state()),
-        partition=(divided.partition.name, divided.partition.state()),
-        cells=(unpack(journal[str(i)]).state for i in cells),
-        n_cells=len(cells),
-        report=report_state(names, reports),
-        calibration=("sigmoids", calibration.state()) if calibration else None,
-        force=force,
-    )
+    with clock("write"):
+        write_model(
+            output,
+            config=config.as_dict() | divided.as_dict(),
+            labels=divided.labels,
+            columns=divided.columns,
+            scaling=(divided.scaling.mode, divided.scaling.state()),
+            partition=(divided.partition.name, divided.partition.state()),
+            cells=(unpack(journal[str(i)]).state for i in cells),
+            n_cells=len(cells),
+            report=report_state(names, reports),
+            calibration=("sigmoids", calibration.state()) if calibration else None,
+            force=force,
+        )
 
 
 def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> str:

@@ -54,13 +54,11 @@ def write_model(
     cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
         cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
-    calibration : what makes probabilities of decision values: its kind, and the arrays.
+    calibration : of what kind, and the arrays.
     force : whether `path` may be overwritten.
 
-    Raises
-    ------
-    RunError : `path` is in the way or the disk is full; nothing is overwritten then.
-    ValueError : the cells do not fit together, or are not n_cells.
+    Raises RunError where `path` is in the way or the disk is full, and nothing is overwritten then; ValueError where
+    the cells do not fit together, or are not n_cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
