@@ -15,6 +15,7 @@ from localsvm.data import _text
 from localsvm.data.compression import Source
 from localsvm.data.faults import data_error
 from localsvm.data.spans import Span
+from localsvm.memory import affordable_threads
 
 BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C acts at once, yet large enough that threads pay
 BOM = b"\xef\xbb\xbf"
@@ -111,6 +112,7 @@ def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes]:
 
 def ordered(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
     """map(function, items) on `jobs` threads: results and errors come in order, and few items are taken ahead."""
+    jobs = affordable_threads(jobs)
     if jobs == 1:
         yield from map(function, items)
         return

@@ -19,6 +19,7 @@ from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError
+from localsvm.memory import affordable_threads
 from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
 from localsvm.partition import restore
@@ -84,7 +85,7 @@ class LocalModel:
         self._method = method_from(config["method"])
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
-        self._jobs = jobs
+        self._jobs = jobs = affordable_threads(jobs)
         self._threads = ThreadPoolExecutor(jobs)
 
     def __enter__(self) -> LocalModel:
