@@ -13,10 +13,12 @@ from localsvm.methods.grids import Values
 from localsvm.methods.linear_method import BIAS, LinearMethod
 from localsvm.representations.kmeans import BLOCK_ELEMENTS, ROWS_PER_CLUSTER, Centres, find_centres
 from localsvm.solvers._linear import LinearRows
+from localsvm.store.pieces import Pieces, floats32
 
 CENTRE_BYTES = 20  # for each value of the centres: they, their copies in float64, and packed
 DENSE_BYTES, SPARSE_BYTES = 8, 44  # for each value of a block of rows whose distances are computed
 CENTRES, LANDMARKS = 0, 1  # random streams of a cell
+CENTRES_PIECE: Pieces = {"centres": floats32("K", "features", least=1)}
 
 
 def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:
@@ -64,6 +66,10 @@ class ClusteredMethod(Clustered, LinearMethod):
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
         return self.clustering(X, setting, random)
+
+    def represented(self) -> Pieces:
+        """K centres."""
+        return CENTRES_PIECE
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the task of its nearest centre."""

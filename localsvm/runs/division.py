@@ -17,7 +17,9 @@ from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces
 from localsvm.errors import OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
+from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
@@ -178,11 +180,12 @@ def _fit(
 
 
 def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
-    scaling = Scaling.from_state(*stored.scaling)
-    order = np.argsort(stored.assignment, kind="stable")
-    rows = np.split(order, np.searchsorted(stored.assignment[order], np.arange(len(stored.sizes))))[1:]
-    cells = [TrainingCell(part.astype(np.int64), stored.weight[part]) for part in rows]
-    return scaling, restore(*stored.partition), scaling.apply(data.X, in_place=True), cells
+    features = data.X.shape[1]
+    with checked(stored.path):
+        scaling = Scaling.from_state(*stored.scaling, features)
+        cells = cells_of(stored, data)
+        partition = restore(*stored.partition, features, len(cells))
+    return scaling, partition, scaling.apply(data.X, in_place=True), cells
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

@@ -20,11 +20,11 @@ from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError
 from localsvm.memory import affordable_threads
-from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
+from localsvm.methods.saved import check_of
 from localsvm.partition import restore
-from localsvm.store.model import Model, load_model
-from localsvm.targets.classification import Classification
+from localsvm.runs.stored import options_of
+from localsvm.store.model import CellCheck, Model, load_model
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16
@@ -72,21 +72,23 @@ class LocalModel:
     """
 
     def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
-        self.file: Model = load_model(path, verify)
-        config = self.file.config
-        self.scaling = Scaling.from_state(*self.file.scaling)
-        self.partition = restore(*self.file.partition)
-        self.target = Classification(self.file.labels, config["multiclass"])
-        self.columns = self.file.columns
-        self.features: int = config["features"] if self.columns is None else config["width"]
-        self._known: int = config["features"]
-        self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
-        self.zero_based: bool = config.get("zero_based", False)
-        self._method = method_from(config["method"])
+        self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
         self._jobs = jobs = affordable_threads(jobs)
         self._threads = ThreadPoolExecutor(jobs)
+
+    def _adopt(self, file: Model) -> CellCheck:
+        """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
+        config, self._known, self.dense = options_of(file)  # rows are read dense if those of training were
+        self.columns, self.zero_based = file.columns, config.zero_based
+        self.features = self._known if self.columns is None else int(file.config["width"])
+        self.scaling = Scaling.from_state(*file.scaling, self._known)
+        self.partition = restore(*file.partition, self._known, file.n_cells)
+        self.target = config.target(file.labels)
+        self._method = config.method
+        known = {"features": self._known, "folds": config.folds, "classes": len(file.labels)}
+        return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
 
     def __enter__(self) -> LocalModel:
         return self
