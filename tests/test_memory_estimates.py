@@ -17,9 +17,9 @@ FACTOR = 1.5
 NOISE = 3 << 20  # what the allocator may keep or have left
 
 # (rows, columns, entries a row)
-DENSE, SPARSE, WIDE = (30_000, 100, 0), (20_000, 10_000, 10), (3_000, 200_000, 60)
+DENSE, SPARSE, WIDE = (20_000, 100, 0), (20_000, 10_000, 10), (3_000, 200_000, 60)
 FEW: dict[str, tuple[int, int, int]] = {"dense": (2500, 100, 0), "sparse": (2500, 2000, 30), "wide": (600, 100_000, 60)}
-LINEAR = {"cost": [0.001, 0.01, 0.1], "solver": "sdca", "tolerance": 0.5}
+LINEAR = {"cost": [1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3], "solver": "sdca", "tolerance": 0.5}
 KERNEL = {"cost": [0.1, 1.0], "gamma": [0.1, 1.0]}
 OPTIONS: dict[str, dict[str, Any]] = {
     "linear": LINEAR,
@@ -30,11 +30,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "svm": KERNEL,
     "rbf": KERNEL,
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
-    "ml3": {"models": [4]},
+    "ml3": {"models": [4], "tolerance": 0.01},
 }
 ROWS = {
     "linear": {"dense": DENSE, "sparse": SPARSE, "wide": WIDE},
-    "ml3": {"dense": (20_000, 100, 0), "sparse": (8_000, 1500, 10), "wide": (1_000, 100_000, 60)},
+    "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
     **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
 }
 

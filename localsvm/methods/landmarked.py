@@ -75,6 +75,6 @@ class Landmarked(Clustered):
     def landmark_bytes(self, size: CellSize, clusters: int, landmarks: int) -> tuple[int, int]:
         """What centres, landmarks and projections take, and what else is needed while they are made."""
         kept = 4 * (size.rows * landmarks + (landmarks + clusters) * size.width)
-        making = self.clustering_bytes(size, clusters) + 12 * landmarks * size.width + 8 * BLOCK_ELEMENTS
+        making = self.clustering_bytes(size, clusters) + 8 * landmarks * size.width + 8 * BLOCK_ELEMENTS
         whole = 8 * size.rows * size.width if self.landmarks == "pca" else 0
         return kept, making + whole
