@@ -545,7 +545,7 @@ def test_a_line_has_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pac
         monkeypatch.setattr(f"localsvm.data.{module}.LONGEST_LINE", 1 << 20)
     path = tmp_path / "long.libsvm"
     path.write_bytes(pack(b"1 1:1\n" * 7 + b"1 2:1" + b" " * (2 << 20) + b"\n1 1:1\n"))
-    for block_bytes in (5, 5000, 1 << 18):
+    for block_bytes in (500, 5000, 1 << 18):
         with pytest.raises(DataError, match=r"long.libsvm:8: the line is longer than 1 MiB; end each row"):
             read(path, block_bytes=block_bytes)
     path.write_bytes(pack(b"1 1:1\n" * 7 + b"1 2:1" + b" " * (1 << 19) + b"\n1 1:1\n"))

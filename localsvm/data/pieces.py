@@ -103,18 +103,19 @@ def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterato
 def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes | None]:
     """None, and no more, where a line has no end within bounds."""
     begun: list[bytes | memoryview] = []  # blocks of a line whose end was not read yet
-    first = True
+    first, length = True, 0
     while block := source.read(block_bytes):
         begun.append(block)
+        length += len(block)
         cut = block.rfind(b"\n") + 1
         if not cut:
-            if sum(map(len, begun)) > LONGEST_LINE:
+            if length > LONGEST_LINE:
                 yield None
                 return
             continue
         begun[-1] = memoryview(block)[:cut]  # a view, so that only the join copies
         yield b"".join(begun).removeprefix(BOM if first else b"")
-        begun, first = [block[cut:]], False
+        begun, first, length = [block[cut:]], False, len(block) - cut
     if any(begun):
         yield b"".join(begun).removeprefix(BOM if first else b"")
 
