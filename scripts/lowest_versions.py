@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Print the lowest versions that pyproject.toml allows, as constraints for pip: python scripts/lowest_versions.py > lowest.txt
+"""Print the lowest versions that pyproject.toml allows, as constraints for pip.
+
+    python scripts/lowest_versions.py > constraints.txt
 
 `make test-lowest` runs the tests with them.
 """
