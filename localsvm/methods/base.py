@@ -169,8 +169,8 @@ class CellSize:
     solutions : folds times the problems that a row takes part in.
     folds, problems : of the run.
     part : rows of the largest problem that leaves rows out, 0 where none does.
-    columns : of a row, whether a value occurs in them or not; None for `features`.
-    entries : the most values other than 0 in any cell; None for a value in each place.
+    columns, width : of a row, whether a value occurs in them or not; None for `features`.
+    entries, stored : the most values other than 0 in any cell; None for a value in each place.
     dense : whether the rows are stored so.
     """
 
@@ -185,15 +185,8 @@ class CellSize:
     entries: int | None = None
     dense: bool = True
 
-    @property
-    def width(self) -> int:
-        """Columns of a row."""
-        return self.features if self.columns is None else self.columns
-
-    @property
-    def stored(self) -> int:
-        """Values other than 0."""
-        return self.rows * self.features if self.entries is None else self.entries
+    width = property(lambda self: self.features if self.columns is None else self.columns)
+    stored = property(lambda self: self.rows * self.features if self.entries is None else self.entries)
 
     def held_out_bytes(self, method: Method) -> int:
         """Memory of selection itself: encoded labels, and held-out values of some costs and of the best point."""

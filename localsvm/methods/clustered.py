@@ -41,9 +41,10 @@ class Clustered(Method):
 
     def clustering_bytes(self, size: CellSize, clusters: int) -> int:
         """What finding centres, and the nearest of each row, takes: centres, the sample, and a block of rows."""
-        centres, share = CENTRE_BYTES * clusters * size.width, min(1.0, ROWS_PER_CLUSTER * clusters / max(1, size.rows))
-        stored = size.rows * size.width if size.dense else size.stored
+        share = min(1.0, ROWS_PER_CLUSTER * clusters / max(1, size.rows))
+        stored = int(size.rows * size.width if size.dense else size.stored)
         entry, blocked = (DENSE_BYTES, 8) if size.dense else (SPARSE_BYTES, 12)
+        centres = CENTRE_BYTES * clusters * int(size.width)
         return centres + int(blocked * share * stored) + entry * min(stored, BLOCK_ELEMENTS)
 
     def clustering(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
