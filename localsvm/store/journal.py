@@ -282,7 +282,7 @@ def _pack(name: str, arrays: Arrays) -> bytes:
 def _unpack(body: bytes) -> dict[str, NDArray[Any]]:
     arrays, at = {}, body.index(b"\n") + 1
     for name, dtype, shape in json.loads(body[:at])[1]:
-        if np.dtype(dtype).kind not in "biuf":
+        if np.dtype(dtype).kind not in "biuf" or min(shape, default=0) < 0:
             raise ValueError(f"{name}: only numbers are kept")
         arrays[name] = np.ndarray(shape, dtype, body, at)
         at += arrays[name].nbytes + -arrays[name].nbytes % _ALIGN
