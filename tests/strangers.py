@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import compress
 
 import h5py
 import numpy as np
@@ -240,78 +241,87 @@ def _of_tree(base: Path) -> Iterator[Damage]:
 # --- the way a dataset is stored, attributes, options
 
 
+Make = Callable[[h5py.File, str, np.ndarray], Any]  # puts something at a path where an array was
+
+
 def foreign(place: str, elsewhere: Path) -> Iterator[Damage]:
     """What HDF5 could do in the place of a dataset. elsewhere: another HDF5 file, which must not be opened."""
+    makes = _links(elsewhere) | _stored(elsewhere) | _types()
+    for kind, make in makes.items():
 
-    def instead(kind: str, make: Callable[[h5py.File, str, np.ndarray], None]) -> Damage:
-        def change(file: h5py.File) -> None:
+        def change(file: h5py.File, make: Make = make) -> None:
             values = file[place][...]
             del file[place]
             make(file, place, values)
 
-        return Damage(place, kind, change)
+        yield Damage(place, kind, change)
 
+
+def _links(elsewhere: Path) -> dict[str, Make]:
+    def other(link: Callable[[h5py.File], Any]) -> Make:
+        return lambda file, at, values: file.__setitem__(at, link(file))
+
+    return {
+        "soft link": other(lambda file: h5py.SoftLink("/cells")),
+        "dangling link": other(lambda file: h5py.SoftLink("/nowhere")),
+        "external link": other(lambda file: h5py.ExternalLink(str(elsewhere), "/x")),
+        "second name": other(lambda file: file["cells/row_ptr/" + next(iter(file["cells/row_ptr"]))]),
+        "named type": other(lambda file: np.dtype("<f8")),
+        "group": lambda file, at, values: file.create_group(at),
+    }
+
+
+def _stored(elsewhere: Path) -> dict[str, Make]:
     def virtual(file: h5py.File, at: str, values: np.ndarray) -> None:
         layout = h5py.VirtualLayout(values.shape, values.dtype)
         layout[...] = h5py.VirtualSource(elsewhere, "x", values.shape)
         file.create_virtual_dataset(at, layout)
 
     def raw(file: h5py.File, at: str, values: np.ndarray) -> None:
-        elsewhere.with_suffix(".raw").write_bytes(values.tobytes())
-        file.create_dataset(
-            at, values.shape, values.dtype, external=[(str(elsewhere.with_suffix(".raw")), 0, values.nbytes)]
-        )
+        other = elsewhere.with_suffix(".raw")
+        other.write_bytes(values.tobytes())
+        file.create_dataset(at, values.shape, values.dtype, external=[(str(other), 0, values.nbytes)])
 
-    def packed(content: Callable[[np.ndarray], bytes]) -> Callable[[h5py.File, str, np.ndarray], None]:
+    def packed(content: Callable[[np.ndarray], bytes]) -> Make:
         def make(file: h5py.File, at: str, values: np.ndarray) -> None:
             dataset = file.create_dataset(at, values.shape, values.dtype, chunks=values.shape, compression="gzip")
             dataset.id.write_direct_chunk((0,) * values.ndim, content(values))
 
         return make
 
-    from zlib import compress
+    def huge(**how: Any) -> Make:
+        return lambda file, at, values: file.create_dataset(at, (HUGE, *values.shape[1:]), values.dtype, **how)
 
-    def huge(**how: Any) -> Callable[[h5py.File, str, np.ndarray], None]:
-        return lambda file, at, values: file.create_dataset(at, (HUGE, *values.shape[1:]), values.dtype, **how) and None
+    return {
+        "virtual dataset": virtual,
+        "raw data elsewhere": raw,
+        "huge, chunked": huge(chunks=True),
+        "huge, compressed": huge(chunks=True, compression="gzip"),
+        "huge, contiguous": huge(),
+        "short chunk": packed(lambda values: compress(values.tobytes()[: values.nbytes // 2])),
+        "long chunk": packed(lambda values: compress(values.tobytes() + bytes(1 << 20))),
+        "bomb": packed(lambda values: compress(bytes(1 << 26))),
+        "chunk of nonsense": packed(lambda values: b"nonsense"),
+    }
 
-    def typed(dtype: Any, **how: Any) -> Callable[[h5py.File, str, np.ndarray], None]:
-        return lambda file, at, values: file.create_dataset(at, values.shape, dtype, **how) and None
 
-    def other(name: str) -> Callable[[h5py.File, str, np.ndarray], None]:
-        def make(file: h5py.File, at: str, values: np.ndarray) -> None:
-            file[at] = {
-                "soft": h5py.SoftLink("/cells"),
-                "dangling": h5py.SoftLink("/nowhere"),
-                "external": h5py.ExternalLink(str(elsewhere), "/x"),
-                "hard": file["cells/row_ptr/" + next(iter(file["cells/row_ptr"]))],
-                "type": np.dtype("<f8"),
-            }[name]
+def _types() -> dict[str, Make]:
+    def typed(dtype: Any, **how: Any) -> Make:
+        return lambda file, at, values: file.create_dataset(at, values.shape, dtype, **how)
 
-        return make
-
-    for name in ("soft", "dangling", "external", "hard", "type"):
-        yield instead(f"{name} link", other(name))
-    yield instead("virtual dataset", virtual)
-    yield instead("raw data elsewhere", raw)
-    yield instead("huge, chunked", huge(chunks=True))
-    yield instead("huge, compressed", huge(chunks=True, compression="gzip"))
-    yield instead("huge, contiguous", huge())
-    yield instead("short chunk", packed(lambda values: compress(values.tobytes()[: values.nbytes // 2])))
-    yield instead("long chunk", packed(lambda values: compress(values.tobytes() + bytes(1 << 20))))
-    yield instead("bomb", packed(lambda values: compress(bytes(1 << 26))))
-    yield instead("chunk of nonsense", packed(lambda values: b"nonsense"))
-    yield instead("unknown filter", typed("f8", compression="lzf"))
-    yield instead("scale filter", typed("i8", scaleoffset=0))
-    yield instead("text", typed("S8"))
-    yield instead("text of any length", typed(h5py.string_dtype()))
-    yield instead("compound", typed([("a", "f8"), ("b", "i4")]))
-    yield instead("flags", typed("bool"))
-    yield instead("references", typed(h5py.ref_dtype))
-    yield instead("big-endian", typed(">f8"))
-    yield instead("half precision", typed("f2"))
-    yield instead("no shape", lambda file, at, values: file.create_dataset(at, data=h5py.Empty("f8")) and None)
-    yield instead("scalar", lambda file, at, values: file.create_dataset(at, data=1.0) and None)
-    yield instead("group", lambda file, at, values: file.create_group(at) and None)
+    return {
+        "unknown filter": typed("f8", compression="lzf"),
+        "scale filter": typed("i8", scaleoffset=0),
+        "text": typed("S8"),
+        "text of any length": typed(h5py.string_dtype()),
+        "compound": typed([("a", "f8"), ("b", "i4")]),
+        "flags": typed("bool"),
+        "references": typed(h5py.ref_dtype),
+        "big-endian": typed(">f8"),
+        "half precision": typed("f2"),
+        "no shape": lambda file, at, values: file.create_dataset(at, data=h5py.Empty("f8")),
+        "scalar": lambda file, at, values: file.create_dataset(at, data=1.0),
+    }
 
 
 def attributes(base: Path) -> Iterator[Damage]:
