@@ -83,7 +83,7 @@ sanitize: build ## the tests of the C code under the address and undefined-behav
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
+	    tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
 
 # The experiments keep finished runs, so each of the following can be interrupted and goes on.
 reproduce-vp: build ## DATA=folder [QUICK=1] tables and pictures of local SVMs, into docs/results; quick: minutes
