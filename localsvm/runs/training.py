@@ -23,14 +23,18 @@ from localsvm.runs.division import Divided, divide
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
+from localsvm.store.container_writing import creation_time
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
 from localsvm.store.outputs import signals_held
+from localsvm.targets.calibrating import calibrate
+from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
-TABLE = ("settings", "costs", "loss", "best")  # of a cell's grid, in the journal
+TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
 RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
+OPTIONS = {"class_weights": "-w"}  # whose names are not made of those of TrainingConfig
 
 
 def train(
@@ -58,25 +62,28 @@ def train(
     ------
     DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
     """
-    observer = observer or Silent()
-    clock = Clock(observer)
+    creation_time()  # refuses a mistake in SOURCE_DATE_EPOCH now, not when the model is written
+    clock = Clock(observer := observer or Silent())
     with clock("partition"), Threads(jobs) as threads:
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
-    with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
+    with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
-        with clock("write"):
-            _write(output, config, divided, journal, reports, force)
+        calibration = _calibration(config, divided, journal, clock)
+        _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
     about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
-    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats)
+    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
-    reports = {int(key): unpack(journal[key]).report for key in journal}
+    with journal.sound():
+        reports = {int(key): unpack(journal[key]).report for key in journal}
+        if not reports.keys() <= set(range(len(cells.divided.sizes))):
+            raise ValueError("a record of a cell that is not there")
     observer.cells(len(cells.divided.sizes), len(reports))
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
@@ -89,32 +96,63 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
     return [reports[i] for i in sorted(reports)]
 
 
+class JournalValues:
+    """The held-out values of a run, read cell by cell from its journal; see targets.calibrating.HeldOut."""
+
+    def __init__(self, divided: Divided, journal: Journal) -> None:
+        self._divided, self._journal, self.sizes = divided, journal, divided.sizes
+        self._places = divided.places.handle()
+
+    def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
+        """(problems, n) values, (n,) labels and (n,) how many rows each stands for."""
+        first, last = (int(edge) for edge in self._divided.edges[index : index + 2])
+        y = self._divided.y.array[self._places.rows(first, last)]
+        return unpack(self._journal[str(index)]).values, y, self._divided.count.array[first:last]
+
+
+def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clock: Clock) -> Calibration | None:
+    if not config.probability:
+        return None
+    with clock("calibrate"):
+        return calibrate(config.target(divided.labels), JournalValues(divided, journal))
+
+
 def _write(
     output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, reports: list[CellReport],
-    force: bool,
+    calibration: Calibration | None, force: bool, clock: Clock,
 ) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
     names = unpack(journal["0"]).names
-    write_model(
-        output,
-        config=config.as_dict() | divided.as_dict(),
-        labels=divided.labels,
-        columns=divided.columns,
-        scaling=(divided.scaling.mode, divided.scaling.state()),
-        partition=(divided.partition.name, divided.partition.state()),
-        cells=(unpack(journal[str(i)]).state for i in cells),
-        n_cells=len(cells),
-        report=report_state(names, reports),
-        force=force,
-    )
+    with clock("write"):
+        write_model(
+            output,
+            config=config.as_dict() | divided.as_dict(),
+            labels=divided.labels,
+            columns=divided.columns,
+            scaling=(divided.scaling.mode, divided.scaling.state()),
+            partition=(divided.partition.name, divided.partition.state()),
+            cells=(unpack(journal[str(i)]).state for i in cells),
+            n_cells=len(cells),
+            report=report_state(names, reports),
+            calibration=("sigmoids", calibration.state()) if calibration else None,
+            force=force,
+        )
 
 
-def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> str:
-    """Hash of the data and of all that determines the model's bits: what a journal belongs to."""
-    options = json.dumps(config.as_dict(), sort_keys=True)
-    part = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest() if partition_file else ""
-    parts = (fingerprint(data.X, data.y), options, part, RECORDS, __version__, LEVELS[simd_level()])
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> tuple[str, dict[str, str]]:
+    """What a journal belongs to: a hash of the data and of all that determines the model's bits, and what was hashed
+    by the names that messages give to it.
+    """
+    options = config.as_dict()
+    method = options.pop("method")
+    parts = {"the content of the data": fingerprint(data.X, data.y), "--method": method.pop("name")}
+    if partition_file:
+        parts["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
+    for name, value in {**options, **method}.items():
+        parts[OPTIONS.get(name, f"--{name.replace('_', '-')}")] = "the default" if value is None else json.dumps(value)
+    parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}
+    parts["the SIMD level"] = LEVELS[simd_level()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest(), parts
 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:
