@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from localsvm.errors import ModelError, RunError
+from localsvm.store import journal
 from localsvm.store.journal import Journal, journal_path, open_journal
 
 KEY = "0123456789abcdef" * 4
@@ -357,3 +359,27 @@ def test_a_full_disk_keeps_what_was_finished(path: Path) -> None:
     assert "no space left to write it" in output and "run again with --resume" in output
     with open_journal(path, KEY, resume=True) as journal:
         assert_holds(journal, 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"no line",
+        b"{}\n",
+        b"[" * 100_000 + b"\n",
+        b'["0", [["a", "O", [1]]]]\n' + bytes(64),
+        b'["0", [["a", "<f8", [1000000000000]]]]\n' + bytes(64),
+        b'["0", [["a", "<f8", [-1]]]]\n' + bytes(64),
+    ],
+    ids=range(6),
+)
+def test_a_record_of_nonsense_with_a_checksum_is_refused(body: bytes, tmp_path: Path) -> None:
+    fill(tmp_path / "j", 1)
+    head = journal._sealed(journal._RECORD, journal._MARK, len(body), hashlib.sha256(body).digest())
+    with open(tmp_path / "j", "ab") as file:
+        file.write(head + body)
+    with (
+        pytest.raises(ModelError, match="is not as localsvm writes it"),
+        open_journal(tmp_path / "j", KEY, resume=True) as found,
+    ):
+        found["0"]

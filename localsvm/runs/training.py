@@ -80,7 +80,10 @@ def train(
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
-    reports = {int(key): unpack(journal[key]).report for key in journal}
+    with journal.sound():
+        reports = {int(key): unpack(journal[key]).report for key in journal}
+        if not reports.keys() <= set(range(len(cells.divided.sizes))):
+            raise ValueError("a record of a cell that is not there")
     observer.cells(len(cells.divided.sizes), len(reports))
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:

@@ -20,6 +20,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,18 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         body = self._body(start, size)
         if body is None:
             raise ModelError(f"{self.path}: the record of {name} has changed; run again with --resume")
-        return _unpack(body)
+        with self.sound():
+            return _unpack(body)
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """Around what reads records: one whose checksum agrees, but whose content is none of ours, is a ModelError."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise ModelError(
+                f"{self.path}: a record is not as localsvm writes it; give --force to start afresh"
+            ) from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -166,7 +178,8 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         while (body_bytes := self._announced(size)) is not None:
             body = self._body(self._end, body_bytes)
             if body is not None:  # a record damaged in place is done again; those behind it are not lost
-                self._places[_name_of(body)] = (self._end, body_bytes)
+                with self.sound():
+                    self._places[_name_of(body)] = (self._end, body_bytes)
             self._end += _RECORD.size + body_bytes
         os.ftruncate(self._descriptor, self._end)
 
@@ -299,6 +312,8 @@ def _pack(name: str, arrays: Arrays) -> bytes:
 def _unpack(body: bytes) -> dict[str, NDArray[Any]]:
     arrays, at = {}, body.index(b"\n") + 1
     for name, dtype, shape in json.loads(body[:at])[1]:
+        if np.dtype(dtype).kind not in "biuf" or min(shape, default=0) < 0:
+            raise ValueError(f"{name}: only numbers are kept")
         arrays[name] = np.ndarray(shape, dtype, body, at)
         at += arrays[name].nbytes + -arrays[name].nbytes % _ALIGN
     return arrays
