@@ -27,7 +27,7 @@ from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
-from localsvm.selection.cross_validation import Kept, Point, score, search_grid
+from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 from localsvm.solvers.linear import LinearSolution
@@ -118,7 +118,7 @@ class StreamedCell:
         grid, search, weight = self.grid, Search(self.config.grid), 0.0
         best = Point(0.0, 0.0, 0, 0)
         if grid.n_points > 1:
-            best = search_grid(grid, search, lambda some: score(grid, some, search, self._path)).best
+            best = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path))).best
             weight = float(self._factors @ self.survey.class_rows)
         state = self.represent(best.setting)
         found = self.solve(best.cost, state, [WHOLE])
