@@ -69,18 +69,14 @@ def predict(
     Labels are written to OUTPUT, or stdout, one a line. The labels that TEST_FILE holds are compared with them and
     the accuracy goes to stderr; put 0 where they are unknown. With --decision-values there is a header line:
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
-    speaks for POSITIVE. With -b 1 the header is `labels` and the labels, ascending, and the model has to be one that
-    was trained with -b 1.
+    speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
     """
     from localsvm.runs.prediction import Indices, LocalModel, Score
     from localsvm.runs.scoring import ProbabilityScores
 
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
-    if decision_values and probability:
-        raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
-    if report is not None and not probability:
-        raise click.UsageError("--report scores probabilities; give -b 1 as well.")
+    _check_columns(decision_values, probability, report)
     check_outputs(force, [test_file, seekable(model_file, "a model")], [output])
     score_report.check(report, force)
     count = opt.job_count(jobs)
@@ -104,3 +100,10 @@ def predict(
         click.echo(accuracy_text(score.right, score.total) + (confusion_text(score) if confusion else ""), err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
+
+
+def _check_columns(decision_values: bool, probability: bool, report: str | None) -> None:
+    if decision_values and probability:
+        raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
+    if report is not None and not probability:
+        raise click.UsageError("--report scores probabilities; give -b 1 as well.")
