@@ -24,6 +24,7 @@ Decorator = Callable[[Any], Any]
 
 PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 SCALES = ("std", "none", "zscore", "minmax", "row")
+BALANCED = "balanced"  # what --weights takes beside a file
 FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale"}
 ZERO_BASED = (
     "--zero-based, but the partition file was made without it; make it with --zero-based, or leave it out here."
@@ -118,6 +119,12 @@ class_weights = option(
     metavar="LABEL WEIGHT",
     help="Multiply C by WEIGHT for rows of this label. Repeatable; -w1 2.0 works as well.",
 )
+weights = option(
+    "--weights",
+    metavar="FILE|balanced",
+    help="Multiply C by a weight for each row: from FILE, with a number a line for each row of TRAIN_FILE, or such "
+    "that all classes weigh the same (balanced). A row of weight 0 is left out.",
+)
 repeats = option(
     "--repeats",
     type=click.IntRange(1, 1000),
@@ -167,9 +174,20 @@ def training_config(options: dict[str, Any], file: str | None = None) -> Trainin
     from localsvm.runs.config import TrainingConfig
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
+    if given.get("weights") == BALANCED:
+        given["balanced"] = True
+    given.pop("weights", None)
     shared = {name: given.pop(name) for name in [f.name for f in fields(TrainingConfig)] if name in given}
     shared["method"] = method_options.create(shared.get("method", "svm"), given)
     return TrainingConfig(**(shared | _from_file(shared, file) if file else shared))
+
+
+def weights_file(options: dict[str, Any], train_file: str) -> str | None:
+    """The file of --weights, if one was given; UsageError where it and the training file are stdin."""
+    file: str | None = options["weights"]
+    if file == train_file == "-":
+        raise click.UsageError("TRAIN_FILE and --weights cannot both come from stdin.")
+    return None if file == BALANCED else file
 
 
 def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:

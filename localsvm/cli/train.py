@@ -28,6 +28,7 @@ from localsvm.cli.reporting import print_json, summary_text
 @opt.partitioning
 @opt.repeats
 @opt.selection
+@opt.weights
 @opt.grid
 @opt.select
 @opt.seed
@@ -53,22 +54,27 @@ def train(
     from dataclasses import asdict
 
     from localsvm.data.reading import read
+    from localsvm.data.weights import read_weights
     from localsvm.runs.progress import Clock
     from localsvm.runs.streaming import train_stream
     from localsvm.runs.training import train as run
 
     output = model_file or default_model(train_file)
-    check_outputs(force, [train_file, partition_file], [output])
+    weights = opt.weights_file(options, train_file)
+    check_outputs(force, [train_file, partition_file, weights], [output])
     config = opt.training_config(options, partition_file)
     if stream and (train_file == "-" or resume or partition_file):
         raise click.UsageError("--stream reads a file several times, and goes without --resume and --partition-file.")
     with Progress(quiet, resumable=not stream) as progress:
         clock, count = Clock(progress), opt.job_count(jobs)
         if stream:
-            summary = train_stream(train_file, config, output, jobs=count, force=force, observer=progress)
+            summary = train_stream(
+                train_file, config, output, jobs=count, force=force, observer=progress, weights=weights
+            )
         else:
             with clock("read"):
                 data = read(train_file, zero_based=config.zero_based, jobs=count)
+                data.weight = None if weights is None else read_weights(weights, len(data.y))
             summary = run(
                 data, config, output, jobs=count, memory=memory, force=force, resume=resume,
                 partition_file=partition_file, observer=progress,

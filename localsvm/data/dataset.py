@@ -30,12 +30,14 @@ DENSE_COLUMNS = 1024  # ... unless it has more columns
 class Dataset:
     """Rows X (n, d) and their labels y (n,) float64, as the file has them.
 
+    weight: (n,) float64 factors on the cost and the held-out loss of the rows, None for 1.
     classes: what the labels stand for where they are only numbers of them, as JSON can hold it; for the model to keep.
     """
 
     X: Examples
     y: npt.NDArray[np.float64]
     classes: dict[str, Any] | None = None
+    weight: npt.NDArray[np.float64] | None = None
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples, as_examples, prefers_dense, thinned
+from localsvm.data.dataset import Examples, as_examples, prefers_dense, rows_of, thinned
 from localsvm.data.pieces import BLOCK_BYTES
 from localsvm.data.reading import measure, read_blocks
 from localsvm.data.scaling import Scaling
+from localsvm.data.weights import read_weights
 from localsvm.errors import DataError
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are spread evenly
@@ -23,11 +24,12 @@ COUNTED_ROWS = 1 << 20  # rows whose folds are counted at once
 
 
 class StreamBlock(NamedTuple):
-    """Rows sorted by fold: X (n, d), labels y (n,), folds (n,) int64."""
+    """Rows sorted by fold: X (n, d), labels y (n,), folds (n,) int64, weights (n,) of the rows."""
 
     X: Examples
     y: NDArray[np.float64]
     folds: NDArray[np.int64]
+    weight: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Survey:
         Sorted and distinct.
     class_rows : (classes,) int64
         Number of rows of each label.
+    class_mass : (classes,) float64
+        Their weights, summed.
     scaling : Scaling
     sample : Examples
         A random sample of the rows, scaled.
@@ -47,6 +51,7 @@ class Survey:
 
     labels: NDArray[np.float64]
     class_rows: NDArray[np.int64]
+    class_mass: NDArray[np.float64]
     scaling: Scaling
     sample: Examples
 
@@ -54,10 +59,16 @@ class Survey:
 class Stream:
     """Rows of a file, block by block. The fold of a row depends only on its place in the file.
 
+    With weights, rows of weight 0 are passed over, as if the file did not have them; the other weights are in memory.
+
     Attributes
     ----------
     rows, features : int
     dense : bool
+    left_out : int
+        Rows of weight 0.
+    mass : float
+        The weights of all rows, summed; their number without weights.
 
     Raises
     ------
@@ -66,24 +77,40 @@ class Stream:
     """
 
     def __init__(
-        self, path: str | Path, folds: int, *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
+        self,
+        path: str | Path,
+        folds: int,
+        *,
+        zero_based: bool = False,
+        jobs: int = 1,
+        block_bytes: int = BLOCK_BYTES,
+        weights: str | Path | None = None,
     ) -> None:
+        """weights : the file of the rows' weights, see `weights.read_weights`."""
         self._path, self._folds = path, folds
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
         self.rows, self.features = counts.rows, counts.width
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
+        self._weights = None if weights is None else read_weights(weights, self.rows)
+        self.left_out, self.mass = 0, float(self.rows)
+        if self._weights is not None:
+            self.rows, self.mass = int(np.count_nonzero(self._weights)), float(self._weights.sum())
+            self.left_out = counts.rows - self.rows
 
     def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
         """Make one pass over the rows and keep a random sample of at most `sample` of them."""
         chosen = np.sort(rng.choice(self.rows, min(sample, self.rows), replace=False))
         found: list[Examples] = []
         counts: dict[float, int] = {}
+        masses: dict[float, float] = {}
 
         def looked_at() -> Iterator[Examples]:
-            for first, X, y in self._raw():
-                for label, count in zip(*np.unique(y, return_counts=True), strict=True):
-                    counts[float(label)] = counts.get(float(label), 0) + int(count)
+            for first, X, y, weight in self._raw():
+                labels, code, rows = np.unique(y, return_inverse=True, return_counts=True)
+                for label, count, mass in zip(labels.tolist(), rows, np.bincount(code, weight), strict=True):
+                    counts[label] = counts.get(label, 0) + int(count)
+                    masses[label] = masses.get(label, 0.0) + float(mass)
                 mine = chosen[slice(*np.searchsorted(chosen, [first, first + len(y)]))] - first
                 found.append(X[mine])
                 yield X
@@ -92,35 +119,56 @@ class Stream:
         labels = np.asarray(sorted(counts))
         rows = np.concatenate(found) if self.dense else as_examples(sparse.vstack(found, format="csr"))
         class_rows = np.asarray([counts[label] for label in labels])
-        return Survey(labels, class_rows, scaling, thinned(scaling.apply(rows)))
+        class_mass = np.asarray([masses[label] for label in labels])
+        return Survey(labels, class_rows, class_mass, scaling, thinned(scaling.apply(rows)))
 
     def parts(self, scaling: Scaling) -> Iterator[StreamBlock]:
         """All rows, scaled, one block at a time."""
-        for first, X, y in self._raw():
+        for first, X, y, weight in self._raw():
             folds = self.folds_of(first, len(y))
             order = np.argsort(folds, kind="stable")
-            yield StreamBlock(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order])
+            yield StreamBlock(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order], weight[order])
 
     def folds_of(self, first: int, n: int) -> NDArray[np.int64]:
         """The folds (n,) of rows first .. first + n - 1 of the file."""
         turned = np.arange(first, first + n, dtype=np.uint64) * GOLDEN >> np.uint64(32)
         return (turned * np.uint64(self._folds) >> np.uint64(32)).astype(np.int64)
 
-    def fold_rows(self) -> NDArray[np.int64]:
-        """Number of rows in each fold (folds,)."""
-        counts = np.zeros(self._folds, np.int64)
-        for first in range(0, self.rows, COUNTED_ROWS):
-            folds = self.folds_of(first, min(COUNTED_ROWS, self.rows - first))
-            counts += np.bincount(folds, minlength=self._folds)
-        return counts
+    def fold_mass(self) -> NDArray[np.float64]:
+        """The weights of the rows in each fold (folds,), summed."""
+        sums, first = np.zeros(self._folds), 0
+        for weight in self._positive():
+            sums += np.bincount(self.folds_of(first, len(weight)), weight, minlength=self._folds)
+            first += len(weight)
+        return sums
 
-    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64]]]:
-        first = 0
+    def _positive(self) -> Iterator[NDArray[np.float64]]:
+        """The weights of the rows that are not passed over, some at a time."""
+        if self._weights is None:
+            for first in range(0, self.rows, COUNTED_ROWS):
+                yield np.ones(min(COUNTED_ROWS, self.rows - first))
+        else:
+            for first in range(0, len(self._weights), COUNTED_ROWS):
+                weight = self._weights[first : first + COUNTED_ROWS]
+                yield weight[weight > 0]
+
+    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
+        """(number of the first, X, y, weights) of rows that are not passed over."""
+        first = at = 0
         for part in read_blocks(
             self._path, n_features=self.features, dense=self.dense, zero_based=self._zero_based, jobs=self._jobs,
             block_bytes=self._block_bytes,
         ):  # fmt: skip
-            yield first, part.X, part.y
-            first += len(part.y)
+            X, y, weight = part.X, part.y, np.ones(len(part.y))
+            if self._weights is not None:
+                weight = self._weights[at : at + len(y)]
+                at += len(y)
+                if len(weight) == len(y) and not weight.all():
+                    rows = np.flatnonzero(weight)
+                    X = X[rows] if isinstance(X, np.ndarray) else rows_of(X, rows)
+                    y, weight = y[rows], weight[rows]
+            if len(y):
+                yield first, X, y, weight
+            first += len(y)
         if first != self.rows:
             raise DataError(f"{self._path}: the file changed while it was read; train again when it is complete")

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.methods.base import Method
@@ -54,6 +54,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         As on the command line.
     class_weight : dict, "balanced" or None
         Factors on C by label.
+    repeats : int
+        Partitions by different seeds, whose values are averaged.
     n_jobs : int or None
         Number of processes: None for one, -1 for all cores.
     random_state : int, RandomState or None
@@ -88,16 +90,26 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         __init__.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign,assignment]
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train on rows X (n, d), dense or sparse, and labels y (n,); ValueError for fewer than two classes."""
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on rows X (n, d), dense or sparse, and labels y (n,); ValueError for fewer than two classes.
+
+        sample_weight (n,): factors on C and on the held-out loss of the rows; a row of weight 0 is left out.
+        """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
-        self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not weight.any():
+                raise ValueError("sample_weight: all weights are 0; some must be positive")
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        counts = np.bincount(codes, weight).astype(np.float64)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]!r}; training needs at least two classes")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.h5"
-            data = Dataset(_own(X), codes.astype(np.float64))
+            data = Dataset(_own(X), codes.astype(np.float64), weight=weight)
             self.summary_: Summary = train(data, self._config(counts), path, jobs=self._jobs())
             self.model_ = path.read_bytes()
         return self
@@ -126,7 +138,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with LocalModel(file.name, self._jobs(), verify=False) as model:
                 return np.asarray(use(model))
 
-    def _config(self, counts: NDArray[np.int64]) -> TrainingConfig:
+    def _config(self, counts: NDArray[np.float64]) -> TrainingConfig:
         given = {f.name: getattr(self, f.name) for f in fields(self.method)}  # type: ignore[arg-type]
         listed = {f.name: f.default for f in fields(self.method) if isinstance(f.default, tuple)}  # type: ignore[arg-type]
         values = {name: default if given[name] is None else _values(given[name]) for name, default in listed.items()}
@@ -153,7 +165,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             repeats=self.repeats,
         )
 
-    def _class_weight(self, counts: NDArray[np.int64]) -> dict[Any, float]:
+    def _class_weight(self, counts: NDArray[np.float64]) -> dict[Any, float]:
         """Factors on C by label; "balanced" is n / (classes * rows of the class), as in scikit-learn."""
         if self.class_weight is None:
             return {}

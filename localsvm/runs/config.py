@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -34,6 +35,7 @@ class TrainingConfig:
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
     multiclass : "ova" or "ava".
     class_weights : (label, factor on C) pairs.
+    balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     seed : of everything random, from 0.
     repeats : partitions by different seeds, which answer together.
     zero_based : indices of data files start at 0.
@@ -55,6 +57,7 @@ class TrainingConfig:
     class_weights: tuple[tuple[float, float], ...] = ()
     seed: int = 0
     repeats: int = 1
+    balanced: bool = False
     zero_based: bool = False
     force_classes: bool = False
 
@@ -79,14 +82,20 @@ class TrainingConfig:
         if self.repeats > 1 and self.partition == "none":
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
 
-    def for_classes(self, n: int) -> TrainingConfig:
-        """With what depends on the number of classes decided."""
-        return replace(self, select=self.select or self.method.default_select(n))
+    def for_classes(self, labels: NDArray[np.float64], class_rows: Sequence[int]) -> TrainingConfig:
+        """With what depends on the classes decided: their labels (classes,), and the rows of each."""
+        weights = self.class_weights
+        if self.balanced:
+            given, n = dict(weights), sum(class_rows) / len(labels)
+            balance = zip(labels.tolist(), class_rows, strict=True)
+            weights = tuple((label, given.get(label, 1.0) * n / rows) for label, rows in balance)
+        select = self.select or self.method.default_select(len(labels))
+        return replace(self, select=select, class_weights=weights, balanced=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The options that determine the model, as JSON can hold them; zero_based where it is true."""
+        """The options that determine the model, as JSON can hold them; zero_based and balanced where they are true."""
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
-        left_out = {"force_classes"} if self.zero_based else {"force_classes", "zero_based"}
+        left_out = {"force_classes", *(name for name in ("zero_based", "balanced") if not getattr(self, name))}
         return {name: value for name, value in {**asdict(self), "method": method}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:

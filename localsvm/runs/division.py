@@ -15,6 +15,7 @@ from localsvm.data.scaling import Scaling
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.errors import OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.selection.folds import fold_order
 from localsvm.store.fingerprint import fingerprint
@@ -35,6 +36,7 @@ class Divided:
     X, y : in shared memory, (n, d) float32 and (n,) float64 labels.
     count : in shared memory, (all,) float64: how many rows stand behind each row of each cell. With repeats a row
         is in several cells, else all = n.
+    mass : in shared memory, (all,) float64: the weights of those rows, summed; None where the data have no weights.
     edges : (cells + 1,) int64; cell i has the places edges[i] to edges[i + 1] - 1 of `count`.
     places : how the rows of the cells are found in X and y.
     classes : see Dataset.
@@ -47,6 +49,7 @@ class Divided:
     X: SharedExamples
     y: SharedArray
     count: SharedArray
+    mass: SharedArray | None
     edges: NDArray[np.int64]
     places: SharedPlaces
     classes: dict[str, Any] | None = None
@@ -69,6 +72,7 @@ class Divided:
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
         about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        about |= {"weighted": self.mass is not None}
         return about | ({"classes": self.classes} if self.classes else {})
 
 
@@ -79,7 +83,7 @@ def divide(
 
     Parameters
     ----------
-    data : scaled in place where dense.
+    data : scaled in place where dense. Its weights, if any, were checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
     threads : of no influence on the result.
 
@@ -91,26 +95,42 @@ def divide(
     """
     if partition_file is not None and config.repeats > 1:
         raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
-    labels, class_rows = np.unique(data.y, return_counts=True)
-    check_labels(labels, len(data.y), config)
+    if partition_file is None:
+        weighing.leave_out(data)
+    labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
+    check_labels(labels, int(class_rows.sum()), config)
     check_features(data.X.shape[1])
     if partition_file is None:
         scaling, partition, X, cells = _fit(data, config, threads)
     else:
         scaling, partition, X, cells = _load(data, partition_file)
-
-    def order_of(index: int) -> NDArray[np.int64]:
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
-        return fold_order(data.y[cells[index].rows], config.folds, rng)
-
-    orders = threads.map(order_of, len(cells))
-    rows = np.concatenate([cell.rows[order] for cell, order in zip(cells, orders, strict=True)])
-    weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
-    count = np.concatenate([weight[order] for weight, order in zip(weights, orders, strict=True)])
+    cells = weighing.weighed(X, data, partition, cells)
+    rows, count, mass = _in_order(data.y, cells, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
-    return Divided(scaling, partition, labels, [int(c) for c in class_rows], *shared, edges, places, data.classes)
+    weights = None if mass is None else SharedArray.copy(mass)
+    known = scaling, partition, labels, [int(c) for c in class_rows]
+    return Divided(*known, *shared, weights, edges, places, data.classes)
+
+
+def _in_order(
+    y: NDArray[np.float64], cells: list[TrainingCell], config: TrainingConfig, threads: Threads
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
+    """The rows of all cells, cell after cell in the order of their folds; their counts, and their masses if any."""
+
+    def order_of(index: int) -> NDArray[np.int64]:
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
+        return fold_order(y[cells[index].rows], config.folds, rng)
+
+    orders = threads.map(order_of, len(cells))
+
+    def ordered(of_cells: list[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate([values[order] for values, order in zip(of_cells, orders, strict=True)])
+
+    masses = [cell.mass for cell in cells if cell.mass is not None]
+    counts = [np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in cells]
+    return ordered([cell.rows for cell in cells]), ordered(counts), ordered(masses) if masses else None
 
 
 def partition_only(

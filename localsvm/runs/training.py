@@ -17,6 +17,7 @@ from localsvm.data.dataset import Dataset
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods.base import FitReport
 from localsvm.parallel.local import LocalPool
+from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide
@@ -61,9 +62,10 @@ def train(
     observer = observer or Silent()
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
+        weighing.check(data, observer)
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
-        config = config.for_classes(len(divided.labels))
+        config = config.for_classes(divided.labels, divided.class_rows)
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
@@ -112,7 +114,7 @@ def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | 
     """Hash of the data and of all that determines the model's bits: what a journal belongs to."""
     options = json.dumps(config.as_dict(), sort_keys=True)
     part = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest() if partition_file else ""
-    parts = (fingerprint(data.X, data.y), options, part, RECORDS, __version__, LEVELS[simd_level()])
+    parts = (fingerprint(data.X, data.y, data.weight), options, part, RECORDS, __version__, LEVELS[simd_level()])
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
