@@ -383,13 +383,10 @@ def test_rows_are_weighted_by_a_file_or_by_class(train_file: Path, tmp_path: Pat
     assert "rows weighted\n" in invoke("inspect", model).stdout
     table = invoke("cv", *FAST, "--weights", weights, train_file).stdout.splitlines()
     assert len(table) == 5 and table[1].split(",")[1] == "240"
-    counts = [
-        json.loads(invoke("train", *FAST, "--json", "--force", train_file, model).stdout)["summary"]["class_rows"]
-    ]
-    options = [f"-w{label}={150 / rows}" for label, rows in zip((-1, 1), counts[0], strict=True)]
+    report = json.loads(invoke("train", *FAST, "--json", "--force", train_file, model).stdout)
+    negative, positive = (150 / rows for rows in report["summary"]["class_rows"])
     by_hand, balanced = tmp_path / "hand.h5", tmp_path / "balanced.h5"
-    pairs = [part for option in options for part in ("-w", *option.removeprefix("-w").split("="))]
-    invoke("train", *FAST, *pairs, train_file, by_hand)
+    invoke("train", *FAST, "-w", -1, negative, "-w", 1, positive, train_file, by_hand)
     invoke("train", *FAST, "--weights", "balanced", train_file, balanced)
     assert content(by_hand) == content(balanced)
 
