@@ -29,3 +29,7 @@ class OptionError(LocalSVMError):
     """A value of an option, or a combination of options, that cannot be used."""
 
     exit_code = 2
+
+
+class MethodError(OptionError, TypeError):
+    """A file of a learning method, or a folder of such files, that cannot be used."""

@@ -51,7 +51,7 @@ def run(method: str, case: Case, options: argparse.Namespace) -> Figures:
         size = model.stat().st_size
         labels: list[Any] = []
         with LocalModel(model) as fitted:
-            X = as_wide(test.X, report["summary"]["features"])
+            X = as_wide(test.X, fitted.features)
             predicting = timed(lambda: labels.append(fitted.predict(X.copy())))
     summary = report["summary"]
     return {

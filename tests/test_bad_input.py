@@ -129,3 +129,41 @@ def test_a_pipe_that_ends_within_the_first_bytes() -> None:
     os.close(into)
     with open(out, "rb") as pipe:
         assert "the gzip data end too early" in refusal(f"/dev/fd/{pipe.fileno()}")
+
+
+SHRINKING = """
+import os, sys
+import numpy as np
+from localsvm.data.reading import read
+
+path, size = sys.argv[1], int(sys.argv[2])
+
+def matrix(shape):  # is asked for between counting and parsing
+    os.truncate(path, size)
+    return np.empty(shape, np.float32)
+
+try:
+    read(path, dense=True, allocate=matrix)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("size", [0, 8192, 1 << 20, 1 << 21])
+def test_a_file_that_changes_its_size_while_it_is_read(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "train.libsvm"
+    path.write_bytes(GOOD * ((1 << 20) // len(GOOD) + 1))
+    done = subprocess.run([sys.executable, "-c", SHRINKING, path, str(size)], capture_output=True, text=True)
+    expected = f"DataError {path}: the file changed while it was read; run again when nothing writes to it\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+def test_blocks_of_a_file_that_is_still_written(tmp_path: Path) -> None:
+    path = tmp_path / "train.libsvm"
+    path.write_bytes(GOOD * 100)
+    blocks = read_blocks(path, n_features=4, dense=True, block_bytes=100)
+    next(blocks)
+    with path.open("ab") as file:
+        file.write(GOOD)
+    with pytest.raises(DataError, match="the file changed while it was read"):
+        list(blocks)

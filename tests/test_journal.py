@@ -71,7 +71,8 @@ RECORDS = st.lists(
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=RECORDS, after=RECORDS)
 def test_round_trip(path: Path, before: Any, after: Any) -> None:
-    with open_journal(path, KEY, force=True) as journal:
+    path.unlink(missing_ok=True)
+    with open_journal(path, KEY) as journal:
         for task, arrays in before:
             journal.append(task, arrays)
     with open_journal(path, KEY, resume=True) as journal:
@@ -170,10 +171,33 @@ def test_resume_and_force(path: Path) -> None:
         assert_holds(journal, 3)
     with open_journal(path, OTHER, resume=True, force=True) as journal:
         assert len(journal) == 0
-    with open_journal(path, OTHER, resume=True) as journal:
         journal.append("a", {})
+    with open_journal(path, OTHER, resume=True) as journal:
+        assert list(journal) == ["a"]
+    with open_journal(path, KEY, force=True) as journal:
+        assert len(journal) == 0
+
+
+def test_what_finished_nothing_leaves_nothing(path: Path) -> None:
+    with open_journal(path, KEY):
+        assert path.exists()
+    assert not path.exists()
+    path.write_bytes(b"")  # of a run that was killed
+    with open_journal(path, KEY, resume=True):
+        pass
+    assert not path.exists()
+
+
+def test_what_another_run_finished_is_replaced_by_a_first_record_only(path: Path) -> None:
+    fill(path)
+    before = path.read_bytes()
     with open_journal(path, OTHER, force=True) as journal:
         assert len(journal) == 0
+    assert path.read_bytes() == before
+    with open_journal(path, OTHER, force=True) as journal:
+        journal.append("a", {})
+    with open_journal(path, OTHER, resume=True) as journal:
+        assert list(journal) == ["a"]
 
 
 def test_resuming_nothing_begins(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from localsvm.cli import plotting
-from localsvm.runs.validation import Point, mean_error
+from localsvm.runs.validation import MeanGrid, Point, mean_grid
 
 COSTS = tuple(float(c) for c in np.geomspace(0.1, 100, 7))
 LINES = {
@@ -54,7 +55,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def drawn(names: tuple[str, ...], folder: Path, figures: list[Any]) -> Any:
     path = folder / "grid.png"
-    plotting.grid_error(names, *mean_error(points(LINES[names])), str(path))
+    plotting.grid_error(names, mean_grid(points(LINES[names])), str(path))
     assert path.read_bytes().startswith(b"\x89PNG")
     return figures[-1]
 
@@ -67,7 +68,8 @@ def test_one_parameter_spans_a_plane_with_the_cost(tmp_path: Path, figures: list
     axes = drawn(("lambda",), tmp_path, figures).axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("lambda", "cost C")
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert texts(axes.get_legend()) == ["best: 10.05 % at lambda 0.316, C 1"]
+    assert texts(axes.get_legend()) == ["best: 10.05 % at lambda 0.3162, C 1"]
+    star(axes, LINES["lambda",][2][0], 1.0)
 
 
 def test_the_cost_alone_is_a_curve(tmp_path: Path, figures: list[Any]) -> None:
@@ -75,7 +77,8 @@ def test_the_cost_alone_is_a_curve(tmp_path: Path, figures: list[Any]) -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("cost C", "cross-validated error, %")
     np.testing.assert_allclose(axes.lines[0].get_xdata(), COSTS)
     assert axes.lines[0].get_ydata().min() == pytest.approx(10.05, abs=0.001)
-    assert texts(axes.get_legend()) == ["best: 10.05 % at 1"]
+    assert texts(axes.get_legend()) == ["best: 10.05 % at C 1"]
+    star(axes, 1.0, 10.05)
 
 
 def test_several_parameters_are_the_curves_of_the_ten_best(tmp_path: Path, figures: list[Any]) -> None:
@@ -89,6 +92,24 @@ def test_several_parameters_are_the_curves_of_the_ten_best(tmp_path: Path, figur
     )
     assert figure.get_suptitle() == "best: 10.05 % at clusters 50, landmarks 10, gamma 0.5, C 1"
     assert axes.get_xlabel() == "cost C"
+    star(axes, 1.0, 10.05)
+
+
+def star(axes: Any, x: float, y: float) -> None:
+    """Check where the star is."""
+    (line,) = [line for line in axes.lines if line.get_marker() == "*"]
+    assert (line.get_xdata()[0], line.get_ydata()[0]) == (pytest.approx(x), pytest.approx(y, abs=0.001))
+
+
+def test_the_star_is_the_point_that_the_only_cell_chose(tmp_path: Path, figures: list[Any]) -> None:
+    """Of equal errors the hinge loss chose one, which need not be the first."""
+    table = [Point(0, 50, (g,), c, 0.1, (g, c) == (2.0, 3.0)) for g in (1.0, 2.0) for c in (1.0, 3.0, 9.0)]
+    grid = mean_grid(table)
+    assert (grid.best, grid.shared) == ((1, 1), True)
+    plotting.grid_error(("gamma",), grid, str(tmp_path / "a.png"))
+    star(figures[-1].axes[0], 2.0, 3.0)
+    several = mean_grid(table + [replace(point, cell=1) for point in table])
+    assert (several.best, several.shared) == ((0, 0), True)  # the smallest cost, and the first setting
 
 
 @pytest.mark.parametrize(("lines", "costs", "label"), [(5, 1, "lambda"), (1, 7, "cost C"), (1, 1, "cost C")])
@@ -96,7 +117,9 @@ def test_an_axis_of_one_value_is_not_drawn(
     lines: int, costs: int, label: str, tmp_path: Path, figures: list[Any]
 ) -> None:
     values, error = np.geomspace(1, 2, lines)[:, None], np.linspace(0.1, 0.2, lines * costs).reshape(lines, costs)
-    plotting.grid_error(("lambda",), values, np.asarray(COSTS[:costs]), error, str(tmp_path / "grid.png"))
+    grid = MeanGrid(values, np.asarray(COSTS[:costs]), error, (lines // 2, costs // 2), True)
+    plotting.grid_error(("lambda",), grid, str(tmp_path / "grid.png"))
+    star(figures[-1].axes[0], (values[2, 0] if lines > 1 else COSTS[costs // 2]), 100 * error[grid.best])
     assert figures[-1].axes[0].get_xlabel() == label
 
 
@@ -105,7 +128,8 @@ def test_an_axis_shows_the_geometric_mean_of_the_cells_and_what_they_share_as_it
     table = [
         Point(i, 100, line, cost, error, True) for i, (line, cost) in enumerate(grids) for error in [0.1 * (i + 1)]
     ]
-    lines, costs, error = mean_error(table)
-    assert lines.tolist() == [[pytest.approx(2.0), pytest.approx(50.0)]]
-    assert costs.tolist() == [pytest.approx(4.0)] and error.tolist() == [[pytest.approx(0.15)]]
-    assert mean_error(table[:1])[0].tolist() == [[1.0, 50.0]]
+    grid = mean_grid(table)
+    assert grid.settings.tolist() == [[pytest.approx(2.0), pytest.approx(50.0)]]
+    assert grid.costs.tolist() == [pytest.approx(4.0)] and grid.error.tolist() == [[pytest.approx(0.15)]]
+    assert not grid.shared
+    assert mean_grid(table[:1]).settings.tolist() == [[1.0, 50.0]]

@@ -36,7 +36,7 @@ from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.scheduling import RunCells
 from localsvm.runs.training import run_key, train
-from localsvm.runs.validation import cross_validate, mean_error
+from localsvm.runs.validation import cross_validate, mean_grid
 from localsvm.selection.folds import stratified
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
@@ -352,7 +352,7 @@ def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
     result = cross_validate(data(), config, jobs=2)
     assert result.names == ((), ("gamma", "b"))[isinstance(method, Several)]
-    settings, costs, error = mean_error(result.points)
+    settings, costs, error, *_ = mean_grid(result.points)
     assert settings.shape == (len({p.setting for p in result.points}), len(result.names))
     assert costs.shape == (10,) and error.shape == (len(settings), 10)
     if isinstance(method, Several):

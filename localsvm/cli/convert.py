@@ -7,7 +7,7 @@ import click
 from localsvm.cli import options as opt
 from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
-from localsvm.cli.value_types import Names
+from localsvm.cli.value_types import Group, Names
 
 
 @click.command(
@@ -18,14 +18,15 @@ from localsvm.cli.value_types import Names
         "lsvm convert --scale minmax raw.libsvm - | head",
     ),
 )
-@click.argument("input_file", metavar="IN")
-@click.argument("output_file", metavar="OUT")
-@click.option(
+@opt.file_argument("input_file", metavar="IN")
+@opt.file_argument("output_file", metavar="OUT")
+@opt.option(
     "--scale",
     type=Names(opt.SCALES),
     default="none",
     show_default=True,
     help="Scale the features of IN as lsvm-train would.",
+    group=Group.DATA,
 )
 @opt.zero_based
 @opt.jobs

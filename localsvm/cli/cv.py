@@ -51,7 +51,7 @@ def cv(
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
     from localsvm.runs.progress import Clock
-    from localsvm.runs.validation import cross_validate, mean_error
+    from localsvm.runs.validation import cross_validate, mean_grid
 
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, weights], [plot])
@@ -59,6 +59,8 @@ def cv(
     config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
     with Progress(quiet) as progress:
         clock = Clock(progress)
+        if note := opt.cell_size_note(options):
+            progress.note(note)
         with clock("read"):
             data = read(train_file, zero_based=config.zero_based, jobs=count)
             data.weight = None if weights is None else read_weights(weights, len(data.y))
@@ -66,10 +68,11 @@ def cv(
             data, config, jobs=count, memory=memory, partition_file=partition_file, observer=progress
         )
     result.seconds = clock.seconds | result.seconds
+    given = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:
-        plotting.grid_error(result.names, *mean_error(result.points), plot, force)
+        plotting.grid_error(result.names, mean_grid(result.points), plot, force)
     if not quiet:
-        click.echo(best_text(result, config.method.name), err=True)
+        click.echo(best_text(result, config.method.name, given), err=True)
     if as_json:
         print_json("cv", validation_report(result, config))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import labels_text, repeated_text, spread, spread_text, table_text
+from localsvm.cli.reporting import features_text, labels_text, repeated_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
     from localsvm.store.model import Model
@@ -23,8 +23,18 @@ def describe(model: Model) -> dict[str, Any]:
         "partition": model.partition[0],
         "repeats": model.config.get("repeats", 1),
         "cells": model.n_cells,
+        "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
     }
+
+
+def _select(model: Model) -> str:
+    """What the models are: where no fold has one, the whole cells were fitted, whatever --select says."""
+    from localsvm.methods.cell import WHOLE
+
+    if "model_fold" in model.row_ptr and (model.column("model_fold") == WHOLE).all():
+        return "refit"
+    return str(model.config["select"])
 
 
 def _models(model: Model) -> dict[str, Any]:
@@ -64,9 +74,12 @@ def description_text(found: dict[str, Any]) -> str:
         ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
         (
             "selection",
-            f"{config['folds']} folds, {config['grid']} grid, {config['select']}, seed {config['seed']}{weights}",
+            f"{config['folds']} folds, {config['grid']} grid, {found['select']}, seed {config['seed']}{weights}",
         ),
-        ("features", f"{config['features']:,}{from_0}, scaling {found['scaling']}"),
+        (
+            "features",
+            f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {found['scaling']}",
+        ),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", _partition(found, config["cell_size"])),
     ]

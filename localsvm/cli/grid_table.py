@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
+import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from localsvm.cli import method_options
-from localsvm.cli.reporting import seconds_text, spread, spread_text, table_text
+from localsvm.cli.reporting import label_text, seconds_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
@@ -24,25 +26,41 @@ def print_points(result: Validation) -> None:
         table.writerow(row)
 
 
-def best_text(result: Validation, method: str) -> str:
-    """The best point as options of the method; if several cells chose, the range of what they chose."""
-    chosen = [point for point in result.points if point.best]
+def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str:
+    """The best point as options for lsvm-train, after those that were given; with several cells, what they chose.
+
+    Several cells have a best point together only if all have the same grid.
+    """
+    from localsvm.runs.validation import mean_grid
+
+    table = mean_grid(result.points)
+    setting, cost = table.settings[table.best[0]].tolist(), float(table.costs[table.best[1]])
+    best = [("best", shlex.join([*given, *point_options(method, result.names, setting, cost)]))]
     lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
-    if len(chosen) == 1:
-        names, values = (*result.names, "cost"), (*chosen[0].setting, chosen[0].cost)
-        known = [(name, value) for name, value in zip(names, values, strict=True) if not math.isnan(value)]
-        point = " ".join(f"{method_options.flag(method, name)} {value:.6g}" for name, value in known)
-        lines = [("best", point), *lines]
-    else:
-        columns = [(name, spread(p.setting[i] for p in chosen)) for i, name in enumerate(result.names)]
-        if not math.isnan(chosen[0].cost):
-            columns += [("C", spread(p.cost for p in chosen))]
-        lines = [
-            ("chosen", f"by each of {result.cells:,} cells"),
-            *((name, spread_text(values)) for name, values in columns),
-            *lines,
-        ]
-    return table_text([*lines, ("time", seconds_text(result.seconds))])
+    if result.cells > 1:
+        lines = [("chosen", f"by each of {result.cells:,} cells"), *_chosen(result), *lines]
+        best = [*best, ("", f"{table.error[table.best]:.2%} with this point in all cells")] if table.shared else []
+        return table_text([*lines, *best, ("time", seconds_text(result.seconds))])
+    return table_text([*best, *lines, ("time", seconds_text(result.seconds))])
+
+
+def point_options(method: str, names: Sequence[str], setting: Sequence[float], cost: float) -> list[str]:
+    """A point as options of its method, with values that are read back as the same numbers."""
+    words = []
+    for name, value in zip((*names, "cost"), (*setting, cost), strict=True):
+        option = method_options.parameter(method, name)
+        if option is not None and not math.isnan(value):
+            words += [option.flags[0], label_text(value)]
+    return words
+
+
+def _chosen(result: Validation) -> list[tuple[str, str]]:
+    """The range of what the cells chose."""
+    chosen = [point for point in result.points if point.best]
+    columns = [(name, spread(p.setting[i] for p in chosen)) for i, name in enumerate(result.names)]
+    if not math.isnan(chosen[0].cost):
+        columns += [("C", spread(p.cost for p in chosen))]
+    return [(name, spread_text(values)) for name, values in columns]
 
 
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:

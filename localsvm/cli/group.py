@@ -8,8 +8,10 @@ import click
 
 from localsvm import __version__
 from localsvm.cli.program import Guarded, examples
+from localsvm.cli.value_types import meant
 
-COMMANDS = ("train", "predict", "partition", "cv", "inspect", "convert")
+COMMANDS = ("train", "predict", "partition", "cv", "inspect", "convert", "completion")
+PROGRAMS = ("lsvm", "lsvm-train", "lsvm-predict", "lsvm-partition", "lsvm-cv")
 
 
 class Programs(Guarded, click.Group):
@@ -18,6 +20,15 @@ class Programs(Guarded, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands, in the order in which they are used."""
         return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As in click, but a name that is misspelt gets a question."""
+        name = args[0].removeprefix("lsvm-")
+        if name not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}.{meant(name, COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command with this name; None if there is none."""

@@ -6,23 +6,24 @@ import click
 
 from localsvm.cli import options as opt
 from localsvm.cli.description import describe, description_text
+from localsvm.cli.paths import seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import print_json
 
 
 @click.command(cls=Program, epilog=examples("lsvm inspect model.h5", "lsvm inspect --json model.h5 | jq .models"))
-@click.argument("model_file", metavar="MODEL_FILE")
+@opt.file_argument("model_file", metavar="MODEL_FILE")
 @opt.as_json
 def inspect(model_file: str, as_json: bool) -> None:
     """Print what a model is and how well it converged.
 
-    Its options, classes, cells and support vectors, and the gamma and C that its cells chose. The whole file is read
-    and compared with its checksums first.
+    Its options, classes, cells and support vectors, and the gamma and C that its cells chose. The whole file is read,
+    compared with its checksums and checked first.
     """
-    from localsvm.store.model import load_model
+    from localsvm.runs.prediction import LocalModel
 
-    with load_model(model_file) as model:
-        found = describe(model)
+    with LocalModel(seekable(model_file, "a model")) as model:
+        found = describe(model.file)
     if as_json:
         print_json("inspect", found)
     else:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm.cli import other_tools
-from localsvm.cli.value_types import Names, Option, Values
+from localsvm.cli.value_types import Group, Names, Option, Values
+from localsvm.errors import MethodError
 
 if TYPE_CHECKING:
     from localsvm.methods.base import Method
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 OTHERS = [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
 FOLDERS = [Path(__file__).parent.parent / "methods", *map(Path, OTHERS)]
 KINDS = {"bool": click.BOOL, "int": click.INT, "float": click.FLOAT, "tuple[float, ...]": Values()}
+TYPICAL = ("svm", "linear")  # a kernel method and a linear one: their options tell to which the others belong
 HELPER = "option"  # the function with which a method declares an option
 BY_METHOD = "by method"  # the default in the help if methods have different ones
 
@@ -55,13 +57,13 @@ class MethodOption:
     help: str
     choices: tuple[str, ...] = ()
 
-    def option(self, shown: str) -> Option:
-        """The option of the command line, whose help shows `shown` as the default.
+    def option(self, shown: str, group: Group) -> Option:
+        """The option of the command line, in a group of the help, which shows `shown` as the default.
 
         Its value is None if it is not given, because defaults differ between methods.
         """
         declarations = [*self.flags, self.name]
-        return Option(declarations, default=None, type=self._type(), help=self.help, show_default=shown)
+        return Option(declarations, default=None, type=self._type(), help=self.help, show_default=shown, group=group)
 
     def _type(self) -> click.ParamType[Any]:
         if self.choices:
@@ -79,19 +81,52 @@ class MethodOption:
         return f"{self.default}"
 
 
-@cache
 def methods() -> dict[str, tuple[MethodOption, ...]]:
-    """The options of every method, by the method's name."""
-    return read(FOLDERS)
+    """The options of every method, by the method's name; those of the package alone if there is a `problem`."""
+    return _loaded()[0]
+
+
+def problem() -> MethodError | None:
+    """What is wrong with the folders of methods. A command tells it: options are made before it can say anything."""
+    return _loaded()[1]
+
+
+@cache
+def _loaded() -> tuple[dict[str, tuple[MethodOption, ...]], MethodError | None]:
+    try:
+        found = read(FOLDERS)
+        merged(found)
+        return found, None
+    except MethodError as error:
+        return read(FOLDERS[:1]), error
 
 
 def read(folders: Sequence[Path]) -> dict[str, tuple[MethodOption, ...]]:
-    """The options of all methods that are defined in these folders, by the method's name."""
+    """The options of all methods that are defined in these folders, by the method's name.
+
+    MethodError for a folder that is not there, and a file that cannot be read.
+    """
+    if missing := [folder for folder in folders if not folder.is_dir()]:
+        raise MethodError(f"LOCALSVM_METHODS names {missing[0]}, which is not a folder")
     paths = [path for folder in folders for path in sorted(folder.glob("*.py"))]
-    sources = [ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in paths]
-    files = [{node.name: node for node in source.body if isinstance(node, ast.ClassDef)} for source in sources]
-    named = [(node, file) for file in files for node in file.values() if _name(node)]
-    return {str(_name(node)): tuple(_fields(node, file, files).values()) for node, file in named}
+    files = [_classes(path) for path in paths]
+    found: dict[str, tuple[MethodOption, ...]] = {}
+    for path, file in zip(paths, files, strict=True):
+        for node in file.values():
+            if name := _name(node):
+                try:
+                    found[name] = tuple(_fields(node, file, files).values())
+                except (TypeError, ValueError) as error:
+                    raise MethodError(f"{path}: an option of {name} cannot be read; write literals ({error})") from None
+    return found
+
+
+def _classes(path: Path) -> Classes:
+    try:
+        source = ast.parse(path.read_bytes(), str(path))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise MethodError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
+    return {node.name: node for node in source.body if isinstance(node, ast.ClassDef)}
 
 
 def options() -> list[Option]:
@@ -102,7 +137,7 @@ def options() -> list[Option]:
 def merged(methods: dict[str, tuple[MethodOption, ...]]) -> list[Option]:
     """One option for each name, with the choices of all methods, and the default if all have the same.
 
-    TypeError if methods disagree on its flags, type or help, or use one flag for several options.
+    MethodError if methods disagree on its flags, type or help, or use one flag for several options.
     """
     found: dict[str, MethodOption] = {}
     shown: dict[str, str] = {}
@@ -111,18 +146,32 @@ def merged(methods: dict[str, tuple[MethodOption, ...]]) -> list[Option]:
         for option in fields:
             first = found.setdefault(option.name, option)
             if (option.flags, option.annotation, option.help) != (first.flags, first.annotation, first.help):
-                raise TypeError(f"{option.name} of {method} has other flags, another type or another help than before")
+                raise MethodError(
+                    f"{option.name} of {method} has other flags, another type or another help than before"
+                )
             if any(owners.setdefault(flag, option.name) != option.name for flag in option.flags):
-                raise TypeError(f"{option.name} of {method} has a flag of another option")
+                raise MethodError(f"{option.name} of {method} has a flag of another option")
             found[option.name] = replace(first, choices=tuple(dict.fromkeys((*first.choices, *option.choices))))
             shown[option.name] = option.shown if shown.get(option.name, option.shown) == option.shown else BY_METHOD
-    return [option.option(shown[name]) for name, option in found.items()]
+    return [option.option(shown[name], _group(name, methods)) for name, option in found.items()]
 
 
-def flag(method: str, name: str) -> str:
-    """The first flag of the option for a method's parameter; `--NAME` if there is none."""
-    flags = next((option.flags for option in methods()[method] if option.name == name), None)
-    return flags[0] if flags else f"--{name.replace('_', '-')}"
+def _group(name: str, methods: dict[str, tuple[MethodOption, ...]]) -> Group:
+    """Where the help lists an option, by the methods that have it."""
+
+    def has(method: str) -> bool:
+        return any(option.name == name for option in methods.get(method, ()))
+
+    if any(map(has, TYPICAL)):
+        return Group.METHOD if all(map(has, TYPICAL)) else Group.KERNEL if has(TYPICAL[0]) else Group.LINEAR
+    own = methods if len(FOLDERS) == 1 else read(FOLDERS[:1])
+    return Group.LINEAR if any(map(has, own)) else Group.OTHER
+
+
+def parameter(method: str, name: str) -> MethodOption | None:
+    """The option for a parameter of a method's grid, which is named as its field or as one of its flags."""
+    flag = f"--{name.replace('_', '-')}"
+    return next((option for option in methods()[method] if option.name == name or flag in option.flags), None)
 
 
 def create(name: str, given: dict[str, Any]) -> Method:
@@ -139,16 +188,19 @@ def create(name: str, given: dict[str, Any]) -> Method:
     own = {option.name for option in methods()[name]}
     for key in sorted(values.keys() - own):
         has = next(method for method, options in methods().items() if any(option.name == key for option in options))
-        raise click.UsageError(f"{flag(has, key)} is not an option of the method {name}.")
+        option = parameter(has, key)
+        assert option is not None
+        raise click.UsageError(f"{option.flags[0]} is not an option of the method {name}.")
     return classes()[name](**values)
 
 
 def _name(node: ast.ClassDef) -> str | None:
     """The name of the method that a class defines; None if it defines none."""
     for item in node.body:
-        value = item.value if isinstance(item, ast.AnnAssign) else None
-        if isinstance(item, ast.AnnAssign) and isinstance(value, ast.Constant) and ast.unparse(item.target) == "name":
-            return str(value.value)
+        if isinstance(item, ast.AnnAssign | ast.Assign) and isinstance(item.value, ast.Constant):
+            targets = [item.target] if isinstance(item, ast.AnnAssign) else item.targets
+            if any(isinstance(target, ast.Name) and target.id == "name" for target in targets):
+                return str(item.value.value)
     return None
 
 
@@ -171,4 +223,6 @@ def _own(node: ast.ClassDef) -> Iterator[MethodOption]:
             default, *flags = (ast.literal_eval(arg) for arg in call.args)
             metadata = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
             name, annotation = ast.unparse(item.target), ast.unparse(item.annotation)
+            if annotation not in KINDS and not metadata.get("choices"):
+                raise ValueError(f"{name} is {annotation}, not {', '.join(KINDS)}, or str with choices")
             yield MethodOption(name, annotation, default, tuple(flags), **metadata)

@@ -7,14 +7,17 @@ method; the help shows their defaults, and a test compares them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from localsvm.cli import method_options, other_tools
-from localsvm.cli.value_types import CellSizeType, MemoryType, Methods, Names, Option
+from localsvm.cli.paths import seekable
+from localsvm.cli.reporting import label_text
+from localsvm.cli.value_types import CellSizeType, FileName, Group, MemoryType, Methods, Names, Option
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
@@ -25,6 +28,7 @@ Decorator = Callable[[Any], Any]
 PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
+SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
 FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale"}
 ZERO_BASED = (
     "--zero-based, but the partition file was made without it; make it with --zero-based, or leave it out here."
@@ -57,11 +61,17 @@ def _weights(ctx: click.Context, param: click.Parameter, values: tuple[tuple[flo
 
 
 option = partial(click.option, cls=Option)
+file_argument = partial(click.argument, type=FileName())
 
-train_file = click.argument("train_file", metavar="TRAIN_FILE")
+train_file = file_argument("train_file", metavar="TRAIN_FILE")
 
 method = option(
-    "-m", "--method", type=Methods(tuple(method_options.methods())), help="Learning method.", show_default="svm"
+    "-m",
+    "--method",
+    type=Methods(tuple(method_options.methods())),
+    help="Learning method.",
+    show_default="svm",
+    group=Group.METHOD,
 )
 partition = option(
     "-P",
@@ -70,6 +80,7 @@ partition = option(
     show_default="for svm, none up to -c rows, voronoi beyond",
     help="How to divide the space into cells: not at all, into random chunks, into the Voronoi cells of centres "
     "found by farthest-first traversal, or around k-means centres.",
+    group=Group.PARTITION,
 )
 cell_size = option(
     "-c",
@@ -77,6 +88,7 @@ cell_size = option(
     type=CellSizeType(),
     show_default="2000",
     help="No cell has more training rows than this. (Not LIBSVM's -c: the cost is -C.)",
+    group=Group.PARTITION,
 )
 scale = option(
     "--scale",
@@ -84,6 +96,7 @@ scale = option(
     show_default="std",
     help="Scaling, stored in the model: by the standard deviation without centring (std), not at all, to mean 0 and "
     "deviation 1 (zscore), to [-1, 1] (minmax), or rows to length 1 (row).",
+    group=Group.DATA,
 )
 folds = option(
     "-v",
@@ -91,24 +104,28 @@ folds = option(
     type=click.IntRange(2, 100),
     show_default="5",
     help="Folds of the cross-validation that chooses the hyper-parameters of each cell.",
+    group=Group.SELECTION,
 )
 grid = option(
     "--grid",
     type=Names(("adaptive", "full")),
     show_default="adaptive",
     help="Follow the held-out error to the best point of the grid, or score every one.",
+    group=Group.SELECTION,
 )
 select = option(
     "--select",
     type=Names(("vote", "refit")),
     show_default="for svm, vote for two classes, refit for more",
     help="After selection, let the models of the folds vote, or refit one model on all rows of the cell.",
+    group=Group.SELECTION,
 )
 multiclass = option(
     "--multiclass",
     type=Names(("ova", "ava")),
     show_default="ova",
     help="More than two classes: one against all others, or all pairs.",
+    group=Group.SELECTION,
 )
 class_weights = option(
     "-w",
@@ -118,28 +135,40 @@ class_weights = option(
     callback=_weights,
     metavar="LABEL WEIGHT",
     help="Multiply C by WEIGHT for rows of this label. Repeatable; -w1 2.0 works as well.",
+    group=Group.SELECTION,
+)
+seed = option(
+    "--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.", group=Group.SELECTION
 )
 weights = option(
     "--weights",
     metavar="FILE|balanced",
     help="Multiply C by a weight for each row: from FILE, with a number a line for each row of TRAIN_FILE, or such "
     "that all classes weigh the same (balanced). A row of weight 0 is left out.",
+    group=Group.SELECTION,
 )
 repeats = option(
     "--repeats",
     type=click.IntRange(1, 1000),
     show_default="1",
     help="Divide the space so many times by different seeds, train the cells of all, and average their values.",
+    group=Group.PARTITION,
 )
-seed = option("--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.")
 partition_file = option(
     "--partition-file",
     metavar="FILE",
+    type=FileName(),
     help="Use the cells that lsvm-partition wrote for this data, and their scaling, instead of -P, -c and --scale.",
+    group=Group.PARTITION,
 )
-zero_based = option("--zero-based", is_flag=True, help="Feature indices of the data start at 0 instead of 1.")
+zero_based = option(
+    "--zero-based", is_flag=True, help="Feature indices of the data start at 0 instead of 1.", group=Group.DATA
+)
 force_classes = option(
-    "--force-classes", is_flag=True, help="Take more than 50 labels for classes, even if they are not whole numbers."
+    "--force-classes",
+    is_flag=True,
+    help="Take more than 50 labels for classes, even if they are not whole numbers.",
+    group=Group.DATA,
 )
 jobs = option(
     "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
@@ -148,7 +177,10 @@ memory = option(
     "--memory", type=MemoryType(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
 )
 stream = option(
-    "--stream", is_flag=True, help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd)."
+    "--stream",
+    is_flag=True,
+    help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd).",
+    group=Group.DATA,
 )
 resume = option("--resume", is_flag=True, help="Go on with an interrupted run of the same data and options.")
 force = option("--force", is_flag=True, help="Overwrite files that exist.")
@@ -158,7 +190,13 @@ quiet = option("-q", "--quiet", is_flag=True, help="Print errors only on stderr.
 
 def plot(what: str) -> Decorator:
     """The option --plot of a command that draws `what`."""
-    return option("--plot", metavar="FILE", help=f"Draw {what} into FILE (.png, .pdf or .svg; needs matplotlib).")
+    return option(
+        "--plot",
+        metavar="FILE",
+        type=FileName(),
+        help=f"Draw {what} into FILE (.png, .pdf or .svg; needs matplotlib).",
+        group=Group.OUTPUT,
+    )
 
 
 learning = together(method, _method_options)
@@ -190,6 +228,35 @@ def weights_file(options: dict[str, Any], train_file: str) -> str | None:
     return None if file == BALANCED else file
 
 
+def words_given(ctx: click.Context, method: str, names: Sequence[str]) -> list[str]:
+    """The options of a command line that say what lsvm-train does at one point, as its words.
+
+    Those of the point's parameters, `names`, are left out; costs are those of a sum of losses.
+    """
+    chosen = [option.name for name in names if (option := method_options.parameter(method, name))]
+    words: list[str] = []
+    for param in ctx.command.params:
+        name = str(param.name)
+        if not isinstance(param, Option) or ctx.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+            continue
+        if param.group not in (Group.OUTPUT, Group.RUNNING) and name not in ("folds", *chosen):
+            words += _words(param, False if name == "mean_loss" else ctx.params[name])
+    return words
+
+
+def _words(param: click.Option, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [(param.opts if value else param.secondary_opts)[0]]
+    values = value if param.multiple else [value if param.nargs > 1 else (value,)]
+    return [word for parts in values for word in (param.opts[0], *map(_word, parts))]
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(_word, value))
+    return label_text(value) if isinstance(value, float) else str(value)
+
+
 def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     """The values that a partition file fixes; UsageError for an option that would contradict them."""
     from localsvm.store.model import load_partition
@@ -199,11 +266,19 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     for name, flag in FIXED_BY_FILE.items():
         if name in given:
             raise click.UsageError(f"{flag} is fixed by --partition-file; give one of the two.")
-    config = load_partition(file).config
+    config = load_partition(seekable(file, "a partition")).config
     zero_based = config.get("zero_based", given.get("zero_based", False))  # older files do not tell
     if given.get("zero_based") and not zero_based:
         raise click.UsageError(ZERO_BASED)
     return {name: config[name] for name in FIXED_BY_FILE} | {"zero_based": zero_based}
+
+
+def cell_size_note(options: dict[str, Any]) -> str | None:
+    """What to say of a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P."""
+    size = options["cell_size"]
+    if size is None or size >= SMALL_CELL or options["cost"] is not None or options["partition"] is not None:
+        return None
+    return f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here"
 
 
 def job_count(jobs: int | None) -> int:

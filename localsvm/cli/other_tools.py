@@ -16,7 +16,7 @@ UNKNOWN = {
     "-f": "The number of folds is -v.",
     "-k": "The kernel is -t.",
     "-R": "The selection among the fold models is --select.",
-    "-W": "LIBSVM's weights of rows are --weights FILE, those of classes -w LABEL WEIGHT; liquidSVM's kinds of tasks are "
+    "-W": "Weights of rows are --weights FILE, those of classes -w LABEL WEIGHT; liquidSVM's kinds of tasks are "
     "--multiclass ova and ava.",
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from localsvm.cli import options as opt
-from localsvm.cli.paths import check_outputs
+from localsvm.cli.paths import check_outputs, seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, sizes_table
@@ -22,7 +22,7 @@ from localsvm.cli.reporting import print_json, sizes_table
     ),
 )
 @opt.train_file
-@click.argument("output", metavar="PARTITION_FILE")
+@opt.file_argument("output", metavar="PARTITION_FILE")
 @opt.partitioning
 @opt.seed
 @opt.plot("a histogram of the cell sizes")
@@ -46,7 +46,7 @@ def partition(
     from localsvm.runs.division import partition_only
     from localsvm.threads import Threads
 
-    check_outputs(force, [train_file], [output, plot])
+    check_outputs(force, [train_file], [seekable(output, "a partition"), plot])
     plotting.check(plot)
     config = opt.training_config(options)
     with Progress(quiet) as progress:

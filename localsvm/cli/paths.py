@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ import click
 from localsvm.errors import RunError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+COPIED = 1 << 20  # bytes at once
 TEXT = (".libsvm", ".txt", ".svm")
 
 
@@ -26,6 +29,36 @@ def default_model(train_file: str) -> str:
         if path.suffix in suffixes and path.stem:
             path = path.with_suffix("")
     return str(path.with_name(f"{path.name}.model.h5"))
+
+
+def seekable(path: str, what: str) -> str:
+    """The path of a model or partition; UsageError for stdin and pipes, as HDF5 is not read from front to back."""
+    if path == "-" or _special(path):
+        raise click.UsageError(f"{path}: {what} is not read from front to back, so it must be a file; write one first.")
+    return path
+
+
+@contextmanager
+def model_output(path: str) -> Iterator[str]:
+    """Where to write a model: for `-` a temporary file, which is copied to stdout when it is complete."""
+    if path != "-":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="localsvm-") as folder:
+        yield (model := os.path.join(folder, "model.h5"))
+        with open(model, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, COPIED)
+
+
+def check_model_output(path: str, resume: bool, as_json: bool) -> None:
+    """UsageError where the model cannot go to stdout."""
+    if path != "-":
+        return
+    if resume:
+        raise click.UsageError("--resume needs a MODEL_FILE: a model for stdout has no journal that stays.")
+    if as_json or sys.stdout.isatty():
+        taken = "--json prints its report there" if as_json else "a terminal cannot show it"
+        raise click.UsageError(f"the model cannot go to stdout: {taken}; name a MODEL_FILE.")
 
 
 def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | None]) -> None:

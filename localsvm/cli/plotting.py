@@ -6,13 +6,16 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import OptionError
 from localsvm.store.outputs import replacing
+
+if TYPE_CHECKING:
+    from localsvm.runs.validation import MeanGrid
 
 FORMATS = ("png", "pdf", "svg")
 SHOWN_SETTINGS = 10  # curves at most if settings have several parameters: as many as there are colours
@@ -43,72 +46,72 @@ def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool 
         axes.legend()
 
 
-def grid_error(
-    names: Sequence[str], settings: Floats, costs: Floats, error: Floats, path: str, force: bool = False
-) -> None:
-    """Draw the cross-validated error over the grid, with its best point.
+def grid_error(names: Sequence[str], grid: MeanGrid, path: str, force: bool = False) -> None:
+    """Draw the cross-validated error over the grid, in per cent, with a star at its best point.
 
     One parameter: contours over it and C, both logarithmic, or a curve if one of them has a single value. No parameter:
     a curve over C. Several: curves over C for the best settings.
 
     Parameters
     ----------
-    names : sequence of str
-        Parameters beside the cost.
-    settings : (settings, names)
-        Their values.
-    costs : (costs,)
-    error : (settings, costs)
-        A share; it is drawn in per cent.
+    names : of the parameters beside the cost.
     """
     with _figure(path, force) as figure:
         axes = figure.subplots()
         if len(names) > 1:
-            _curves(figure, axes, names, settings, costs, 100 * error)
-        elif min(error.shape) > 1:
-            _contours(figure, axes, names[0], settings[:, 0], costs, 100 * error)
-        elif len(settings) > 1:
-            _curve(axes, names[0], settings[:, 0], 100 * error)
+            _curves(figure, axes, names, grid)
+        elif min(grid.error.shape) > 1:
+            _contours(figure, axes, names[0], grid)
+        elif len(grid.settings) > 1:
+            _curve(axes, names[0], grid.settings[:, 0], grid)
         else:
-            _curve(axes, "cost C", costs, 100 * error)
+            _curve(axes, "cost C", grid.costs, grid)
 
 
-def _contours(figure: Any, axes: Any, name: str, values: Floats, costs: Floats, error: Floats) -> None:
-    g, c = np.unravel_index(int(error.argmin()), error.shape)
+def _best_text(names: Sequence[str], values: Sequence[float], grid: MeanGrid) -> str:
+    point = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
+    return f"best: {100 * grid.error[grid.best]:.2f} % at {point}"
+
+
+def _star(axes: Any, x: float, y: float, label: str | None = None) -> None:
+    # markers at the edge of the axes are drawn whole
+    axes.plot(x, y, "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False, zorder=3)
+
+
+def _contours(figure: Any, axes: Any, name: str, grid: MeanGrid) -> None:
+    values, error = grid.settings[:, 0], 100 * grid.error
     # most points are far from the best, so levels at quantiles show more where it matters
     levels = np.unique(np.quantile(error, np.linspace(0, 1, 13)))
     if len(levels) < 2:
         levels = np.asarray([error.min() - 0.5, error.max() + 0.5])
-    filled = axes.contourf(values, costs, error.T, levels, cmap="viridis_r")
-    axes.contour(values, costs, error.T, levels, colors="white", linewidths=0.4)
-    label = f"best: {error[g, c]:.2f} % at {name} {values[g]:.3g}, C {costs[c]:.3g}"
-    axes.plot(values[g], costs[c], "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False)
+    filled = axes.contourf(values, grid.costs, error.T, levels, cmap="viridis_r")
+    axes.contour(values, grid.costs, error.T, levels, colors="white", linewidths=0.4)
+    point = float(values[grid.best[0]]), float(grid.costs[grid.best[1]])
+    _star(axes, *point, _best_text((name, "C"), point, grid))
     axes.set(xscale="log", yscale="log", xlabel=name, ylabel="cost C")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     bar = figure.colorbar(filled, format="%.2f", ticks=levels)
     bar.set_label("cross-validated error, %")
 
 
-def _curve(axes: Any, name: str, values: Floats, error: Floats) -> None:
-    flat, best = error.ravel(), int(error.argmin())
-    axes.semilogx(values, flat, "o-")
-    label = f"best: {flat[best]:.2f} % at {values[best]:.3g}"
-    axes.plot(values[best], flat[best], "*", markersize=15, color="red", label=label)
+def _curve(axes: Any, name: str, values: Floats, grid: MeanGrid) -> None:
+    axes.semilogx(values, 100 * grid.error.ravel(), "o-")
+    best = float(values[max(grid.best)])  # one of the two axes has a single value
+    _star(axes, best, float(100 * grid.error[grid.best]), _best_text((name.split()[-1],), (best,), grid))
     axes.set(xlabel=name, ylabel="cross-validated error, %")
     axes.legend()
 
 
-def _curves(figure: Any, axes: Any, names: Sequence[str], settings: Floats, costs: Floats, error: Floats) -> None:
-    order = np.argsort(error.min(axis=1), kind="stable")[:SHOWN_SETTINGS]
-    for i in order:
-        axes.semilogx(costs, error[i], "o-", markersize=4, label=", ".join(f"{value:.4g}" for value in settings[i]))
+def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid) -> None:
+    g, c = grid.best
+    order = [i for i in np.argsort(grid.error.min(axis=1), kind="stable").tolist() if i != g]
+    for i in (g, *order[: SHOWN_SETTINGS - 1]):
+        label = ", ".join(f"{value:.4g}" for value in grid.settings[i])
+        axes.semilogx(grid.costs, 100 * grid.error[i], "o-", markersize=4, label=label)
     figure.legend(title=", ".join(names), loc="outside right center")
-    g, c = int(order[0]), int(error[order[0]].argmin())
-    point = ", ".join(
-        f"{name} {value:.4g}" for name, value in zip([*names, "C"], [*settings[g], costs[c]], strict=True)
-    )
-    axes.plot(costs[c], error[g, c], "*", markersize=15, color="red", markeredgecolor="white", clip_on=False)
-    figure.suptitle(f"best: {error[g, c]:.2f} % at {point}", fontsize="medium")
+    point = [*grid.settings[g].tolist(), float(grid.costs[c])]
+    _star(axes, point[-1], float(100 * grid.error[g, c]))
+    figure.suptitle(_best_text([*names, "C"], point, grid), fontsize="medium")
     axes.set(xlabel="cost C", ylabel="cross-validated error, %")
 
 

@@ -6,9 +6,10 @@ import click
 
 from localsvm.cli import options as opt
 from localsvm.cli.labels import Lines, confusion_text
-from localsvm.cli.paths import check_outputs, text_output
+from localsvm.cli.paths import check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import accuracy_text, print_json
+from localsvm.cli.value_types import Group
 
 
 @click.command(
@@ -19,16 +20,22 @@ from localsvm.cli.reporting import accuracy_text, print_json
         "lsvm-predict --decision-values test.libsvm train.model.h5 | head",
     ),
 )
-@click.argument("test_file", metavar="TEST_FILE")
-@click.argument("model_file", metavar="MODEL_FILE")
-@click.argument("output", metavar="[OUTPUT]", required=False)
-@click.option("--decision-values", is_flag=True, help="Write the decision values after each label.")
-@click.option("--confusion", is_flag=True, help="Print a table of the labels given to each class on stderr.")
-@click.option(
+@opt.file_argument("test_file", metavar="TEST_FILE")
+@opt.file_argument("model_file", metavar="MODEL_FILE")
+@opt.file_argument("output", metavar="[OUTPUT]", required=False)
+@opt.option("--decision-values", is_flag=True, help="Write the decision values after each label.", group=Group.OUTPUT)
+@opt.option(
+    "--confusion",
+    is_flag=True,
+    help="Print a table of the labels given to each class on stderr.",
+    group=Group.OUTPUT,
+)
+@opt.option(
     "--zero-based/--one-based",
     default=None,
     show_default="as in training",
     help="Indices of TEST_FILE start at 0, or 1.",
+    group=Group.DATA,
 )
 @opt.jobs
 @opt.force
@@ -45,20 +52,16 @@ def predict(
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
     speaks for POSITIVE.
     """
-    from localsvm.data.reading import read_blocks
     from localsvm.runs.prediction import Indices, LocalModel, Score
 
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
-    check_outputs(force, [test_file, model_file], [output])
+    check_outputs(force, [test_file, seekable(model_file, "a model")], [output])
     count = opt.job_count(jobs)
     with LocalModel(model_file, count) as model, text_output(output, force) as out:
         lines, score = Lines(out, model.target, decision_values), Score(model.file.labels)
         indices = Indices(model, zero_based)
-        blocks = read_blocks(
-            test_file, n_features=model.features, dense=model.dense, zero_based=indices.zero_based, jobs=count,
-            tell=indices.count,
-        )  # fmt: skip
+        blocks = model.read(test_file, zero_based=indices.zero_based, tell=indices.count)
         for block in model.predict_blocks(indices.seen(blocks)):
             lines.write(block)
             score.add(block)

@@ -13,13 +13,18 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
+from localsvm import __version__
+from localsvm.cli import method_options
 from localsvm.cli.other_tools import UNKNOWN
-from localsvm.errors import LocalSVMError
+from localsvm.cli.value_types import Group, Option
+from localsvm.errors import LocalSVMError, MethodError
 
+HELP_WIDTH = 100  # columns at most
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -48,7 +53,7 @@ class Guarded(click.Command):
         run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
-        with _terminable():
+        with _stoppable():
             code = _exit_code(run)
         sys.exit(code)
 
@@ -58,17 +63,46 @@ class Program(Guarded):
 
     def __init__(self, *args: Any, **extra: Any) -> None:
         super().__init__(*args, **extra)
-        debug = partial(click.Option, ["--debug"], is_flag=True, help="Show tracebacks of errors.")
-        self.params.append(debug(expose_value=False, callback=_set_debug))
+        self.context_settings["max_content_width"] = HELP_WIDTH
+        flag = partial(Option, is_flag=True, expose_value=False)
+        self.params += [
+            flag(["--debug"], callback=_set_debug, help="Show tracebacks of errors."),
+            flag(["--version"], callback=_print_version, is_eager=True, help="Show the version and exit."),
+        ]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options by their groups."""
+        lines: dict[Group, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            line = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if line is not None:
+                lines.setdefault(getattr(param, "group", Group.RUNNING), []).append(line)
+        for group in [group for group in Group if group in lines]:
+            with formatter.section(group.value):
+                formatter.write_dl(lines[group])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in click, but an option of another tool gets a message with its name here."""
+        if not ctx.resilient_parsing and (problem := method_options.problem() or self._clash()):
+            _fail(ctx, str(problem), problem.exit_code)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if error.option_name in UNKNOWN:
                 raise click.UsageError(f"{error.message} {UNKNOWN[error.option_name]}", ctx) from None
             raise
+
+    def _clash(self) -> MethodError | None:
+        """What is wrong if a method's option has the name or a flag of one that all methods have."""
+        owner: dict[str | None, click.Parameter] = {}
+        for param in self.params:
+            for key in (param.name, *param.opts, *param.secondary_opts):
+                if owner.setdefault(key, param) is not param:
+                    names = f"{owner[key].opts[0]} and {param.opts[0]}"
+                    return MethodError(
+                        f"LOCALSVM_METHODS: {key} has two meanings, in {names}; rename the method's option"
+                    )
+        return None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. A user's mistake ends it with a message and an exit code."""
@@ -92,6 +126,12 @@ def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None
     ctx.meta["localsvm.debug"] = value
 
 
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"localsvm, version {__version__}")
+        ctx.exit()
+
+
 def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:
     if ctx.meta.get("localsvm.debug"):
         traceback.print_exc()
@@ -112,23 +152,48 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return INTERRUPTED
     except Terminated:
         return TERMINATED
+    except OSError as error:  # of help and usage, which are printed outside of `invoke`
+        _drop_stdout()
+        if not isinstance(error, BrokenPipeError):
+            click.echo(f"error: output: {error.strerror or error}", err=True)
+        return 1
     except click.ClickException as error:
         error.show()
         return error.exit_code
 
 
-def _terminate(_number: int, _frame: object) -> NoReturn:
+def _interrupt(_number: int, frame: FrameType | None) -> NoReturn:
+    _end_import(frame, INTERRUPTED)
+    raise KeyboardInterrupt
+
+
+def _terminate(_number: int, frame: FrameType | None) -> NoReturn:
+    _end_import(frame, TERMINATED)
     raise Terminated
 
 
+def _end_import(frame: FrameType | None, code: int) -> None:
+    """End the process if a module is being imported: extension modules make other errors, and output, of an exception.
+
+    Workers end with the process.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os._exit(code)
+        frame = frame.f_back
+
+
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into `Terminated`; only the main thread can."""
+def _stoppable() -> Iterator[None]:
+    """Turn SIGTERM into `Terminated`, and Ctrl-C into KeyboardInterrupt; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    previous = {signal.SIGTERM: signal.signal(signal.SIGTERM, _terminate)}
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        previous[signal.SIGINT] = signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

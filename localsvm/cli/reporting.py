@@ -99,19 +99,26 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> s
     return f"{len(labels)} classes: {', '.join(names)}{more}"
 
 
+def features_text(features: int, width: int | None) -> str:
+    """The number of features that occur, and of how many, where those are more."""
+    return f"{features:,}" if width in (None, features) else f"{features:,} of {width:,}"
+
+
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
     error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
     if summary.cv_error is not None and summary.repeats > 1:
         error += " of one repeat, in the mean"
-    data = f"{summary.rows:,} rows, {summary.features:,} features, {labels_text(summary.labels, summary.class_rows)}"
+    features = features_text(summary.features, summary.width)
+    data = f"{summary.rows:,} rows, {features} features, {labels_text(summary.labels, summary.class_rows)}"
+    with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
     converged = _convergence(summary, method)
     return table_text(
         [
             ("data", data),
             ("partition", f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}"),
             ("selection", error),
-            ("models", f"{summary.models:,} with {summary.support_vectors:,} support vectors, {converged}"),
+            ("models", f"{summary.models:,}{with_support}, {converged}"),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from localsvm.cli import options as opt
-from localsvm.cli.paths import check_outputs, default_model
+from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, summary_text
+
+if TYPE_CHECKING:
+    from localsvm.runs.config import TrainingConfig
+    from localsvm.runs.progress import Clock
+    from localsvm.runs.summary import Summary
 
 
 @click.command(
@@ -20,10 +25,11 @@ from localsvm.cli.reporting import print_json, summary_text
         "lsvm-train -P voronoi -c 2000 train.libsvm model.h5",
         "lsvm-train -g 0.5 -C 10 train.libsvm        # no selection",
         "xz -dc big.xz | lsvm-train - model.h5",
+        "lsvm-train train.libsvm - | ssh host 'cat > model.h5'",
     ),
 )
 @opt.train_file
-@click.argument("model_file", metavar="[MODEL_FILE]", required=False)
+@opt.file_argument("model_file", metavar="[MODEL_FILE]", required=False)
 @opt.learning
 @opt.partitioning
 @opt.repeats
@@ -48,39 +54,51 @@ def train(
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
     TRAIN_FILE is LIBSVM text, plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
-    beside it. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, features scaled by
-    their standard deviation, and gamma and C chosen in each cell by 5-fold cross-validation over a grid of 10 x 10.
+    beside it; - is stdout. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, features
+    scaled by their standard deviation, and gamma and C chosen in each cell by 5-fold cross-validation over a grid of
+    10 x 10.
     """
     from dataclasses import asdict
 
-    from localsvm.data.reading import read
-    from localsvm.data.weights import read_weights
-    from localsvm.runs.progress import Clock
-    from localsvm.runs.streaming import train_stream
-    from localsvm.runs.training import train as run
+    from localsvm.runs import progress as runs
 
     output = model_file or default_model(train_file)
+    check_model_output(output, resume, as_json)
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, weights], [output])
     config = opt.training_config(options, partition_file)
     if stream and (train_file == "-" or resume or partition_file):
         raise click.UsageError("--stream reads a file several times, and goes without --resume and --partition-file.")
-    with Progress(quiet, resumable=not stream) as progress:
-        clock, count = Clock(progress), opt.job_count(jobs)
+    with model_output(output) as path, Progress(quiet, resumable=not stream and output != "-") as progress:
+        if note := opt.cell_size_note(options):
+            progress.note(note)
+        clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
         if stream:
-            summary = train_stream(
-                train_file, config, output, jobs=count, force=force, observer=progress, weights=weights
-            )
+            summary = _stream(train_file, config, path, common | {"weights": weights})
         else:
-            with clock("read"):
-                data = read(train_file, zero_based=config.zero_based, jobs=count)
-                data.weight = None if weights is None else read_weights(weights, len(data.y))
-            summary = run(
-                data, config, output, jobs=count, memory=memory, force=force, resume=resume,
-                partition_file=partition_file, observer=progress,
-            )  # fmt: skip
+            own = {"memory": memory, "resume": resume, "partition_file": partition_file}
+            summary = _train(train_file, weights, config, path, clock, common | own)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
-        click.echo(summary_text(summary, config.method, output), err=True)
+        click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
+
+
+def _train(
+    file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]
+) -> Summary:
+    from localsvm.data.reading import read
+    from localsvm.data.weights import read_weights
+    from localsvm.runs.training import train
+
+    with clock("read"):
+        data = read(file, zero_based=config.zero_based, jobs=extra["jobs"])
+        data.weight = None if weights is None else read_weights(weights, len(data.y))
+    return train(data, config, output, **extra)
+
+
+def _stream(file: str, config: TrainingConfig, output: str, extra: dict[str, Any]) -> Summary:
+    from localsvm.runs.streaming import train_stream
+
+    return train_stream(file, config, output, **extra)

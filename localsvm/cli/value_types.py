@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from localsvm.cli import other_tools
 from localsvm.errors import OptionError
@@ -18,8 +20,26 @@ UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
 SMALLEST_CELL = 10
 
 
+class Group(StrEnum):
+    """What an option is about; the help of a command lists them in this order."""
+
+    DATA = "Data"
+    PARTITION = "Partition"
+    METHOD = "Method"
+    SELECTION = "Selection"
+    KERNEL = "Kernel methods"
+    LINEAR = "Linear methods"
+    OTHER = "Other methods"
+    OUTPUT = "Output"
+    RUNNING = "Running"
+
+
 class Option(click.Option):
-    """An option whose help shows a default in words as click shows other defaults."""
+    """An option of a group, whose help shows a default in words as click shows other defaults."""
+
+    def __init__(self, *args: Any, group: Group = Group.RUNNING, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self.group = group
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """As in click, but without parentheses around words, and without ranges."""
@@ -40,7 +60,27 @@ class Names(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in self.others:
             self.fail(f"{value!r} is not a name: {self.others[value]}.", param, ctx)
+        if value not in self.choices:
+            names = ", ".join(map(repr, self.choices))
+            self.fail(f"{value!r} is not one of {names}.{meant(value, self.choices)}", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def meant(typed: str, names: Sequence[str]) -> str:
+    """The question whether the name was meant that looks most like what was typed; empty if none does."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(typed, names, 1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+class FileName(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """The name of a file, which shells complete."""
+
+    name = "file"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
 
 
 class Methods(Names):

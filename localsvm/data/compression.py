@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from localsvm.data.decoding import Decoder, LeftOverError, compression
-from localsvm.data.faults import refuse_foreign
+from localsvm.data.faults import CHANGED, refuse_foreign
 from localsvm.errors import DataError, RunError
 
 STDIN = "<stdin>"
@@ -44,14 +44,9 @@ class Source:
     file: BinaryIO
     stream: BinaryIO | Decoder
 
-    def mappable(self) -> bool:
-        """Whether this is a regular file of plain text, which can be memory-mapped."""
-        try:
-            status = os.fstat(self.file.fileno())
-        except OSError:  # stdin may be something without a file descriptor
-            return False
-        plain = self.kind is None and self.name != STDIN
-        return plain and stat.S_ISREG(status.st_mode) and status.st_size > 0
+    def regular(self) -> bool:
+        """Whether this is a regular file of plain text, whose parts can be read in any order."""
+        return self.kind is None and self.name != STDIN and bool(_size(self.file))
 
     def read(self, size: int) -> bytes:
         """Up to `size` decoded bytes, b"" at the end; DataError if the stream is truncated or damaged."""
@@ -84,13 +79,19 @@ def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
     """
     name = STDIN if os.fspath(path) == "-" else os.fspath(path)
     with _open_raw(name) as file:
-        head = _head(file)
+        try:
+            head = _head(file)
+        except OSError as error:
+            raise DataError(f"{name}: cannot be read ({_reason(error)}); check what it is") from error
         refuse_foreign(name, head)
         kind = compression(head)
         raw = file if file.seekable() else io.BufferedReader(_Replay(head, file))
         if raw is file:
             file.seek(-len(head), io.SEEK_CUR)
+        before = _size(file)
         yield Source(name, kind, file, raw if kind is None else Decoder(kind, raw))
+        if before is not None and _size(file) != before:
+            raise DataError(CHANGED.format(path=name))
 
 
 def _open_raw(name: str) -> Any:
@@ -106,6 +107,15 @@ def _open_raw(name: str) -> Any:
         raise DataError(f"{name}: no permission to read it; change its mode or its owner") from error
     except OSError as error:
         raise DataError(f"{name}: cannot be opened ({_reason(error)}); check the name") from error
+
+
+def _size(file: BinaryIO) -> int | None:
+    """The bytes of a regular file; None for what has no size, such as a pipe."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:  # stdin may be something without a file descriptor
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _head(file: BinaryIO) -> bytes:

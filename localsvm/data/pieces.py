@@ -14,6 +14,7 @@ import numpy.typing as npt
 from localsvm.data import _text
 from localsvm.data.compression import Source
 from localsvm.data.faults import data_error
+from localsvm.data.spans import Span
 
 BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C acts at once, yet large enough that threads pay
 BOM = b"\xef\xbb\xbf"
@@ -39,7 +40,7 @@ class Piece:
     ----------
     name : str
         Name of the file in messages.
-    data : bytes-like
+    data : bytes-like or Span
     first_line : int
         Number of the first line in the file, from 1.
     zero_based : bool
@@ -53,14 +54,15 @@ class Piece:
 
     def count(self) -> Counts:
         """Count lines, rows, entries and columns, without checking the text."""
-        return Counts(*_text.count(self.data, self.zero_based))
+        return Counts(*_text.count(self._text(), self.zero_based))
 
     def read_dense(self, X: npt.NDArray[np.float32], y: npt.NDArray[np.float64]) -> None:
         """Parse into X (rows, width) and y (rows,); every element of X is written."""
+        text = self._text()
         try:
-            _text.read_dense(self.data, X, y, self.zero_based)
+            _text.read_dense(text, X, y, self.zero_based)
         except _text.TextFault as fault:
-            raise data_error(self.name, fault, self.first_line, self.data, self.zero_based) from None
+            raise data_error(self.name, fault, self.first_line, text, self.zero_based) from None
 
     def read_sparse(
         self,
@@ -74,10 +76,14 @@ class Piece:
 
         Returns the number of entries kept: zeros, and entries beyond `width`, are dropped.
         """
+        text = self._text()
         try:
-            return _text.read_sparse(self.data, values, indices, lengths, y, width, self.zero_based)
+            return _text.read_sparse(text, values, indices, lengths, y, width, self.zero_based)
         except _text.TextFault as fault:
-            raise data_error(self.name, fault, self.first_line, self.data, self.zero_based) from None
+            raise data_error(self.name, fault, self.first_line, text, self.zero_based) from None
+
+    def _text(self) -> Any:
+        return self.data.read() if isinstance(self.data, Span) else self.data
 
 
 def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterator[Piece]:

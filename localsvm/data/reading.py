@@ -1,6 +1,6 @@
 """Reading LIBSVM text: plain or compressed files and stdin, whole or block by block.
 
-A plain file is memory-mapped and parsed in two passes: the first counts, the second fills the arrays that are returned.
+A regular file of plain text is parsed in two passes: the first counts, the second fills the arrays that are returned.
 Nothing else of the size of the data is allocated. Compressed files and streams are parsed block by block, and the
 rows merged at the end. The result depends neither on the number of threads nor on where blocks are cut.
 
@@ -9,22 +9,24 @@ A value is read as the float64 nearest to its text and then rounded to float32; 
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from localsvm.data.columns import Columns, dense_copy, keep_columns
 from localsvm.data.compression import Source, open_source
 from localsvm.data.dataset import Dataset, Dense, prefers_dense, sparse_examples
 from localsvm.data.faults import EMPTY, NO_ROWS
-from localsvm.data.parts import close_gaps, merge_dense, merge_sparse, parse
+from localsvm.data.parts import ParsedPiece, close_gaps, merge_dense, merge_sparse, parse
 from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, Piece, ordered, stream_pieces
+from localsvm.data.spans import spans
 from localsvm.errors import DataError, RunError
+
+WIDE = 4  # where columns are left out, a text is parsed dense if it has at most so many times those that are kept
 
 Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]
 Offsets: TypeAlias = npt.NDArray[np.int64]
@@ -97,8 +99,7 @@ def read(
     """
     options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes)
     with open_source(path) as source:
-        mapping = _map(source)
-        return _read_stream(source, options) if mapping is None else _read_mapped(source, mapping, options)
+        return _read_regular(source, options) if source.regular() else _read_stream(source, options)
 
 
 def read_blocks(
@@ -106,6 +107,7 @@ def read_blocks(
     *,
     n_features: int,
     dense: bool,
+    columns: Columns | None = None,
     zero_based: bool = False,
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
@@ -113,8 +115,9 @@ def read_blocks(
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
-    Parameters are those of `read`. Every block has at least one row, and its X has n_features columns and is dense or
-    CSR as `dense` says. Do not rely on where blocks are cut. `tell` is called with what the text of each block holds.
+    Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all. Every
+    block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut. `tell`
+    is called with what the text of each block holds.
 
     Raises
     ------
@@ -124,15 +127,25 @@ def read_blocks(
     message = EMPTY
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes)
-        for part in ordered(lambda piece: parse(piece, n_features, dense), pieces, jobs):
+        for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns), pieces, jobs):
             message = message and NO_ROWS
             if part.counts.rows:
                 message = ""
                 if tell is not None:
                     tell(part.counts)
-                yield Dataset(part.X, part.y)
+                yield Dataset(part.X, part.y, columns=columns)
         if message:
             raise DataError(message.format(path=source.name))
+
+
+def _parse_block(piece: Piece, n_features: int, dense: bool, columns: Columns | None) -> ParsedPiece:
+    if columns is None:
+        return parse(piece, n_features, dense)
+    part = parse(piece, n_features, dense and n_features <= WIDE * len(columns))
+    part.X = keep_columns(part.X, columns, in_place=True)
+    if dense and not isinstance(part.X, np.ndarray):
+        part.X = dense_copy(part.X)
+    return part
 
 
 def measure(
@@ -156,26 +169,10 @@ def _empty(shape: tuple[int, int]) -> Dense:
     return np.empty(shape, dtype=np.float32)
 
 
-def _map(source: Source) -> mmap.mmap | None:
-    try:
-        return mmap.mmap(source.file.fileno(), 0, access=mmap.ACCESS_READ) if source.mappable() else None
-    except OSError:  # the file system has no memory maps
-        return None
-
-
-def _cuts(mapping: mmap.mmap, block_bytes: int) -> list[int]:
-    """Offsets of line starts about block_bytes apart: from the first line to the end of the file."""
-    cuts = [len(BOM) if mapping[: len(BOM)] == BOM else 0]
-    while cuts[-1] < len(mapping):
-        newline = mapping.find(b"\n", cuts[-1] + block_bytes - 1)
-        cuts.append(newline + 1 if newline >= 0 else len(mapping))
-    return cuts
-
-
-def _read_mapped(source: Source, mapping: mmap.mmap, options: _Options) -> Dataset:
-    name, zero_based = source.name, options.zero_based
-    data = np.frombuffer(mapping, np.uint8)
-    texts = [data[begin:end] for begin, end in pairwise(_cuts(mapping, options.block_bytes))]
+def _read_regular(source: Source, options: _Options) -> Dataset:
+    name, zero_based, file = source.name, options.zero_based, source.file.fileno()
+    begin = len(BOM) if os.pread(file, len(BOM), 0) == BOM else 0
+    texts = spans(name, file, os.fstat(file).st_size, begin, options.block_bytes)
     counted = list(ordered(lambda text: Piece(name, text, 1, zero_based).count(), texts, options.jobs))
     table = np.array(counted, np.int64).reshape(-1, len(Counts._fields))
     lines, rows, entries = (np.concatenate(([0], np.cumsum(column))) for column in table.T[:3])

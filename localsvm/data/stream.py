@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples, as_examples, prefers_dense, rows_of, thinned
+from localsvm.data.columns import Columns, occurring
+from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, thinned
 from localsvm.data.pieces import BLOCK_BYTES
 from localsvm.data.reading import measure, read_blocks
 from localsvm.data.scaling import Scaling
-from localsvm.data.weights import read_weights
+from localsvm.data.weights import leave_out, read_weights
 from localsvm.errors import DataError
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are spread evenly
@@ -64,6 +66,9 @@ class Stream:
     Attributes
     ----------
     rows, features : int
+        Features are the columns that occur: in which some row is not 0.
+    width, columns : int, (features,) int64 or None
+        Columns up to the largest index, and those of them that occur; None where all do.
     dense : bool
     left_out : int
         Rows of weight 0.
@@ -90,13 +95,15 @@ class Stream:
         self._path, self._folds = path, folds
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
-        self.rows, self.features = counts.rows, counts.width
-        self.dense = prefers_dense(self.rows, self.features, counts.entries)
+        self.rows, self.width = counts.rows, counts.width
         self._weights = None if weights is None else read_weights(weights, self.rows)
         self.left_out, self.mass = 0, float(self.rows)
         if self._weights is not None:
             self.rows, self.mass = int(np.count_nonzero(self._weights)), float(self._weights.sum())
             self.left_out = counts.rows - self.rows
+        self.columns = self._occurring()
+        self.features = self.width if self.columns is None else len(self.columns)
+        self.dense = prefers_dense(self.rows, self.features, counts.entries)
 
     def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
         """Make one pass over the rows and keep a random sample of at most `sample` of them."""
@@ -152,23 +159,37 @@ class Stream:
                 weight = self._weights[first : first + COUNTED_ROWS]
                 yield weight[weight > 0]
 
-    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
-        """(number of the first, X, y, weights) of rows that are not passed over."""
-        first = at = 0
-        for part in read_blocks(
-            self._path, n_features=self.features, dense=self.dense, zero_based=self._zero_based, jobs=self._jobs,
-            block_bytes=self._block_bytes,
+    def _occurring(self) -> Columns | None:
+        """The columns that occur, None where all do: then the pass ends where the last of them was seen."""
+        found = np.empty(0, np.int64)
+        with closing(self._read(dense=False, columns=None)) as blocks:
+            for block in blocks:
+                found = np.union1d(found, occurring(block.X))
+                if len(found) == self.width:
+                    return None
+        return found
+
+    def _read(self, dense: bool, columns: Columns | None) -> Generator[Dataset]:
+        """Blocks of the rows that are not passed over, with their weights; some may have no row."""
+        at = 0
+        for block in read_blocks(
+            self._path, n_features=self.width, dense=dense, columns=columns, zero_based=self._zero_based,
+            jobs=self._jobs, block_bytes=self._block_bytes,
         ):  # fmt: skip
-            X, y, weight = part.X, part.y, np.ones(len(part.y))
-            if self._weights is not None:
-                weight = self._weights[at : at + len(y)]
-                at += len(y)
-                if len(weight) == len(y) and not weight.all():
-                    rows = np.flatnonzero(weight)
-                    X = X[rows] if isinstance(X, np.ndarray) else rows_of(X, rows)
-                    y, weight = y[rows], weight[rows]
-            if len(y):
-                yield first, X, y, weight
-            first += len(y)
+            n = len(block.y)
+            if self._weights is not None and at + n <= len(self._weights):  # `_raw` tells of a file that grew
+                block.weight = self._weights[at : at + n]
+                leave_out(block)
+            at += n
+            yield block
+
+    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
+        """(number of the first, X, y, weights) of the rows that are not passed over."""
+        first = 0
+        for part in self._read(self.dense, self.columns):
+            n = len(part.y)
+            if n:
+                yield first, part.X, part.y, np.ones(n) if part.weight is None else part.weight
+            first += n
         if first != self.rows:
             raise DataError(f"{self._path}: the file changed while it was read; train again when it is complete")

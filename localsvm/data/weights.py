@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from localsvm.data.compression import Source, open_source
+from localsvm.data.dataset import Dataset, rows_of
 from localsvm.errors import DataError
 
 BLOCK_BYTES = 1 << 20
@@ -52,6 +53,14 @@ def read_weights(path: str | os.PathLike[str], rows: int) -> NDArray[np.float64]
         if line < rows:
             raise DataError(f"{source.name}: ends after line {line}; the training file has {rows} rows")
         return check_weights(weights, rows, source.name)
+
+
+def leave_out(data: Dataset) -> None:
+    """Keep only the rows of positive weight: one of weight 0 takes no part, not even in scaling and division."""
+    if data.weight is not None and not data.weight.all():
+        rows = np.flatnonzero(data.weight)
+        data.X = data.X[rows] if isinstance(data.X, np.ndarray) else rows_of(data.X, rows)
+        data.y, data.weight = data.y[rows], data.weight[rows]
 
 
 def _weight(text: bytes, place: str) -> float:

@@ -14,28 +14,36 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
+from types import ModuleType
 from typing import Any
 
-from localsvm.errors import ModelError
+from localsvm.errors import MethodError, OptionError
 from localsvm.methods.base import Method
+from localsvm.store.options import check_options as check_stored
+from localsvm.store.pieces import Unsound
 
 __path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
+
+LATER: set[str] = set()  # options that came after the first models; a model without one has its default
 
 
 @cache
 def methods() -> dict[str, type[Method]]:
     """Every method by name: the frozen dataclasses defined in these folders' files that give themselves one.
 
-    TypeError for a method that lacks a part, and for two methods that use a name or an option for different things.
+    MethodError for a folder that is not there, a file that cannot be imported, a method that lacks a part, and two
+    methods that use a name or an option for different things.
     """
     found: dict[str, type[Method]] = {}
+    if missing := [folder for folder in __path__ if not os.path.isdir(folder)]:
+        raise MethodError(f"LOCALSVM_METHODS names {missing[0]}, which is not a folder")
     files = Counter(module.name for folder in __path__ for module in pkgutil.iter_modules([folder]))
     if twice := [name for name, n in files.items() if n > 1]:
-        raise TypeError(
+        raise MethodError(
             f"{', '.join(twice)}: there are several files of this name in the folders of methods; rename one"
         )
     for module in pkgutil.iter_modules(__path__):
-        defined = importlib.import_module(f"{__name__}.{module.name}")
+        defined = _loaded(module)
         for item in vars(defined).values():
             own = isinstance(item, type) and item.__module__ == defined.__name__
             name = vars(item).get("name") if own else None
@@ -47,23 +55,28 @@ def methods() -> dict[str, type[Method]]:
 
 
 def method_from(options: dict[str, Any]) -> Method:
-    """The method of a model's config; ModelError where this version does not know it."""
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    name, known = str(values.pop("name", "")), methods()  # what is wrong with a method's file is no fault of the model
+    """The method of a model's config; Unsound where this version does not know it, or would not train with it."""
+    values, known = dict(options), methods()  # what is wrong with a method's file is no fault of the model
+    name = values.pop("name", "")
+    if not isinstance(name, str) or name not in known:
+        raise Unsound(f"the model was trained with the method {str(name)[:50]!a}, which this version does not have")
+    check_stored("/@config method", values, {f.name: str(f.type) for f in fields(known[name])}, LATER)  # type: ignore[arg-type]
     try:
-        return known[name](**values)
-    except (KeyError, TypeError):
-        raise ModelError(f"the model was trained with the method {name!r}, which this version does not have") from None
+        return known[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
+    except OptionError as error:
+        raise Unsound(f"/@config: {error}") from error
 
 
 def check_options(classes: Iterable[type[Method]]) -> None:
-    """TypeError unless an option name, and a flag, means one thing over all methods: the same field, type and help."""
+    """MethodError unless an option name, and a flag, means one thing in all methods: the same field, type and help."""
     meaning: dict[str, tuple[Any, ...]] = {}
     for item in classes:
         for field in fields(item):  # type: ignore[arg-type]
+            if "flags" not in field.metadata:
+                raise MethodError(f"{item.__name__}: {field.name} is neither made by option() nor a ClassVar")
             flags, text = field.metadata["flags"], field.metadata["help"]
             if hasattr(Method, field.name):
-                raise TypeError(f"{item.__name__}: {field.name} is a part of every method; rename the option")
+                raise MethodError(f"{item.__name__}: {field.name} is a part of every method; rename the option")
             for key in (field.name, *flags):
                 if meaning.setdefault(key, (field.name, field.type, flags, text)) != (
                     field.name,
@@ -71,12 +84,23 @@ def check_options(classes: Iterable[type[Method]]) -> None:
                     flags,
                     text,
                 ):
-                    raise TypeError(f"{item.__name__}: {key} means something else in another method")
+                    raise MethodError(f"{item.__name__}: {key} means something else in another method")
+
+
+def _loaded(module: pkgutil.ModuleInfo) -> ModuleType:
+    """The module. What goes wrong in a file that is not of this package is told in one line."""
+    try:
+        return importlib.import_module(f"{__name__}.{module.name}")
+    except Exception as error:
+        folder = getattr(module.module_finder, "path", __path__[0])
+        if folder == __path__[0]:
+            raise
+        raise MethodError(f"{folder}/{module.name}.py cannot be loaded: {type(error).__name__}: {error}") from error
 
 
 def _check_parts(name: str, item: type[Any], known: dict[str, type[Method]]) -> None:
     if not issubclass(item, Method) or inspect.isabstract(item):
         missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ()))) or "the base class Method"
-        raise TypeError(f"the method {name!r} ({item.__module__}.{item.__name__}) lacks: {missing}")
+        raise MethodError(f"the method {name!r} ({item.__module__}.{item.__name__}) lacks: {missing}")
     if name in known:
-        raise TypeError(f"{item.__module__}.{item.__name__} and {known[name].__name__} are both named {name!r}")
+        raise MethodError(f"{item.__module__}.{item.__name__} and {known[name].__name__} are both named {name!r}")

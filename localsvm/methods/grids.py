@@ -14,6 +14,7 @@ from localsvm.errors import OptionError
 Values = tuple[float, ...]
 
 SIZE = 10  # points an axis
+SHORT, ROUNDING = 12, 1e-14  # digits, and relative errors of a range's values
 MAX_SPREAD = 1e3  # the widest width over the base 5, where n is small against d and (1 + 5/n)^d explodes
 
 
@@ -124,7 +125,21 @@ def parse_values(text: str) -> tuple[float, ...]:
         raise OptionError(f"{text!r}: the count of a range is a whole number from 2")
     if low >= high:
         raise OptionError(f"{text!r}: the low end of a range comes first")
-    return tuple(float(v) for v in np.geomspace(low, high, int(count)))
+    return geometric(low, high, int(count))
+
+
+def geometric(low: float, high: float, count: int) -> tuple[float, ...]:
+    """A geometric range; 2^-2:2^10:13 has a 2 in it, not a 1.9999999999999993."""
+    (low_part, low_power), (high_part, high_power) = math.frexp(low), math.frexp(high)
+    if low_part == high_part == 0.5:  # powers of two are exact
+        return tuple(float(v) for v in np.exp2(np.linspace(low_power - 1, high_power - 1, count)))
+    return tuple(_short(float(v)) for v in np.geomspace(low, high, count))
+
+
+def _short(value: float) -> float:
+    """The number of at most SHORT digits that differs by no more than rounding errors; else the value itself."""
+    short = float(f"{value:.{SHORT}g}")
+    return short if abs(short - value) <= ROUNDING * value else value
 
 
 def check_values(values: Sequence[float], most: int = 64) -> tuple[float, ...]:

@@ -16,7 +16,9 @@ from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.gram import active_columns, centre_of, columns_of
 from localsvm.methods.base import FitReport, State
 from localsvm.methods.cell import Cell
+from localsvm.methods.saved import table
 from localsvm.solvers._smo import DualReport
+from localsvm.store.pieces import Length, Piece, Pieces, floats32, floats64, index, pointer
 from localsvm.targets.base import Target
 
 BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
@@ -92,6 +94,20 @@ def _support(X: Examples, rows: NDArray[np.int64]) -> State:
         "support_indices": part.indices.astype(np.int32),
         "support_indptr": part.indptr.astype(np.int64),
     }
+
+
+def expansion_pieces(dense: bool, width: Length = "features") -> Pieces:
+    """What the arrays of `pack_models` are, for support vectors of so many columns."""
+    rows: Pieces = {"support": floats32("s", width)}
+    if not dense:
+        rows = {
+            "support_data": floats32("stored"),
+            "support_indices": Piece("i4", ("stored",), low=0, below="features", rows="support_indptr"),
+            "support_indptr": pointer("s", ends="stored"),
+        }
+    models = table("problem", "fold", "gamma", "cost", "gap", "bias", "iterations", "converged")
+    expansion = {"coef_ptr": pointer("m", ends="k"), "coef_index": index("k", below="s"), "coef": floats64("k")}
+    return {**rows, **models, **expansion}
 
 
 class ExpansionPredictor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,11 +23,12 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, Purpose, State, View, option
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid, check_values, default_widths
-from localsvm.methods.kernel_expansion import ExpansionPredictor, pack_models, report_of
+from localsvm.methods.kernel_expansion import ExpansionPredictor, expansion_pieces, pack_models, report_of
 from localsvm.methods.kernel_method import KernelMethod
 from localsvm.methods.kernel_system import BinaryRows, KernelSystem
 from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_options import COSTS
+from localsvm.store.pieces import Pieces, index
 from localsvm.targets.base import Target
 
 
@@ -58,14 +60,14 @@ class KernelL3SVM(Landmarked, KernelMethod):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else the costs of `l3` and, for each set of landmarks, widths as of `svm`."""
         axes = self.landmark_axes(cell.X.shape[1])
-        names = (*axes, "projection_gamma", "gamma")
+        if self.projection == "rbf":
+            axes["projection_gamma"] = self.projection_gamma or COSTS
         settings = []
-        for count in axes["landmarks"]:
-            for around in (0.0,) if self.projection == "linear" else self.projection_gamma or COSTS:
-                setting = {"clusters": self.clusters[0], "landmarks": count, "projection_gamma": around}
-                gammas = self._gammas(cell, setting, average_rows * (1.0 - 1.0 / max(2, folds)))
-                settings += [(k, count, around, gamma) for k in self.clusters for gamma in gammas]
-        return Grid(tuple(settings), names, costs=check_values(self.cost or COSTS))
+        for values in product(*list(axes.values())[1:]):  # the clusters change none of the projections
+            setting = dict(zip(axes, (self.clusters[0], *values), strict=True))
+            gammas = self._gammas(cell, setting, average_rows * (1.0 - 1.0 / max(2, folds)))
+            settings += [(k, *values, gamma) for k in self.clusters for gamma in gammas]
+        return Grid(tuple(settings), (*axes, "gamma"), costs=check_values(self.cost or COSTS))
 
     def _gammas(self, cell: Cell, setting: dict[str, float], rows: float) -> tuple[float, ...]:
         if self.kernel == "linear":
@@ -73,14 +75,14 @@ class KernelL3SVM(Landmarked, KernelMethod):
         if self.gamma:
             return check_values(self.gamma)
         if self.kernel == "polynomial":
-            return (1.0 / setting["landmarks"],)
+            return (1.0 / setting["landmarks_count"],)
         phi, _ = self.projected(cell.X, self.representation(cell, setting))
         power = 2 if self.kernel == "gaussian" else 1
         return tuple(w**-power for w in default_widths(np.floor(rows), phi.shape[1], radius(phi)))
 
     def representation(self, cell: Cell, setting: dict[str, float]) -> State:
         """Centres and landmarks."""
-        return self.landmark_state(cell.X, setting, setting["projection_gamma"], cell.random)
+        return self.landmark_state(cell.X, setting, setting.get("projection_gamma", 0.0), cell.random)
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows; their projections are kept while only gamma changes."""
@@ -92,7 +94,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
         projected: Projections = fits[0].system.projected
         state = pack_models(projected.phi, cell.Y, models, projected.nearest)
         # a cell of few rows has fewer landmarks than others; all cells keep support vectors of one width
-        short = self._most_landmarks(cell.X.shape[1]) - projected.phi.shape[1]
+        short = self.most_landmarks(cell.X.shape[1]) - projected.phi.shape[1]
         state["support"] = np.pad(state["support"], ((0, 0), (0, short)))
         return Fitted(projected.state | state, report_of(models, cell))
 
@@ -100,13 +102,15 @@ class KernelL3SVM(Landmarked, KernelMethod):
         """Decision functions of a saved cell."""
         return ClusterPredictor(self, state, target)
 
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """Those of an expansion over projections, each support vector's cluster, and what makes projections."""
+        expansion = expansion_pieces(True, lambda lengths: self.most_landmarks(lengths["features"]))
+        return {**expansion, "support_cluster": index("s", below="K"), **self.landmark_pieces()}
+
     def memory(self, size: CellSize) -> int:
         """That of the kernel, which is always held whole, and of the projections."""
-        landmarks = self._most_landmarks(size.features)
+        landmarks = self.most_landmarks(size.features)
         return super().memory(replace(size, features=landmarks)) + 8 * size.rows * (size.features + landmarks)
-
-    def _most_landmarks(self, features: int) -> int:
-        return int(max(self.landmarks_count or (features,)))
 
 
 class Projections(NamedTuple):

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.columns import keep_occurring
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.scaling import Scaling
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
+from localsvm.data.weights import leave_out
 from localsvm.errors import OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
+from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
-from localsvm.store.model import load_partition, write_partition
+from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
 
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
@@ -39,6 +43,7 @@ class Divided:
     mass : in shared memory, (all,) float64: the weights of those rows, summed; None where the data have no weights.
     edges : (cells + 1,) int64; cell i has the places edges[i] to edges[i + 1] - 1 of `count`.
     places : how the rows of the cells are found in X and y.
+    columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
     """
 
@@ -52,6 +57,8 @@ class Divided:
     mass: SharedArray | None
     edges: NDArray[np.int64]
     places: SharedPlaces
+    columns: NDArray[np.int64] | None
+    width: int
     classes: dict[str, Any] | None = None
 
     @property
@@ -72,7 +79,7 @@ class Divided:
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
         about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
-        about |= {"weighted": self.mass is not None}
+        about |= {"weighted": self.mass is not None} | ({} if self.columns is None else {"width": self.width})
         return about | ({"classes": self.classes} if self.classes else {})
 
 
@@ -83,7 +90,7 @@ def divide(
 
     Parameters
     ----------
-    data : scaled in place where dense. Its weights, if any, were checked.
+    data : left without rows of weight 0 and columns that do not occur; both in place where dense. Weights are checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
     threads : of no influence on the result.
 
@@ -95,23 +102,23 @@ def divide(
     """
     if partition_file is not None and config.repeats > 1:
         raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
-    if partition_file is None:
-        weighing.leave_out(data)
+    stored = None if partition_file is None else load_partition(partition_file, fingerprint(data.X, data.y))
+    if stored is None:
+        leave_out(data)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
     check_labels(labels, int(class_rows.sum()), config)
-    check_features(data.X.shape[1])
-    if partition_file is None:
-        scaling, partition, X, cells = _fit(data, config, threads)
-    else:
-        scaling, partition, X, cells = _load(data, partition_file)
+    width = data.X.shape[1]
+    if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
+        _leave_out(data)
+    scaling, partition, X, cells = _fit(data, config, threads) if stored is None else _load(data, stored)
     cells = weighing.weighed(X, data, partition, cells)
     rows, count, mass = _in_order(data.y, cells, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights = None if mass is None else SharedArray.copy(mass)
-    known = scaling, partition, labels, [int(c) for c in class_rows]
-    return Divided(*known, *shared, weights, edges, places, data.classes)
+    about = scaling, partition, labels, [int(c) for c in class_rows]
+    return Divided(*about, *shared, weights, edges, places, data.columns, width, data.classes)
 
 
 def _in_order(
@@ -145,6 +152,7 @@ def partition_only(
     (cells,) int64 rows of each cell.
     """
     key = fingerprint(data.X, data.y)
+    _leave_out(data)
     scaling, partition, _, cells = _fit(data, config, threads)
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
@@ -162,6 +170,7 @@ def partition_only(
             "zero_based": config.zero_based,
         },
         fingerprint=key,
+        columns=data.columns,
         scaling=(scaling.mode, scaling.state()),
         partition=(partition.name, partition.state()),
         assignment=assignment,
@@ -171,6 +180,11 @@ def partition_only(
         force=force,
     )
     return sizes
+
+
+def _leave_out(data: Dataset) -> None:
+    keep_occurring(data)
+    check_features(data.X.shape[1])
 
 
 def _fit(
@@ -184,13 +198,13 @@ def _fit(
     return scaling, partition, X, partition.training_cells()
 
 
-def _load(data: Dataset, path: str | Path) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
-    stored = load_partition(path, fingerprint(data.X, data.y))
-    scaling = Scaling.from_state(*stored.scaling)
-    order = np.argsort(stored.assignment, kind="stable")
-    rows = np.split(order, np.searchsorted(stored.assignment[order], np.arange(len(stored.sizes))))[1:]
-    cells = [TrainingCell(part.astype(np.int64), stored.weight[part]) for part in rows]
-    return scaling, restore(*stored.partition), scaling.apply(data.X, in_place=True), cells
+def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+    features = data.X.shape[1]
+    with checked(stored.path):
+        scaling = Scaling.from_state(*stored.scaling, features)
+        cells = cells_of(stored, data)
+        partition = restore(*stored.partition, features, len(cells))
+    return scaling, partition, scaling.apply(data.X, in_place=True), cells
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from localsvm.data.columns import keep_columns
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.pieces import Counts
+from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
-from localsvm.methods import method_from
+from localsvm.errors import DataError
 from localsvm.methods.base import Predictor
+from localsvm.methods.saved import check_of
 from localsvm.partition import restore
-from localsvm.store.model import Model, load_model
-from localsvm.targets.classification import Classification
+from localsvm.runs.stored import options_of
+from localsvm.store.model import CellCheck, Model, load_model
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16
@@ -55,7 +58,9 @@ class LocalModel:
 
     Attributes
     ----------
-    features, dense : columns of the training data, and whether its rows were dense; rows to predict are made alike.
+    features, columns : how many columns the training data had, and (known,) int64 those of them that the model knows,
+        None for all: values in other columns are ignored.
+    dense : whether the rows of training were dense; rows to predict are made alike.
     zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
     file : the open `store.model.Model`.
@@ -66,19 +71,23 @@ class LocalModel:
     """
 
     def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
-        self.file: Model = load_model(path, verify)
-        config = self.file.config
-        self.scaling = Scaling.from_state(*self.file.scaling)
-        self.partition = restore(*self.file.partition)
-        self.target = Classification(self.file.labels, config["multiclass"])
-        self.features: int = config["features"]
-        self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
-        self.zero_based: bool = config.get("zero_based", False)
-        self._method = method_from(config["method"])
+        self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
         self._jobs = jobs
         self._threads = ThreadPoolExecutor(jobs)
+
+    def _adopt(self, file: Model) -> CellCheck:
+        """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
+        config, self._known, self.dense = options_of(file)  # rows are read dense if those of training were
+        self.columns, self.zero_based = file.columns, config.zero_based
+        self.features = self._known if self.columns is None else int(file.config["width"])
+        self.scaling = Scaling.from_state(*file.scaling, self._known)
+        self.partition = restore(*file.partition, self._known, file.n_cells)
+        self.target = config.target(file.labels)
+        self._method = config.method
+        known = {"features": self._known, "folds": config.folds, "classes": len(file.labels)}
+        return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
 
     def __enter__(self) -> LocalModel:
         return self
@@ -97,6 +106,25 @@ class LocalModel:
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
+        return self._decide(self._with_known_columns(X))
+
+    def read(
+        self, path: str | Path, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
+    ) -> Iterator[Dataset]:
+        """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
+        return read_blocks(
+            path, n_features=self.features, dense=self.dense, columns=self.columns, zero_based=zero_based,
+            jobs=self._jobs, tell=tell,
+        )  # fmt: skip
+
+    def _with_known_columns(self, X: Examples) -> Examples:
+        if self.columns is None:
+            return X
+        if X.shape[1] != self.features:
+            raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
+        return keep_columns(X, self.columns)
+
+    def _decide(self, X: Examples) -> NDArray[np.float64]:
         X = self.scaling.apply(self._as_trained(X))
         out = np.zeros((X.shape[0], self.target.n_problems))
         for first in range(0, X.shape[0], ROW_BLOCK):
@@ -107,7 +135,8 @@ class LocalModel:
     def predict_blocks(self, blocks: Iterable[Dataset]) -> Iterator[Predicted]:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
         for block in merged(blocks):
-            decisions = self.decision_function(block.X)
+            X = block.X if block.columns is not None else self._with_known_columns(block.X)
+            decisions = self._decide(X)
             yield Predicted(self.target.decide(decisions), decisions, block.y)
 
     def _decide_block(self, X: Examples, out: NDArray[np.float64]) -> None:
@@ -139,7 +168,7 @@ class LocalModel:
     def _predictor(self, cell: int) -> Predictor:
         if cell not in self._cache:
             state = self.file.cell(cell)
-            self._cache[cell] = self._method.predictor(state, self.target, self.features)
+            self._cache[cell] = self._method.predictor(state, self.target, self._known)
             self._cached_bytes[cell] = 4 * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
@@ -159,7 +188,8 @@ class Indices:
     def __init__(self, model: LocalModel, zero_based: bool | None = None) -> None:
         self.zero_based = model.zero_based if zero_based is None else zero_based
         self._trained, self._given, self._features = model.zero_based, zero_based, model.features
-        self._width, self._has_first = 0, False
+        self._width = 0
+        self._has_first = model.columns is not None and model.columns[0] > 0  # then neither has the training file
 
     def count(self, counts: Counts) -> None:
         """Take note of what a block of text holds."""
@@ -211,7 +241,7 @@ def _together(blocks: list[Dataset]) -> Dataset:
         return blocks[0]
     parts = [block.X for block in blocks]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
-    return Dataset(X, np.concatenate([block.y for block in blocks]))
+    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns)
 
 
 def _evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:

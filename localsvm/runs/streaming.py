@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,22 +75,23 @@ def train_stream(
     with clock("write"):
         write_model(
             output,
-            config=config.as_dict()
-            | {
-                "features": stream.features,
-                "dense": stream.dense,
-                "partition": "none",
-                "weighted": weights is not None,
-            },
+            config=config.as_dict() | _described(stream) | {"weighted": weights is not None},
             labels=survey.labels,
+            columns=stream.columns,
             scaling=(survey.scaling.mode, survey.scaling.state()),
             partition=("none", NoPartition().state()),
             cells=[fitted.state],
             n_cells=1,
             force=force,
         )
-    class_rows, sizes = [int(n) for n in survey.class_rows], np.asarray([stream.rows])
-    return summarise(survey.labels, class_rows, stream.features, "none", sizes, [report], clock.seconds)
+    known = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
+    return summarise(*known, np.asarray([stream.rows]), [report], clock.seconds)
+
+
+def _described(stream: Stream) -> dict[str, Any]:
+    """What prediction has to know of the data, as `Divided.as_dict` has it."""
+    known = {"features": stream.features, "dense": stream.dense, "partition": "none"}
+    return known if stream.columns is None else known | {"width": stream.width}
 
 
 def _check(config: TrainingConfig) -> LinearMethod:

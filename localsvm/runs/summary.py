@@ -20,7 +20,8 @@ class Summary:
 
     Attributes
     ----------
-    rows, features, labels, class_rows : of the training data; class_rows for each label.
+    rows, labels, class_rows : of the training data; class_rows for each label.
+    features, width : columns in which some row is not 0, and all columns up to the largest index.
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
     repeats : of the partition; the cells are those of all repeats.
     cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
@@ -32,6 +33,7 @@ class Summary:
 
     rows: int
     features: int
+    width: int
     labels: list[float]
     class_rows: list[int]
     partition: str
@@ -74,15 +76,16 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
 
 
 def summarise(
-    labels: NDArray[np.float64], class_rows: Sequence[int], features: int, partition: str, sizes: NDArray[np.int64],
-    reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
+    labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
+    sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
     Parameters
     ----------
     labels, class_rows : (classes,) ascending, and the rows of each.
-    features, partition : columns of the data, and the partition's name.
+    features : how many columns occur, of how many.
+    partition : its name.
     sizes : (cells,) rows of each cell.
     reports : of all cells.
     seconds : wall clock, by phase.
@@ -90,7 +93,8 @@ def summarise(
     """
     return Summary(
         rows=sum(class_rows),
-        features=features,
+        features=features[0],
+        width=features[1],
         labels=[float(v) for v in labels],
         class_rows=list(class_rows),
         partition=partition,

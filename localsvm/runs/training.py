@@ -73,8 +73,8 @@ def train(
         with clock("write"):
             _write(output, config, divided, journal, reports, force)
         journal.delete()
-    about = divided.labels, divided.class_rows, divided.X.features, divided.partition.name, divided.sizes
-    return summarise(*about, reports, clock.seconds, config.repeats)
+    about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
+    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -101,6 +101,7 @@ def _write(
         output,
         config=config.as_dict() | divided.as_dict(),
         labels=divided.labels,
+        columns=divided.columns,
         scaling=(divided.scaling.mode, divided.scaling.state()),
         partition=(divided.partition.name, divided.partition.state()),
         cells=(unpack(journal[str(i)]).state for i in cells),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,20 +101,34 @@ def cross_validate(
     return Validation(ordered[0].names, points, error, len(ordered), sum(divided.class_rows), clock.seconds)
 
 
-def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+class MeanGrid(NamedTuple):
     """The grid's table over all cells, weighted by their rows.
 
-    Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
-    (geometric) of the values at that place.
-
-    Returns
-    -------
+    Attributes
+    ----------
     settings, costs, error : (settings, names), (costs,) and (settings, costs) float64.
+    best : indices of the setting and the cost of the best point: with one cell the one that it chose.
+    shared : whether all cells have the same grid, so that its points are ones that were scored.
+    """
+
+    settings: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    error: NDArray[np.float64]
+    best: tuple[int, int]
+    shared: bool
+
+
+def mean_grid(points: list[Point]) -> MeanGrid:
+    """The table of all cells together.
+
+    Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
+    (geometric) of the values at that place. Of equal errors the smaller cost, then the earlier setting is the best.
     """
     tables: dict[int, list[Point]] = {}
     for point in points:
         tables.setdefault(point.cell, []).append(point)
-    n_settings = len({p.setting for p in points[: len(next(iter(tables.values())))]})
+    first = next(iter(tables.values()))
+    n_settings = len({p.setting for p in first})
     weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
     columns = {
         name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()])
@@ -122,14 +137,24 @@ def mean_error(points: list[Point]) -> tuple[NDArray[np.float64], NDArray[np.flo
     settings = _geometric_mean(columns["setting"], weights)
     costs = _geometric_mean(columns["cost"], weights).reshape(n_settings, -1)[0]
     error = np.average(columns["error"], axis=0, weights=weights).reshape(n_settings, -1)
-    return settings[:: error.shape[1]], costs, error
+    place = int(error.T.argmin())  # costs first
+    best = (place % n_settings, place // n_settings)
+    if len(tables) == 1:  # it broke ties by the hinge loss, too
+        best = divmod(next(i for i, point in enumerate(first) if point.best), len(costs))
+    shared = _equal(columns["setting"]) and _equal(columns["cost"])
+    return MeanGrid(settings[:: error.shape[1]], costs, error, best, shared)
 
 
 def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Over the first axis; the value itself where all are equal."""
-    if (values == values[0]).all():
+    if _equal(values):
         return np.asarray(values[0])
     return np.asarray(np.exp(np.average(np.log(values), axis=0, weights=weights)))
+
+
+def _equal(values: NDArray[np.float64]) -> bool:
+    """Whether nothing changes along the first axis; nan is equal to nan."""
+    return np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True)
 
 
 def _points(result: CellResult, rows: int) -> Iterator[Point]:

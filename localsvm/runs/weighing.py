@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localsvm.data.dataset import Dataset, Examples, rows_of
+from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.weights import check_weights
 from localsvm.errors import DataError
 from localsvm.partition import Partition, TrainingCell, summed
@@ -23,14 +23,6 @@ def tell_left_out(rows: int, kept: int, observer: Observer) -> None:
     """Tell the observer how many of the rows have weight 0, where some have."""
     if kept < rows:
         observer.note(f"{rows - kept:,} of {rows:,} rows have the weight 0 and are left out")
-
-
-def leave_out(data: Dataset) -> None:
-    """Keep only the rows of positive weight: one of weight 0 takes no part, not even in scaling and division."""
-    if data.weight is not None and not data.weight.all():
-        rows = np.flatnonzero(data.weight)
-        data.X = data.X[rows] if isinstance(data.X, np.ndarray) else rows_of(data.X, rows)
-        data.y, data.weight = data.y[rows], data.weight[rows]
 
 
 def weighed(X: Examples, data: Dataset, partition: Partition, cells: list[TrainingCell]) -> list[TrainingCell]:

@@ -57,6 +57,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._descriptor = descriptor
         self._places: dict[str, tuple[int, int]] = {}
         self._end = _HEADER.size
+        self._replaces: str | None = None  # the key to begin with, where the first record replaces another journal
         self._synced = time.monotonic()
 
     def __getitem__(self, name: str) -> dict[str, NDArray[Any]]:
@@ -87,6 +88,8 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         """
         body = _pack(name, arrays)
         try:
+            if self._replaces is not None:
+                self._start(self._replaces)
             head = _sealed(_RECORD, _MARK, len(body), hashlib.sha256(body).digest())
             _write_at(self._descriptor, head + body, self._end)
         except OSError as error:
@@ -100,14 +103,16 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
             self._sync()
 
     def close(self) -> None:
-        """Wait for the disk and let the file go; it stays for a later run to resume."""
-        if self._descriptor >= 0:
+        """Wait for the disk and let the file go; it stays for a later run to resume, unless nothing was finished."""
+        if self._descriptor >= 0 and not self._places and self._replaces is None:
+            self.delete()
+        elif self._descriptor >= 0:
             self._sync()
             os.close(self._descriptor)
             self._descriptor = -1
 
     def delete(self) -> None:
-        """Remove the file: the model is written."""
+        """Remove the file: the model is written, or there is nothing to resume."""
         self.path.unlink(missing_ok=True)
         os.close(self._descriptor)
         self._descriptor = -1
@@ -128,7 +133,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         if resume and problem is None:
             self._scan()
         elif force:
-            self._start(key)
+            self._replaces = key
         elif resume:
             raise ModelError(f"{self.path}: cannot resume: {problem}")
         else:
@@ -138,6 +143,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
             )
 
     def _start(self, key: str) -> None:
+        self._replaces = None
         os.ftruncate(self._descriptor, 0)
         _write_at(self._descriptor, _sealed(_HEADER, _MAGIC, _VERSION, key.encode()), 0)
         self._sync()
@@ -181,8 +187,8 @@ def open_journal(path: str | os.PathLike[str], key: str, *, resume: bool = False
     ----------
     key : 64 hexadecimal digits that stand for the data and the options which determine the model.
     resume, force : a journal that is there is continued with `resume` if its key is equal, and replaced with
-        `force`; with both, replaced only if it cannot be continued. With neither it is in the way, unless it holds
-        nothing.
+        `force`, once there is something to record; with both, replaced only if it cannot be continued. With neither
+        it is in the way, unless it holds nothing.
 
     Raises
     ------

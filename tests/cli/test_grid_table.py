@@ -42,20 +42,26 @@ def test_a_column_a_parameter(
 
 
 @pytest.mark.parametrize(
-    ("names", "line", "best"),
+    ("method", "names", "line", "best"),
     [
-        ((), (), "-C 10"),
-        (("gamma",), (0.5,), "-g 0.5 -C 10"),
-        (("lambda",), (0.5,), "--lambda 0.5 -C 10"),
-        (("landmark_count", "gamma"), (50.0, 0.5), "--landmark-count 50 -g 0.5 -C 10"),
+        ("svm", (), (), "-C 10"),
+        ("svm", ("gamma",), (0.5,), "-g 0.5 -C 10"),
+        ("csvm", ("clusters", "lambda"), (8.0, 0.1 + 0.2), "-K 8 --lambda 0.30000000000000004 -C 10"),
+        ("l3", ("clusters", "landmarks_count"), (8.0, 5.0), "-K 8 -L 5 -C 10"),
     ],
 )
-def test_the_best_point_is_written_as_options(names: tuple[str, ...], line: tuple[float, ...], best: str) -> None:
-    assert best_text(validation(names, line), "svm").splitlines()[0] == f"best    {best}"
+def test_the_best_point_is_written_as_options(
+    method: str, names: tuple[str, ...], line: tuple[float, ...], best: str
+) -> None:
+    assert best_text(validation(names, line), method).splitlines()[0] == f"best    {best}"
+    given = best_text(validation(names, line), method, ["-m", method, "--partition-file", "my cells.h5"])
+    assert given.splitlines()[0] == f"best    -m {method} --partition-file 'my cells.h5' {best}"
 
 
 def test_the_chosen_points_of_several_cells_are_ranges() -> None:
+    """Their grids differ, so no point is that of all."""
     lines = best_text(validation(("clusters", "gamma"), (50.0, 0.5), cells=3), "svm").splitlines()
+    assert not [line for line in lines if line.startswith("best")]
     assert lines[:4] == [
         "chosen     by each of 3 cells",
         "clusters   50",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import click
 import pytest
-from command_line import invoke
+from command_line import clean_environment, invoke
 
+from localsvm import __version__
 from localsvm.cli import method_options, options
 from localsvm.cli.group import COMMANDS, lsvm
 from localsvm.data.scaling import MODES
@@ -116,12 +118,44 @@ def test_programs_are_the_commands() -> None:
     import tomllib
 
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts["lsvm"] == "localsvm.cli.group:lsvm"
+    assert scripts["lsvm"] == "localsvm.__main__:lsvm"
     for name in ("train", "predict", "partition", "cv"):
-        assert scripts[f"lsvm-{name}"] == f"localsvm.cli.{name}:{name}"
+        assert scripts[f"lsvm-{name}"] == f"localsvm.__main__:{name}"
+        code = f"import sys; from localsvm.__main__ import {name}; sys.argv = ['lsvm-{name}', '--help']; {name}()"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.startswith(f"Usage: lsvm-{name} ")
 
 
 def test_unknown_commands_and_missing_arguments() -> None:
     assert "Missing argument 'TRAIN_FILE'" in invoke("train", code=2).stderr
-    assert "No such command 'trian'" in invoke("trian", code=2).stderr
-    assert "localsvm, version" in invoke("--version").stdout
+    assert "No such command 'trian'. Did you mean train?" in invoke("trian", code=2).stderr
+    assert "No such command 'xyz'.\n" in invoke("xyz", code=2).stderr
+    assert "Did you mean linear?" in invoke("train", "-m", "liner", "x", code=2).stderr
+    assert "--cell-size" in invoke("train", "--cel-size", "100", "x", code=2).stderr
+
+
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+def test_every_program_has_a_version(name: str | None) -> None:
+    arguments = [name, "--version"] if name else ["--version"]
+    assert invoke(*arguments).stdout == f"localsvm, version {__version__}\n"
+
+
+def test_options_are_in_groups() -> None:
+    text = invoke("train", "--help").stdout
+    titles = re.findall(r"^(\w.*):$", text, flags=re.MULTILINE)
+    assert titles == ["Data", "Partition", "Method", "Selection", "Kernel methods", "Linear methods", "Running"]
+    parts = dict(zip(titles, re.split(r"^\w.*:$", text, flags=re.MULTILINE)[1:], strict=True))
+    places = {"--scale": "Data", "-P": "Partition", "-m": "Method", "-C": "Method", "-v": "Selection"}
+    places |= {"-g": "Kernel methods", "-t": "Kernel methods", "-K": "Linear methods", "--lambda": "Linear methods"}
+    for flag, title in (places | {"-j": "Running", "--help": "Running"}).items():
+        assert [name for name, part in parts.items() if re.search(rf"^  {flag}\b", part, re.MULTILINE)] == [title]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_fits_a_terminal(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "localsvm", name, "--help"],
+        capture_output=True, text=True, check=True, env=clean_environment(COLUMNS="100"),
+    )  # fmt: skip
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert done.stdout.startswith(f"Usage: lsvm {name} ")

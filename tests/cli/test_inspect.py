@@ -41,8 +41,8 @@ def test_the_report(model_file: Path) -> None:
 
 
 def test_sparse_models_count_their_support_vectors(tmp_path: Path) -> None:
-    text = "".join(f"{(-1) ** i} {i % 7 + 1}:1 {2000 + i}:0.5\n" for i in range(40))
-    (tmp_path / "sparse").write_text(text)
+    rare = [" ".join(f"{2000 + 30 * i + k}:0.5" for k in range(30)) for i in range(40)]  # small data are dense else
+    (tmp_path / "sparse").write_text("".join(f"{(-1) ** i} {i % 7 + 1}:1 {rare[i]}\n" for i in range(40)))
     invoke("train", *FAST, "-q", tmp_path / "sparse", tmp_path / "m.h5")
     report = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)
     assert report["config"]["dense"] is False

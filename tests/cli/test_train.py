@@ -108,7 +108,7 @@ def test_options_reach_the_model(train_file: Path, tmp_path: Path) -> None:
     assert config == {
         "partition": "kmeans", "cell_size": 150, "scale": "zscore", "folds": 3, "grid": "adaptive",
         "select": "refit", "multiclass": "ava",
-        "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True,
+        "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True, "repeats": 1,
     }  # fmt: skip
 
 
@@ -406,3 +406,32 @@ def test_weights_that_do_not_fit_are_refused(train_file: Path, tmp_path: Path) -
     assert "both come from stdin" in usage_error("train", "--weights", "-", "-", model)
     assert "would replace" in error("train", "--force", "--weights", weights, train_file, weights)
     assert not model.exists()
+
+
+def test_a_model_goes_to_stdout(train_file: Path, model_file: Path, tmp_path: Path) -> None:
+    common = ("-P", "voronoi", "-c", 80, *FAST, "-j", 1)
+    done = invoke("train", *common, train_file, "-")
+    assert "model       stdout" in done.stderr
+    (tmp_path / "m.h5").write_bytes(done.stdout_bytes)
+    assert content(tmp_path / "m.h5") == content(model_file)
+    assert not (Path.cwd() / "-").exists() and not (Path.cwd() / "-.journal").exists()
+
+
+def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) -> None:
+    assert "--json prints its report there" in usage_error("train", "--json", train_file, "-")
+    assert "--resume needs a MODEL_FILE" in usage_error("train", "--resume", train_file, "-")
+    assert "must be a file" in usage_error("predict", train_file, "-")
+    assert "must be a file" in usage_error("inspect", "-")
+    assert "must be a file" in usage_error("partition", train_file, "-")
+    os.mkfifo(tmp_path / "pipe")
+    assert "must be a file" in usage_error("predict", train_file, tmp_path / "pipe")
+    assert "must be a file" in usage_error("train", "--partition-file", tmp_path / "pipe", train_file, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("options", "noted"),
+    [(("-c", 10), True), (("-c", 99), True), (("-c", 100), False), (("-c", 10, "-P", "voronoi"), False)],
+)
+def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
+    note = f"LIBSVM's cost of {options[1]} is -C {options[1]} here"
+    assert (note in invoke("train", "-j", 1, "-v", 2, "-g", 1, *options, train_file, "-").stderr) == noted
