@@ -13,7 +13,8 @@ from scipy import sparse
 from localsvm.data.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
-from localsvm.kernels.gram import active_columns, centre_of, columns_of
+from localsvm.kernels.entries import base_of, few_entries
+from localsvm.kernels.gram import active_columns, centre_of, columns_of, transform_double
 from localsvm.methods.base import FitReport, State
 from localsvm.methods.cell import Cell
 from localsvm.methods.saved import table
@@ -123,8 +124,7 @@ class ExpansionPredictor:
         """(n, problems) float64, see Target.combine."""
         n_rows = X.shape[0]
         out = np.zeros((n_rows, self._target.n_problems))
-        width = self._n_features if self._columns is None else len(self._columns)
-        block = max(1, BLOCK_FLOATS // max(1, width))
+        block = max(1, BLOCK_FLOATS // max(1, self._width))
         for first in range(0, n_rows, block):
             out[first : first + block] = self._target.combine(
                 self._values(X[first : first + block]), self._state["model_problem"]
@@ -133,12 +133,41 @@ class ExpansionPredictor:
 
     def _values(self, X: Examples) -> NDArray[np.float64]:
         bias = self._state["model_bias"].astype(np.float64)
+        if self._few_entries:
+            return self._by_entries(X) + bias
         rows = columns_of(X, self._columns)
         outside = None
         if not isinstance(X, np.ndarray) and self._kernel.uses_distances:
             total = np.asarray(X.multiply(X).sum(axis=1)).ravel()
             outside = (total - (rows.astype(np.float64) ** 2).sum(axis=1)).clip(0).astype(np.float32)
         return np.asarray(self._expansion(rows - self._centre, outside) + bias)
+
+    def _by_entries(self, X: Examples) -> NDArray[np.float64]:
+        """Decision values without bias (n, models); sums over support vectors do not depend on the block of a row."""
+        base = base_of(X, self._sparse, self._kernel.uses_distances)
+        gammas, out = self._state["model_gamma"], np.empty((X.shape[0], len(self._state["model_gamma"])))
+        for gamma in np.unique(gammas):
+            mine, values = np.flatnonzero(gammas == gamma), np.empty_like(base)
+            transform_double(replace(self._kernel, gamma=float(gamma)), base, values)
+            out[:, mine] = (self._coefficients[mine] @ values.T).T
+        return out
+
+    @cached_property
+    def _coefficients(self) -> sparse.csr_array:
+        state = self._state
+        shape = len(state["coef_ptr"]) - 1, len(state["support_indptr"]) - 1
+        return sparse.csr_array((state["coef"].astype(np.float64), state["coef_index"], state["coef_ptr"]), shape)
+
+    @cached_property
+    def _few_entries(self) -> bool:
+        return self._sparse is not None and few_entries(self._sparse)
+
+    @property
+    def _width(self) -> int:
+        """Floats that a row takes."""
+        if self._few_entries:
+            return len(self._state["support_indptr"]) - 1
+        return self._n_features if self._columns is None else len(self._columns)
 
     @cached_property
     def _columns(self) -> NDArray[np.int64] | None:
