@@ -64,11 +64,7 @@ def train_stream(
             path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes, weights=weights
         )
         tell_left_out(stream.rows + stream.left_out, stream.rows, observer)
-        check_features(stream.features)
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
-        most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
-        survey = stream.survey(config.scale, most, rng)
-        check_labels(survey.labels, stream.rows, config)
+        survey = _survey(stream, method, config)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):
         fitted, report = StreamedCell(stream, survey, method, config).fit()
@@ -86,6 +82,15 @@ def train_stream(
         )
     known = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
     return summarise(*known, np.asarray([stream.rows]), [report], clock.seconds)
+
+
+def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig) -> Survey:
+    check_features(stream.features)
+    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
+    most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
+    survey = stream.survey(config.scale, most, rng)
+    check_labels(survey.labels, stream.rows, config)
+    return survey
 
 
 def _described(stream: Stream) -> dict[str, Any]:

@@ -51,9 +51,8 @@ def train(
 
     Parameters
     ----------
-    jobs, memory : workers; bytes that the run may use, None for what the machine has free.
+    jobs, memory, pool : workers; bytes that the run may use, None for what the machine has free; where cells are trained.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
-    pool : where cells are trained.
 
     Raises
     ------
@@ -66,7 +65,7 @@ def train(
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
         config = config.for_classes(divided.labels, divided.class_rows)
-    data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
+    data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)

@@ -85,7 +85,7 @@ def cross_validate(
         divided = divide(data, config, partition_file, threads)
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")
-    data.X = data.y = None  # type: ignore[assignment]
+    data.X = data.y = data.weight = None  # type: ignore[assignment]
     results: dict[int, CellResult] = {}
     with clock("select"):
         observer.cells(len(divided.sizes), 0)
