@@ -52,9 +52,7 @@ def train_stream(
 ) -> Summary:
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
-    weights: the file of the rows' weights.
-
-    Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
+    weights: the file of the rows' weights. Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
     """
     method = _check(config)
     observer = observer or Silent()
@@ -63,7 +61,7 @@ def train_stream(
         stream = Stream(
             path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes, weights=weights
         )
-        tell_left_out(stream.rows + stream.left_out, stream.rows, observer)
+        tell_left_out(stream.rows, stream.left_out, observer)
         survey = _survey(stream, method, config)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):

@@ -51,7 +51,7 @@ def train(
 
     Parameters
     ----------
-    jobs, memory, pool : workers; bytes that the run may use, None for what the machine has free; where cells are trained.
+    jobs, memory, pool : workers; bytes that the run may use, None for what is free; where cells are trained.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
 
     Raises

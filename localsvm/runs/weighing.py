@@ -16,13 +16,14 @@ def check(data: Dataset, observer: Observer) -> None:
     """DataError unless the weights, if any, are weights. The observer is told of rows that count for nothing."""
     if data.weight is not None:
         data.weight = check_weights(data.weight, len(data.y))
-        tell_left_out(len(data.y), int(np.count_nonzero(data.weight)), observer)
+        kept = int(np.count_nonzero(data.weight))
+        tell_left_out(kept, len(data.y) - kept, observer)
 
 
-def tell_left_out(rows: int, kept: int, observer: Observer) -> None:
-    """Tell the observer how many of the rows have weight 0, where some have."""
-    if kept < rows:
-        observer.note(f"{rows - kept:,} of {rows:,} rows have the weight 0 and are left out")
+def tell_left_out(kept: int, left_out: int, observer: Observer) -> None:
+    """Tell the observer how many rows have weight 0, where some have."""
+    if left_out:
+        observer.note(f"{left_out:,} of {kept + left_out:,} rows have the weight 0 and are left out")
 
 
 def weighed(X: Examples, data: Dataset, partition: Partition, cells: list[TrainingCell]) -> list[TrainingCell]:
