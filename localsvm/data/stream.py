@@ -70,6 +70,8 @@ class Stream:
     width, columns : int, (features,) int64 or None
         Columns up to the largest index, and those of them that occur; None where all do.
     dense : bool
+    weighted : bool
+        Whether there are weights.
     left_out : int
         Rows of weight 0.
     mass : float
@@ -97,7 +99,7 @@ class Stream:
         counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
         self.rows, self.width = counts.rows, counts.width
         self._weights = None if weights is None else read_weights(weights, self.rows)
-        self.left_out, self.mass = 0, float(self.rows)
+        self.left_out, self.mass, self.weighted = 0, float(self.rows), weights is not None
         if self._weights is not None:
             self.rows, self.mass = int(np.count_nonzero(self._weights)), float(self._weights.sum())
             self.left_out = counts.rows - self.rows

@@ -52,24 +52,22 @@ def train_stream(
 ) -> Summary:
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
-    weights: the file of the rows' weights. Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
+    weights: their file. Raises OptionError for what streams cannot do, DataError for a file, RunError for the output.
     """
     method = _check(config)
-    observer = observer or Silent()
-    clock = Clock(observer)
+    clock = Clock(observer := observer or Silent())
     with clock("read"):
         stream = Stream(
             path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes, weights=weights
         )
-        tell_left_out(stream.rows, stream.left_out, observer)
-        survey = _survey(stream, method, config)
+        survey = _survey(stream, method, config, observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):
         fitted, report = StreamedCell(stream, survey, method, config).fit()
     with clock("write"):
         write_model(
             output,
-            config=config.as_dict() | _described(stream) | {"weighted": weights is not None},
+            config=config.as_dict() | _described(stream),
             labels=survey.labels,
             columns=stream.columns,
             scaling=(survey.scaling.mode, survey.scaling.state()),
@@ -78,11 +76,12 @@ def train_stream(
             n_cells=1,
             force=force,
         )
-    known = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
-    return summarise(*known, np.asarray([stream.rows]), [report], clock.seconds)
+    about = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
+    return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds)
 
 
-def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig) -> Survey:
+def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observer: Observer) -> Survey:
+    tell_left_out(stream.rows, stream.left_out, observer)
     check_features(stream.features)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
     most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
@@ -93,7 +92,7 @@ def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig) -> Sur
 
 def _described(stream: Stream) -> dict[str, Any]:
     """What prediction has to know of the data, as `Divided.as_dict` has it."""
-    known = {"features": stream.features, "dense": stream.dense, "partition": "none"}
+    known = {"features": stream.features, "dense": stream.dense, "partition": "none", "weighted": stream.weighted}
     return known if stream.columns is None else known | {"width": stream.width}
 
 
