@@ -31,7 +31,7 @@ SMALL = {
 }
 
 
-# copies of a row are as good as its weight up to float32, where no clusters, landmarks, scaling or folds are made of rows
+# copies of a row are as good as its weight up to float32, where no clusters, scaling or folds are made of rows
 COPIES = {
     f"check_sample_weight_equivalence_on_{kind}_data": "see test_weights.py, with its own tolerance"
     for kind in ("dense", "sparse")
