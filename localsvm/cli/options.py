@@ -147,6 +147,16 @@ weights = option(
     "that all classes weigh the same (balanced). A row of weight 0 is left out.",
     group=Group.SELECTION,
 )
+probability = option(
+    "-b",
+    "--probability",
+    type=bool,
+    metavar="0|1",
+    show_default="0",
+    help="1: calibrate probabilities for lsvm-predict -b 1, by the held-out values of the selection. Where -g and -C "
+    "leave no choice, that point is cross-validated for them.",
+    group=Group.SELECTION,
+)
 repeats = option(
     "--repeats",
     type=click.IntRange(1, 1000),

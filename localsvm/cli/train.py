@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @opt.weights
 @opt.grid
 @opt.select
+@opt.probability
 @opt.seed
 @opt.partition_file
 @opt.zero_based

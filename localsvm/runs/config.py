@@ -21,12 +21,9 @@ from localsvm.targets.classification import SCHEMES, Classification
 
 DEFAULT_CELL_SIZE = 2000
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
-LATER = {
-    "repeats",
-    "balanced",
-    "zero_based",
-    "force_classes",
-}  # options that a model may be without: it has their defaults
+WHERE_TRUE = ("zero_based", "probability", "balanced")
+# a model without these options has their defaults
+LATER = {"repeats", "balanced", "zero_based", "force_classes", "probability"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,7 @@ class TrainingConfig:
     multiclass : "ova" or "ava".
     class_weights : (label, factor on C) pairs.
     balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
+    probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
     seed : of everything random, from 0.
     repeats : partitions by different seeds, which answer together.
     zero_based : indices of data files start at 0.
@@ -64,6 +62,7 @@ class TrainingConfig:
     select: str | None = None
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
+    probability: bool = False
     seed: int = 0
     repeats: int = 1
     balanced: bool = False
@@ -113,9 +112,10 @@ class TrainingConfig:
         return replace(self, select=select, class_weights=weights, balanced=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The options that determine the model, as JSON can hold them; zero_based and balanced where they are true."""
+        """The options that determine the model, as JSON can hold them; those of WHERE_TRUE where they are true."""
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
-        left_out = {"force_classes", *(name for name in ("zero_based", "balanced") if not getattr(self, name))}
+        # a model that could be made before there were these options stays the same
+        left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
         return {name: value for name, value in {**asdict(self), "method": method}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:
