@@ -272,3 +272,17 @@ def test_streams_take_weights(thin: bool, tmp_path: Path) -> None:
         assert found[one][:2] == found[other][:2]
         np.testing.assert_array_equal(found[one][2], found[other][2])
     assert found[0][1] == np.count_nonzero(w)
+
+
+def test_probabilities_count_rows_by_their_weights(tmp_path: Path) -> None:
+    """A class that weighs four times as much as another one of the same rows is four times as likely."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1200, 2)).astype(np.float32), np.where(rng.random(1200) < 0.5, 1.0, -1.0)
+    w = np.where(y > 0, 4.0, 1.0)
+    config = TrainingConfig(KernelSVM(gamma=(0.1,), cost=(0.1,)), "voronoi", 300, repeats=2, probability=True)
+    found = []
+    for weight in (None, w, 1000 * w):
+        train(Dataset(X.copy(), y, weight=weight), config, tmp_path / "m.h5", force=True)
+        with LocalModel(tmp_path / "m.h5") as model:
+            found.append(float(model.probabilities(X.copy())[:, 1].mean()))
+    assert abs(found[0] - 0.5) < 0.05 and abs(found[1] - 0.8) < 0.05 and abs(found[2] - 0.8) < 0.05

@@ -98,12 +98,16 @@ class JournalValues:
     def __init__(self, divided: Divided, journal: Journal) -> None:
         self._divided, self._journal, self.sizes = divided, journal, divided.sizes
         self._places = divided.places.handle()
+        self._counts = divided.count.array
+        if divided.mass is not None:  # rows of a mean weight count as one: calibration weighs them against its priors
+            mass = divided.mass.array
+            self._counts = mass * (self._counts.sum() / mass.sum())
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
-        """(problems, n) values, (n,) labels and (n,) how many rows each stands for."""
+        """(problems, n) values, (n,) labels and (n,) how many rows each stands for, by their weights."""
         first, last = (int(edge) for edge in self._divided.edges[index : index + 2])
         y = self._divided.y.array[self._places.rows(first, last)]
-        return unpack(self._journal[str(index)]).values, y, self._divided.count.array[first:last]
+        return unpack(self._journal[str(index)]).values, y, self._counts[first:last]
 
 
 def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clock: Clock) -> Calibration | None:
