@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 _BLOCK_BYTES = 1 << 22
 
 
-def fingerprint(X: Any, y: NDArray[Any], weight: NDArray[Any] | None = None) -> str:
-    """SHA-256 of examples and labels, and of weights where there are some, in bounded memory.
+def fingerprint(X: Any, y: NDArray[Any]) -> str:
+    """SHA-256 of examples and labels, in bounded memory.
 
     Values, shapes and dtypes count, and whether X is dense or sparse, as all of these may change a model's bits.
 
     Parameters
     ----------
     X : (n, d) array, memory-mapped or not, or a scipy CSR matrix.
-    y, weight : (n,) labels and weights.
+    y : (n,) labels.
 
     Returns
     -------
@@ -27,7 +27,7 @@ def fingerprint(X: Any, y: NDArray[Any], weight: NDArray[Any] | None = None) -> 
     """
     total = hashlib.sha256()
     parts = (X, y) if isinstance(X, np.ndarray) else (np.array(X.shape), X.indptr, X.indices, X.data, y)
-    for part in parts if weight is None else (*parts, weight):
+    for part in parts:
         total.update(f"{part.dtype.str} {part.shape}\n".encode())
         rows = max(1, _BLOCK_BYTES // max(1, part[:1].nbytes))
         for start in range(0, len(part), rows):
