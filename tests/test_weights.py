@@ -167,7 +167,7 @@ def test_a_resume_with_other_weights_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "m.h5", observer=Stop())
     for other in (None, weights_of(seed=2)):
-        with pytest.raises(ModelError):
+        with pytest.raises(ModelError, match="the weights of the rows differs"):
             train(Dataset(X.copy(), y, weight=other), CELLS, tmp_path / "m.h5", resume=True)
     train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "m.h5", resume=True, jobs=2)
     train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "whole.h5")

@@ -154,8 +154,8 @@ def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | 
     options = config.as_dict()
     method = options.pop("method")
     parts = {"the content of the data": fingerprint(data.X, data.y), "--method": method.pop("name")}
-    if data.weight is not None:
-        parts["the weights of the rows"] = hashlib.sha256(np.ascontiguousarray(data.weight).tobytes()).hexdigest()
+    weight = b"" if data.weight is None else data.weight.tobytes()
+    parts["the weights of the rows"] = hashlib.sha256(weight).hexdigest()
     if partition_file:
         parts["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
     for name, value in {**options, **method}.items():
