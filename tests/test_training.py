@@ -270,14 +270,17 @@ def test_users_mistakes(tmp_path: Path) -> None:
 
 
 def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
+    def key(seed: int, config: TrainingConfig) -> str:
+        return run_key(data(seed=seed), config, None)[0]
+
     keys = {
-        run_key(data(), CONFIGS[0], None),
-        run_key(data(seed=1), CONFIGS[0], None),
-        run_key(data(), CONFIGS[1], None),
-        run_key(data(), TrainingConfig(FAST, "voronoi", 150, seed=1), None),
+        key(0, CONFIGS[0]),
+        key(1, CONFIGS[0]),
+        key(0, CONFIGS[1]),
+        key(0, TrainingConfig(FAST, "voronoi", 150, seed=1)),
     }
     assert len(keys) == 4
-    assert run_key(data(), CONFIGS[0], None) in keys
+    assert key(0, CONFIGS[0]) in keys
 
 
 @pytest.mark.parametrize("names", [(), ("gamma",), ("clusters", "gamma")])
@@ -337,9 +340,9 @@ def test_a_method_for_all_rows_is_not_divided() -> None:
 
 
 def test_the_method_decides_what_follows_selection() -> None:
-    assert [TrainingConfig().for_classes(n).select for n in (2, 3)] == ["vote", "refit"]
-    assert [TrainingConfig(CostAlone()).for_classes(n).select for n in (2, 3)] == ["refit", "refit"]
-    assert TrainingConfig(CostAlone(), select="vote").for_classes(2).select == "vote"
+    assert [TrainingConfig().for_classes(np.arange(n), [1] * n).select for n in (2, 3)] == ["vote", "refit"]
+    assert [TrainingConfig(CostAlone()).for_classes(np.arange(n), [1] * n).select for n in (2, 3)] == ["refit", "refit"]
+    assert TrainingConfig(CostAlone(), select="vote").for_classes(np.arange(2), [1, 1]).select == "vote"
 
 
 @pytest.mark.parametrize(
@@ -363,6 +366,6 @@ def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path
 
 def test_every_setting_of_several_parameters_is_scored() -> None:
     config = TrainingConfig(Several(), None, 1000)
-    cells = RunCells(divide(data(), config), config.for_classes(2), 1, None, Silent(), LocalPool)
+    cells = RunCells(divide(data(), config), config.for_classes(np.arange(2), [1, 1]), 1, None, Silent(), LocalPool)
     results = list(cells.results())
     assert not np.isnan(results[0].loss).all(axis=1).any() and np.isnan(results[0].loss).any()

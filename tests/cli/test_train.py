@@ -22,6 +22,7 @@ from sklearn.svm import SVC
 
 from localsvm.data.reading import read
 from localsvm.runs.prediction import LocalModel
+from localsvm.store.journal import journal_path, open_journal
 from localsvm.store.model import load_model
 
 
@@ -372,6 +373,41 @@ def test_many_whole_labels_and_few_fractions_are_classes(tmp_path: Path) -> None
         invoke(*fast, tmp_path / name, tmp_path / f"{name}.h5")
 
 
+def test_rows_are_weighted_by_a_file_or_by_class(train_file: Path, tmp_path: Path) -> None:
+    weights, model = tmp_path / "weights.gz", tmp_path / "m.h5"
+    weights.write_bytes(gzip.compress(b"".join(b"%g\n" % ((i % 5) / 2) for i in range(300))))
+    told = invoke("train", *FAST, "--weights", weights, "--json", train_file, model)
+    assert "60 of 300 rows have the weight 0 and are left out" in told.stderr
+    report = json.loads(told.stdout)
+    assert report["summary"]["rows"] == 240
+    assert "rows weighted\n" in invoke("inspect", model).stdout
+    table = invoke("cv", *FAST, "--weights", weights, train_file).stdout.splitlines()
+    assert len(table) == 5 and table[1].split(",")[1] == "240"
+    report = json.loads(invoke("train", *FAST, "--json", "--force", train_file, model).stdout)
+    negative, positive = (150 / rows for rows in report["summary"]["class_rows"])
+    by_hand, balanced = tmp_path / "hand.h5", tmp_path / "balanced.h5"
+    invoke("train", *FAST, "-w", -1, negative, "-w", 1, positive, train_file, by_hand)
+    invoke("train", *FAST, "--weights", "balanced", train_file, balanced)
+    assert content(by_hand) == content(balanced)
+
+
+def test_weights_that_do_not_fit_are_refused(train_file: Path, tmp_path: Path) -> None:
+    weights, model = tmp_path / "w", tmp_path / "m.h5"
+    weights.write_text("1\n" * 299)
+    assert f"{weights}: ends after line 299; the training file has 300 rows" in error(
+        "train", "--weights", weights, train_file, model
+    )
+    weights.write_text("1\n" * 200 + "-3\n" + "1\n" * 99)
+    for command_name in (("train",), ("cv",), ("train", "--stream", "-m", "linear", "-s", "sgd")):
+        output = [model] if command_name[0] == "train" else []
+        message = error(*command_name, "--weights", weights, train_file, *output)
+        assert message.startswith(f"{weights}:201: '-3' is no weight; a weight is a finite number from 0")
+    assert "no such file" in error("train", "--weights", tmp_path / "none", train_file, model)
+    assert "both come from stdin" in usage_error("train", "--weights", "-", "-", model)
+    assert "would replace" in error("train", "--force", "--weights", weights, train_file, weights)
+    assert not model.exists()
+
+
 def test_a_model_goes_to_stdout(train_file: Path, model_file: Path, tmp_path: Path) -> None:
     common = ("-P", "voronoi", "-c", 80, *FAST, "-j", 1)
     done = invoke("train", *common, train_file, "-")
@@ -399,6 +435,29 @@ def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) ->
 def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
     note = f"LIBSVM's cost of {options[1]} is -C {options[1]} here"
     assert (note in invoke("train", "-j", 1, "-v", 2, "-g", 1, *options, train_file, "-").stderr) == noted
+
+
+def test_a_source_date_that_is_no_number_is_refused_before_training(
+    train_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for date in ("abc", "1e9", "9" * 30):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", date)
+        message = error("train", *FAST, "-j", 1, train_file, tmp_path / "m.h5")
+        assert message.startswith(f"the variable SOURCE_DATE_EPOCH is '{date}'") and len(message.splitlines()) == 1
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_not_streamed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    message = error("train", "--stream", "-m", "linear", "-s", "sgd", tmp_path / "pipe", tmp_path / "m.h5")
+    assert "not a regular file, and --stream reads it several times" in message
+
+
+def test_two_runs_on_one_model_meet_at_the_start(train_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.h5").symlink_to("m.h5")
+    with open_journal(journal_path(tmp_path / "m.h5"), "0" * 64):
+        done = run("train", *FAST, "-j", 1, train_file, tmp_path / "link.h5")
+    assert done.returncode == 1 and b"a running process is training this model" in done.stderr
 
 
 def test_one_point_is_cross_validated_for_probabilities_and_the_summary_says_so(
