@@ -24,6 +24,7 @@ Examples: TypeAlias = Dense | sp.csr_array
 DENSE_DENSITY = 0.25  # share of elements that are stored, from which on a matrix is dense
 DENSE_BYTES = 64 << 20  # a smaller matrix is dense in any case, ...
 DENSE_COLUMNS = 1024  # ... unless it has more columns
+REACH = 1e16  # values up to here have squares whose sums are finite in float32
 
 
 @dataclass
@@ -147,9 +148,38 @@ def densify(X: sp.csr_array, rows: slice, out: Dense) -> None:
 def thinned(X: Examples) -> Examples:
     """X as solvers of linear problems want it: sparse if it holds mostly zeros, however small it is."""
     if isinstance(X, np.ndarray):
-        return X if np.count_nonzero(X) >= DENSE_DENSITY * X.size else as_examples(sp.csr_array(X))
+        return X if np.count_nonzero(X) >= DENSE_DENSITY * X.size else canonical(sp.csr_array(X))
     kept = X.indices.dtype == np.int32 and X.indptr.dtype == np.int64  # slices made by scipy have other types
-    return X if kept else as_examples(X)
+    return X if kept else canonical(X)
+
+
+def out_of_reach(X: Examples) -> bool:
+    """Whether squared distances of these rows may overflow, or a value is no number."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    return bool(values.size) and not (values.max() <= REACH and values.min() >= -REACH)  # NaN reaches both
+
+
+def within_reach(X: Examples) -> tuple[Examples, npt.NDArray[np.bool_] | None]:
+    """Rows for what asks for distances alone: those too far for float32 are moved towards the origin along a line.
+
+    To all that is not as far itself they are as before, at a distance beyond all others.
+
+    Returns
+    -------
+    X : itself where all rows are within reach.
+    lost : (n,) bool, the rows that hold NaN, which are 0 now; None where none can.
+    """
+    if not out_of_reach(X):
+        return X, None
+    dense = X.copy() if isinstance(X, np.ndarray) else X.toarray()
+    lost = np.asarray(np.isnan(dense).any(axis=1))
+    dense[lost] = 0.0
+    infinite = np.isinf(dense).any(axis=1)  # nothing else matters in these
+    dense[infinite] = np.where(np.isinf(dense[infinite]), np.sign(dense[infinite]), 0.0)
+    largest = np.abs(dense).max(axis=1)
+    far = infinite | (largest > REACH)
+    dense[far] *= (REACH / largest[far]).astype(np.float32)[:, None]
+    return dense if isinstance(X, np.ndarray) else as_examples(sp.csr_array(dense)), lost
 
 
 def as_examples(X: Any) -> Examples:
@@ -164,15 +194,21 @@ def as_examples(X: Any) -> Examples:
     DataError
         X is not two-dimensional, or holds NaN, infinities or values beyond float32.
     """
+    X = canonical(X)
+    _finite(X if isinstance(X, np.ndarray) else X.data)
+    return X
+
+
+def canonical(X: Any) -> Examples:
+    """As `as_examples`, but rows may hold what is not finite: scaled ones of a test file can."""
     if not sp.issparse(X):
-        return _finite(np.ascontiguousarray(_matrix(X)))
+        return np.ascontiguousarray(_matrix(X))
     X = sp.csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    values = _finite(_float32(X.data))
     indices = X.indices.astype(np.int32, copy=False)
-    return sparse_examples(values, indices, X.indptr.astype(np.int64, copy=False), X.shape[1])
+    return sparse_examples(_float32(X.data), indices, X.indptr.astype(np.int64, copy=False), X.shape[1])
 
 
 def _matrix(X: Any) -> Dense:
@@ -187,7 +223,6 @@ def _float32(values: Any) -> Dense:
         return np.asarray(values, dtype=np.float32)
 
 
-def _finite(values: Dense) -> Dense:
+def _finite(values: Dense) -> None:
     if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):  # NaN reaches both
         raise DataError("the examples hold NaN, infinities or values beyond float32; replace them")
-    return values

@@ -237,6 +237,11 @@ class Method(ABC):
                 raise OptionError(f"{'/'.join(item.metadata['flags'])} {value}: choose one of {', '.join(choices)}")
 
     @property
+    def shift_matters(self) -> bool:
+        """Whether a shift of all rows changes the problem, as where products count instead of distances."""
+        return False
+
+    @property
     def remedy(self) -> str:
         """What a user can do about models that did not converge."""
         return "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"

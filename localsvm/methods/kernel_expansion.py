@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples
+from localsvm.data.dataset import Examples, within_reach
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.gram import active_columns, centre_of, columns_of
@@ -117,12 +117,18 @@ class ExpansionPredictor:
 
     def _values(self, X: Examples) -> NDArray[np.float64]:
         bias = self._state["model_bias"].astype(np.float64)
+        lost = None
+        if self._kernel.uses_distances:
+            X, lost = within_reach(X)
         rows = columns_of(X, self._columns)
         outside = None
         if not isinstance(X, np.ndarray) and self._kernel.uses_distances:
             total = np.asarray(X.multiply(X).sum(axis=1)).ravel()
             outside = (total - (rows.astype(np.float64) ** 2).sum(axis=1)).clip(0).astype(np.float32)
-        return np.asarray(self._expansion(rows - self._centre, outside) + bias)
+        values = np.asarray(self._expansion(rows - self._centre, outside) + bias)
+        if lost is not None:
+            values[lost] = np.nan
+        return values
 
     @cached_property
     def _columns(self) -> NDArray[np.int64] | None:

@@ -52,6 +52,11 @@ class KernelL3SVM(Landmarked, KernelMethod):
         if self.projection == "linear" and self.projection_gamma:
             raise OptionError("--projection-gamma is for --projection rbf")
 
+    @property
+    def shift_matters(self) -> bool:
+        """Where landmarks or the kernel take products."""
+        return self.projection == "linear" or super().shift_matters
+
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the paper has it."""
         return "refit"

@@ -52,6 +52,11 @@ class LinearOptions(Method):
             raise OptionError(f"-e/--tolerance must be {least}, not {self.tolerance:g}; try -e 0.001")
 
     @property
+    def shift_matters(self) -> bool:
+        """Yes: the bias is regularised."""
+        return True
+
+    @property
     def default_costs(self) -> Values:
         """The costs to choose from where the user names none."""
         return COSTS

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, as_examples, between
+from localsvm.data.dataset import Dense, Examples, between, canonical
 from localsvm.errors import OptionError
 from localsvm.methods.base import (
     CellSize,
@@ -213,7 +213,7 @@ class ML3Predictor:
         """(n, problems) float64, from the scores of the only model, or the mean scores of the fold models: clipped
         differences, as other methods average, would let the labels depend on which are taken.
         """
-        X = as_examples(X)
+        X = canonical(X)
         return differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
-from localsvm.data.dataset import Dataset, Examples
-from localsvm.data.scaling import Scaling
+from localsvm.data.dataset import REACH, Dataset, Examples, out_of_reach
+from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
-from localsvm.errors import OptionError
+from localsvm.errors import DataError, OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.selection.folds import fold_order
@@ -40,6 +40,7 @@ class Divided:
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
+    off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
     scaling: Scaling
@@ -54,6 +55,7 @@ class Divided:
     columns: NDArray[np.int64] | None
     width: int
     classes: dict[str, Any] | None = None
+    off_centre: int = 0
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -103,6 +105,7 @@ def divide(
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
         _leave_out(data)
     scaling, partition, X, cells = _fit(data, config, threads) if stored is None else _load(data, stored)
+    off_centre = off_centre_columns(X) if config.method.shift_matters else 0
 
     def order_of(index: int) -> NDArray[np.int64]:
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
@@ -116,7 +119,7 @@ def divide(
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     about = scaling, partition, labels, [int(c) for c in class_rows]
-    return Divided(*about, *shared, edges, places, data.columns, width, data.classes)
+    return Divided(*about, *shared, edges, places, data.columns, width, data.classes, off_centre)
 
 
 def partition_only(
@@ -171,6 +174,7 @@ def _fit(
 ) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
     scaling = Scaling.fit(data.X, config.scale, threads)
     X = scaling.apply(data.X, in_place=True)
+    _check_reach(X)
     partition = create(_partition_name(config, len(data.y)), config.repeats)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
     partition.fit(X, data.y, config.cell_size, rng, threads)
@@ -183,6 +187,22 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Exa
     rows = np.split(order, np.searchsorted(stored.assignment[order], np.arange(len(stored.sizes))))[1:]
     cells = [TrainingCell(part.astype(np.int64), stored.weight[part]) for part in rows]
     return scaling, restore(*stored.partition), scaling.apply(data.X, in_place=True), cells
+
+
+def _check_reach(X: Examples) -> None:
+    if out_of_reach(X):
+        raise DataError(
+            f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
+            "float32; scale them by --scale std"
+        )
+
+
+def off_centre_note(columns: int) -> str:
+    """What to tell of columns that are far from 0 where that matters."""
+    return (
+        f"{columns} {'feature is' if columns == 1 else 'features are'} {OFF_CENTRE:g} deviations or more away from 0, "
+        "nearly constant to this method; --scale zscore moves them to 0"
+    )
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.columns import keep_columns
-from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.dataset import Dataset, Examples, as_examples, within_reach
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
@@ -104,7 +104,7 @@ class LocalModel:
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
-        return self._decide(self._with_known_columns(X))
+        return self._decide(self._with_known_columns(X), 1)
 
     def read(
         self, path: str | Path, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
@@ -122,26 +122,35 @@ class LocalModel:
             raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
         return keep_columns(X, self.columns)
 
-    def _decide(self, X: Examples) -> NDArray[np.float64]:
+    def _decide(self, X: Examples, number: int) -> NDArray[np.float64]:
+        """Decision values; number: of the first row, in messages."""
         X = self.scaling.apply(self._as_trained(X))
         out = np.zeros((X.shape[0], self.target.n_problems))
         for first in range(0, X.shape[0], ROW_BLOCK):
             rows = X[first : first + ROW_BLOCK]
             self._decide_block(rows, out[first : first + ROW_BLOCK])
+        bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(bad):
+            raise DataError(
+                f"row {number + bad[0]}: no label, as its decision value is not a finite number: its values are too "
+                "large for this model; correct them, or remove the row"
+            )
         return out
 
     def predict_blocks(self, blocks: Iterable[Dataset]) -> Iterator[Predicted]:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
+        number = 1
         for block in merged(blocks):
             X = block.X if block.columns is not None else self._with_known_columns(block.X)
-            decisions = self._decide(X)
+            decisions = self._decide(X, number)
+            number += len(block.y)
             yield Predicted(self.target.decide(decisions), decisions, block.y)
 
     def _decide_block(self, X: Examples, out: NDArray[np.float64]) -> None:
         """Cell by cell, the rows of a cell in strips: one large cell keeps all threads busy, too. What a row gets does
         not depend on the strip that it lies in.
         """
-        routes = self.partition.route(X).tocsc()
+        routes = self.partition.route(within_reach(X)[0]).tocsc()
         cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
         several = len(routes.data) > X.shape[0]
         strips = [

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.scaling import off_centre_columns
 from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, State
@@ -25,6 +26,7 @@ from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.division import off_centre_note
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
 from localsvm.selection.cross_validation import Kept, Point, score, search_grid
@@ -53,7 +55,8 @@ def train_stream(
     Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
     """
     method = _check(config)
-    clock = Clock(observer or Silent())
+    observer = observer or Silent()
+    clock = Clock(observer)
     with clock("read"):
         stream = Stream(path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes)
         check_features(stream.features)
@@ -61,6 +64,8 @@ def train_stream(
         most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
         survey = stream.survey(config.scale, most, rng)
         check_labels(survey.labels, stream.rows, config)
+        if columns := off_centre_columns(survey.sample):
+            observer.note(off_centre_note(columns))
     config = config.for_classes(len(survey.labels))
     with clock("train"):
         fitted, report = StreamedCell(stream, survey, method, config).fit()

@@ -19,13 +19,13 @@ from localsvm.methods.base import FitReport
 from localsvm.parallel.local import LocalPool
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide
+from localsvm.runs.division import Divided, divide, off_centre_note
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import write_model
+from localsvm.store.model import check_finite, write_model
 from localsvm.store.outputs import signals_held
 from localsvm.threads import Threads
 
@@ -63,6 +63,8 @@ def train(
     with clock("partition"), Threads(jobs) as threads:
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
+        if divided.off_centre:
+            observer.note(off_centre_note(divided.off_centre))
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
@@ -81,6 +83,7 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
         for result in results:
+            check_finite(f"cell {result.index}", result.state)
             with signals_held():  # what a stopped run says of itself is what its journal has
                 journal.append(str(result.index), pack(result))
                 reports[result.index] = result.report

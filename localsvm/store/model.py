@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.errors import ModelError
+from localsvm.errors import ModelError, RunError
 from localsvm.store.container import (
     MODEL,
     PARTITION,
@@ -32,6 +32,7 @@ from localsvm.store.container import (
 )
 from localsvm.store.container_writing import Column, Writer, create
 
+MAY_BE_NAN = {"model_fall"}  # in methods that do not know it
 HEADER = ("format", "format_version", "generator", "created")
 State = tuple[str, Mapping[str, Array]]
 
@@ -248,8 +249,20 @@ def _read_columns(path: AnyPath, file: h5py.File) -> NDArray[np.int64] | None:
     return columns
 
 
+def check_finite(what: str, arrays: Mapping[str, Array]) -> None:
+    """RunError where one of the arrays, of a cell or of what `what` names, holds a number that is not finite."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and name not in MAY_BE_NAN and not np.isfinite(array).all():
+            raise RunError(
+                f"{what}: {name} came out with numbers that are not finite, so there is no model; scale the data "
+                "(--scale std), bound C and gamma (-C, -g), or loosen the tolerance (-e)"
+            )
+
+
 def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
     name, arrays = state
+    if group != "report":  # where nan says that there is nothing to report
+        check_finite(f"the {group}", arrays)
     writer.group(f"/{group}", **{key: name})
     for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
         writer.group(f"/{group}/{within}")
@@ -271,6 +284,7 @@ def _write_cells(writer: Writer, cells: Iterable[Mapping[str, Array]], n_cells: 
             ends = {name: [0] for name in columns}
         if cell.keys() != columns.keys():
             raise ValueError(f"cell {written} has the arrays {sorted(cell)}, others have {sorted(columns)}")
+        check_finite(f"cell {written}", cell)
         for name, column in columns.items():
             column.append(cell[name])
             ends[name].append(ends[name][-1] + len(cell[name]))
