@@ -1,5 +1,104 @@
-"""`python -m localsvm`, which is `lsvm`."""
+"""Where the programs start, `python -m localsvm` (which is `lsvm`) among them: signals and standard streams first.
 
-from localsvm.cli.group import lsvm
+Only then the command line is imported, so that an early Ctrl-C ends the program without a traceback.
+"""
 
-lsvm(prog_name="lsvm")
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import Any
+
+INTERRUPTED = 130
+
+
+def lsvm() -> None:
+    """Run `lsvm`."""
+    _prepare()
+    from localsvm.cli.group import lsvm
+
+    lsvm(prog_name="lsvm")
+
+
+def train() -> None:
+    """Run `lsvm-train`."""
+    _prepare()
+    from localsvm.cli.train import train
+
+    train()
+
+
+def predict() -> None:
+    """Run `lsvm-predict`."""
+    _prepare()
+    from localsvm.cli.predict import predict
+
+    predict()
+
+
+def partition() -> None:
+    """Run `lsvm-partition`."""
+    _prepare()
+    from localsvm.cli.partition import partition
+
+    partition()
+
+
+def cv() -> None:
+    """Run `lsvm-cv`."""
+    _prepare()
+    from localsvm.cli.cv import cv
+
+    cv()
+
+
+def _prepare() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a shell's background
+        signal.signal(signal.SIGINT, _stop)
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if not _is_open(descriptor):
+            _fill(descriptor)
+            setattr(sys, name, open(descriptor, mode, closefd=False))  # noqa: SIM115
+    sys.stderr = io.TextIOWrapper(
+        _Messages(2, "w", closefd=False), sys.stderr.encoding, "backslashreplace", write_through=True
+    )
+
+
+def _stop(_number: int, _frame: Any) -> None:
+    """End at once: nothing has begun, or everything is done."""
+    os._exit(INTERRUPTED)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _fill(descriptor: int) -> None:
+    """Open a closed standard stream, or a file of ours would get its number, and what is meant for it.
+
+    Messages vanish. Reading stdin, and writing to stdout, fails as it does where they are closed.
+    """
+    found = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
+    if found != descriptor:
+        os.dup2(found, descriptor)
+        os.close(found)
+
+
+class _Messages(io.FileIO):
+    """stderr: a message that cannot be written, such as on a full disk, does not end a run."""
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+if __name__ == "__main__":
+    lsvm()

@@ -201,11 +201,12 @@ def test_states_that_are_not_numbered_are_refused() -> None:
     examples = data()
     repeated = create("chunks", 3).fit(examples.X, examples.y, 100, np.random.default_rng(0), ALONE)
     state = repeated.state()
-    assert restore("chunks", state).state() == state
-    np.testing.assert_allclose(restore("chunks", state).route(examples.X).sum(axis=1), 1.0)
+    shape = examples.X.shape[1], repeated.n_cells
+    assert restore("chunks", state, *shape).state() == state
+    np.testing.assert_allclose(restore("chunks", state, *shape).route(examples.X).sum(axis=1), 1.0)
     for wrong in ("3/n_cells", "x/n_cells", "-1/n_cells"):
         with pytest.raises(ModelError, match="numbered"):
-            restore("chunks", {wrong: state["1/n_cells"]})
+            restore("chunks", {wrong: state["1/n_cells"]}, *shape)
     with pytest.raises(OptionError, match="together"):
         repeated.assign(examples.X)
 

@@ -30,6 +30,8 @@ from localsvm.methods.base import (
 )
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.grids import Grid
+from localsvm.methods.saved import table
+from localsvm.store.pieces import Pieces, floats64
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
@@ -69,6 +71,10 @@ class NearestCentroid(Method):
     def predictor(self, state: State, target: Target, n_features: int) -> CentroidPredictor:
         """The decision functions of a saved cell."""
         return CentroidPredictor(state, target)
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """Of m models which problem and fold they are of, and the weights."""
+        return {**table("problem", "fold"), "weights": floats64("m", lambda n: n["features"] + 1, least=1)}
 
     def memory(self, size: CellSize) -> int:
         """The rows in float64."""

@@ -17,13 +17,13 @@ from localsvm.cli.reporting import print_json
 def inspect(model_file: str, as_json: bool) -> None:
     """Print what a model is and how well it converged.
 
-    Its options, classes, cells and support vectors, and the gamma and C that its cells chose. The whole file is read
-    and compared with its checksums first.
+    Its options, classes, cells and support vectors, and the gamma and C that its cells chose. The whole file is read,
+    compared with its checksums and checked first.
     """
-    from localsvm.store.model import load_model
+    from localsvm.runs.prediction import LocalModel
 
-    with load_model(seekable(model_file, "a model")) as model:
-        found = describe(model)
+    with LocalModel(seekable(model_file, "a model")) as model:
+        found = describe(model.file)
     if as_json:
         print_json("inspect", found)
     else:

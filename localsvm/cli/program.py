@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -52,7 +53,7 @@ class Guarded(click.Command):
         run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
-        with _terminable():
+        with _stoppable():
             code = _exit_code(run)
         sys.exit(code)
 
@@ -151,23 +152,48 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return INTERRUPTED
     except Terminated:
         return TERMINATED
+    except OSError as error:  # of help and usage, which are printed outside of `invoke`
+        _drop_stdout()
+        if not isinstance(error, BrokenPipeError):
+            click.echo(f"error: output: {error.strerror or error}", err=True)
+        return 1
     except click.ClickException as error:
         error.show()
         return error.exit_code
 
 
-def _terminate(_number: int, _frame: object) -> NoReturn:
+def _interrupt(_number: int, frame: FrameType | None) -> NoReturn:
+    _end_import(frame, INTERRUPTED)
+    raise KeyboardInterrupt
+
+
+def _terminate(_number: int, frame: FrameType | None) -> NoReturn:
+    _end_import(frame, TERMINATED)
     raise Terminated
 
 
+def _end_import(frame: FrameType | None, code: int) -> None:
+    """End the process if a module is being imported: extension modules make other errors, and output, of an exception.
+
+    Workers end with the process.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os._exit(code)
+        frame = frame.f_back
+
+
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into `Terminated`; only the main thread can."""
+def _stoppable() -> Iterator[None]:
+    """Turn SIGTERM into `Terminated`, and Ctrl-C into KeyboardInterrupt; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    previous = {signal.SIGTERM: signal.signal(signal.SIGTERM, _terminate)}
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        previous[signal.SIGINT] = signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -79,7 +79,10 @@ def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
     """
     name = STDIN if os.fspath(path) == "-" else os.fspath(path)
     with _open_raw(name) as file:
-        head = _head(file)
+        try:
+            head = _head(file)
+        except OSError as error:
+            raise DataError(f"{name}: cannot be read ({_reason(error)}); check what it is") from error
         refuse_foreign(name, head)
         kind = compression(head)
         raw = file if file.seekable() else io.BufferedReader(_Replay(head, file))

@@ -171,15 +171,23 @@ def within_reach(X: Examples) -> tuple[Examples, npt.NDArray[np.bool_] | None]:
     """
     if not out_of_reach(X):
         return X, None
-    dense = X.copy() if isinstance(X, np.ndarray) else X.toarray()
-    lost = np.asarray(np.isnan(dense).any(axis=1))
-    dense[lost] = 0.0
-    infinite = np.isinf(dense).any(axis=1)  # nothing else matters in these
-    dense[infinite] = np.where(np.isinf(dense[infinite]), np.sign(dense[infinite]), 0.0)
-    largest = np.abs(dense).max(axis=1)
-    far = infinite | (largest > REACH)
-    dense[far] *= (REACH / largest[far]).astype(np.float32)[:, None]
-    return dense if isinstance(X, np.ndarray) else as_examples(sp.csr_array(dense)), lost
+    n, columns = X.shape
+    if isinstance(X, np.ndarray):
+        values, owner = X.astype(np.float64).ravel(), np.repeat(np.arange(n), columns)
+    else:
+        values, owner = X.data.astype(np.float64), np.repeat(np.arange(n), np.diff(X.indptr))
+    largest = np.zeros(n)
+    with np.errstate(invalid="ignore"):
+        np.maximum.at(largest, owner, np.abs(values))  # NaN where a row has one
+    lost, infinite = np.isnan(largest), np.isinf(largest)[owner]
+    values[lost[owner]] = 0.0
+    values[infinite] = np.where(np.isinf(values[infinite]), np.sign(values[infinite]), 0.0)  # nothing else matters
+    factor = np.where(np.isinf(largest), REACH, np.minimum(1.0, REACH / np.maximum(largest, 1.0)))
+    factor[lost] = 0.0
+    moved = (values * factor[owner]).astype(np.float32)
+    if isinstance(X, np.ndarray):
+        return moved.reshape(X.shape), lost
+    return sparse_examples(moved, X.indices, X.indptr, columns), lost
 
 
 def as_examples(X: Any) -> Examples:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, places_of, row_blocks, sparse_examples
-from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.errors import DataError, OptionError
+from localsvm.store.pieces import Pieces, Unsound, check, floats32
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
@@ -23,6 +24,12 @@ OFF_CENTRE, SAMPLE = 100.0, 4096  # see off_centre_columns
 BLOCK = 1 << 20  # elements worked on at once: bounds temporary arrays
 DENSIFY_BYTES = 1 << 33  # the largest dense matrix that scaling makes of a sparse one
 Vector = npt.NDArray[np.float64]
+_FACTOR, _OFFSET = floats32("features", low=0), floats32("features")
+_PIECES: dict[str, Pieces] = {
+    "std": {"factor": _FACTOR},
+    "zscore": {"factor": _FACTOR, "offset": _OFFSET},
+    "minmax": {"factor": _FACTOR, "offset": _OFFSET},
+}
 
 
 @dataclass
@@ -163,11 +170,11 @@ class Scaling:
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
-    def from_state(cls, mode: str, state: Mapping[str, np.ndarray]) -> Self:
-        """The scaling with this mode and this `state()`; ModelError if the two do not fit."""
-        expected = {"std": {"factor"}, "zscore": {"factor", "offset"}, "minmax": {"factor", "offset"}}
-        if mode not in MODES or set(state) != expected.get(mode, set()):
-            raise ModelError(f"scaling {mode!r} with arrays {sorted(state)} is not one of ours; train again")
+    def from_state(cls, mode: str, state: Mapping[str, np.ndarray], features: int) -> Self:
+        """The scaling with this mode and this `state()`, of so many features; Unsound if they do not fit."""
+        if mode not in MODES:
+            raise Unsound(f"the scaling {mode!r} is not known to this version")
+        check("/scaling", _PIECES.get(mode, {}), state, {"features": features})
         return cls(mode, *(np.asarray(state[name], np.float32) for name in sorted(state)))
 
 

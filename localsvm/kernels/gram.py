@@ -12,6 +12,7 @@ from localsvm.data.dataset import Examples
 from localsvm.errors import RunError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, padded, transform
+from localsvm.kernels.entries import base_of, entry_radius, few_entries
 from localsvm.kernels.scratch import Scratch
 
 
@@ -53,11 +54,12 @@ class Gram:
     """
 
     def __init__(self, X: Examples, scratch: Scratch, several: bool = True) -> None:
-        rows = columns_of(X, active_columns(X))
-        self.n = len(rows)
+        self.n = X.shape[0]
         self.size = padded(self.n)
-        self._rows = rows - centre_of(rows)
-        self._raw = rows
+        self._sparse = X if few_entries(X) else None
+        if self._sparse is None:
+            self._raw = columns_of(X, active_columns(X))
+            self._rows = self._raw - centre_of(self._raw)
         self._several, self._scratch = several, scratch
         self._base: dict[tuple[bool, bool], NDArray[Any]] = {}
 
@@ -93,6 +95,13 @@ class Gram:
         """Fill `out` with squared distances or products in float32, or with their kernel."""
         out[self.n :] = 0
         out[:, self.n :] = 0
+        if self._sparse is not None:
+            out[: self.n, : self.n] = base_of(self._sparse, self._sparse, distances)
+            if distances:
+                np.fill_diagonal(out, 0.0)
+            if kernel is not None:
+                transform(kernel, out, out)
+            return
         rows = self._rows if distances else self._raw
         panels = Panels(rows, distances)
         norms = panels.norms[: self.n] if distances else None
@@ -102,9 +111,12 @@ class Gram:
             panels.kernel_matrix(kernel, rows, out, norms)
 
     def _double(self, distances: bool) -> NDArray[np.float64]:
-        rows = self._rows if distances else self._raw
         out: NDArray[np.float64] = np.zeros((self.size, self.size))
-        out[: self.n, : self.n] = double_base(rows, rows, distances)
+        if self._sparse is not None:
+            out[: self.n, : self.n] = base_of(self._sparse, self._sparse, distances)
+        else:
+            rows = self._rows if distances else self._raw
+            out[: self.n, : self.n] = double_base(rows, rows, distances)
         if distances:
             np.fill_diagonal(out, 0.0)
         return out
@@ -112,6 +124,8 @@ class Gram:
 
 def radius(X: Examples) -> float:
     """The largest distance of a row from the mean of the rows."""
+    if few_entries(X):
+        return entry_radius(X)
     rows = columns_of(X, active_columns(X))
     rows = rows - centre_of(rows)
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)

@@ -17,10 +17,14 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from localsvm.errors import MethodError, ModelError
+from localsvm.errors import MethodError, OptionError
 from localsvm.methods.base import Method
+from localsvm.store.options import check_options as check_stored
+from localsvm.store.pieces import Unsound
 
 __path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
+
+LATER: set[str] = set()  # options that came after the first models; a model without one has its default
 
 
 @cache
@@ -51,13 +55,16 @@ def methods() -> dict[str, type[Method]]:
 
 
 def method_from(options: dict[str, Any]) -> Method:
-    """The method of a model's config; ModelError where this version does not know it."""
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    name, known = str(values.pop("name", "")), methods()  # what is wrong with a method's file is no fault of the model
+    """The method of a model's config; Unsound where this version does not know it, or would not train with it."""
+    values, known = dict(options), methods()  # what is wrong with a method's file is no fault of the model
+    name = values.pop("name", "")
+    if not isinstance(name, str) or name not in known:
+        raise Unsound(f"the model was trained with the method {str(name)[:50]!a}, which this version does not have")
+    check_stored("/@config method", values, {f.name: str(f.type) for f in fields(known[name])}, LATER)  # type: ignore[arg-type]
     try:
-        return known[name](**values)
-    except (KeyError, TypeError):
-        raise ModelError(f"the model was trained with the method {name!r}, which this version does not have") from None
+        return known[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
+    except OptionError as error:
+        raise Unsound(f"/@config: {error}") from error
 
 
 def check_options(classes: Iterable[type[Method]]) -> None:

@@ -21,6 +21,7 @@ from localsvm.errors import OptionError
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job
 from localsvm.methods.grids import Grid
+from localsvm.store.pieces import Pieces
 from localsvm.targets.base import Target
 
 State = dict[str, NDArray[Any]]  # the arrays of a cell that the model file keeps, by name
@@ -275,6 +276,17 @@ class Method(ABC):
     @abstractmethod
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """The decision functions of a saved cell, whose rows have n_features columns."""
+
+    def pieces(self, target: Target, dense: bool) -> Pieces | None:
+        """What the arrays of a saved cell are: files are checked against it before `predictor` sees them.
+
+        None: numbers have to be finite, and columns of the table in localsvm/methods/saved.py what they are there.
+
+        Parameters
+        ----------
+        dense : whether rows are dense.
+        """
+        return None
 
     @abstractmethod
     def memory(self, size: CellSize) -> int:

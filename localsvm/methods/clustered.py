@@ -13,8 +13,10 @@ from localsvm.methods.grids import Values
 from localsvm.methods.linear_method import BIAS, LinearMethod
 from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.solvers._linear import LinearRows
+from localsvm.store.pieces import Pieces, floats32
 
 CENTRES, LANDMARKS = 0, 1  # random streams of a cell
+CENTRES_PIECE: Pieces = {"centres": floats32("K", "features", least=1)}
 
 
 def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:
@@ -55,6 +57,10 @@ class ClusteredMethod(Clustered, LinearMethod):
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
         return self.clustering(X, setting, random)
+
+    def represented(self) -> Pieces:
+        """K centres."""
+        return CENTRES_PIECE
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the task of its nearest centre."""

@@ -23,6 +23,7 @@ from localsvm.methods.grids import Values
 from localsvm.methods.linear_method import BIAS
 from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
+from localsvm.store.pieces import Pieces, floats64
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class ClusteredSVM(ClusteredMethod):
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres, and lambda."""
         return super().represent(X, setting, random) | {"lambda": np.asarray([setting["lambda"]])}
+
+    def represented(self) -> Pieces:
+        """Centres, and lambda."""
+        return {**super().represented(), "lambda": floats64(1, low=0)}
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in its cluster's task and in the last one, that of all rows."""

@@ -13,10 +13,13 @@ from scipy import sparse
 from localsvm.data.dataset import Examples, within_reach
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
-from localsvm.kernels.gram import active_columns, centre_of, columns_of
+from localsvm.kernels.entries import base_of, few_entries
+from localsvm.kernels.gram import active_columns, centre_of, columns_of, transform_double
 from localsvm.methods.base import FitReport, State
 from localsvm.methods.cell import Cell
+from localsvm.methods.saved import table
 from localsvm.solvers._smo import DualReport
+from localsvm.store.pieces import Length, Piece, Pieces, floats32, floats64, index, pointer
 from localsvm.targets.base import Target
 
 BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
@@ -94,6 +97,33 @@ def _support(X: Examples, rows: NDArray[np.int64]) -> State:
     }
 
 
+def _sparse_support(state: State, n_features: int) -> sparse.csr_array:
+    parts = tuple(state[f"support_{part}"] for part in ("data", "indices", "indptr"))
+    return sparse.csr_array(parts, shape=(len(parts[2]) - 1, n_features))
+
+
+def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
+    """(models, n_features): the models of a saved cell whose kernel is linear, without their biases."""
+    support = sparse.csr_array(state["support"]) if "support" in state else _sparse_support(state, n_features)
+    shape = len(state["coef_ptr"]) - 1, support.shape[0]
+    coef = sparse.csr_array((state["coef"], state["coef_index"], state["coef_ptr"]), shape=shape)
+    return np.asarray((coef @ support.astype(np.float64)).toarray())
+
+
+def expansion_pieces(dense: bool, width: Length = "features") -> Pieces:
+    """What the arrays of `pack_models` are, for support vectors of so many columns."""
+    rows: Pieces = {"support": floats32("s", width)}
+    if not dense:
+        rows = {
+            "support_data": floats32("stored"),
+            "support_indices": Piece("i4", ("stored",), low=0, below="features", rows="support_indptr"),
+            "support_indptr": pointer("s", ends="stored"),
+        }
+    models = table("problem", "fold", "gamma", "cost", "gap", "bias", "iterations", "converged")
+    expansion = {"coef_ptr": pointer("m", ends="k"), "coef_index": index("k", below="s"), "coef": floats64("k")}
+    return {**rows, **models, **expansion}
+
+
 class ExpansionPredictor:
     """Decision functions of one cell from its saved arrays (see pack_models); built on first use.
 
@@ -107,8 +137,7 @@ class ExpansionPredictor:
         """(n, problems) float64, see Target.combine."""
         n_rows = X.shape[0]
         out = np.zeros((n_rows, self._target.n_problems))
-        width = self._n_features if self._columns is None else len(self._columns)
-        block = max(1, BLOCK_FLOATS // max(1, width))
+        block = max(1, BLOCK_FLOATS // max(1, self._width))
         for first in range(0, n_rows, block):
             out[first : first + block] = self._target.combine(
                 self._values(X[first : first + block]), self._state["model_problem"]
@@ -120,15 +149,46 @@ class ExpansionPredictor:
         lost = None
         if self._kernel.uses_distances:
             X, lost = within_reach(X)
+        values = (self._by_entries(X) if self._few_entries else self._by_panels(X)) + bias
+        if lost is not None:
+            values[lost] = np.nan
+        return values
+
+    def _by_panels(self, X: Examples) -> NDArray[np.float64]:
+        """Decision values without bias (n, models), of dense rows of the columns that support vectors have."""
         rows = columns_of(X, self._columns)
         outside = None
         if not isinstance(X, np.ndarray) and self._kernel.uses_distances:
             total = np.asarray(X.multiply(X).sum(axis=1)).ravel()
             outside = (total - (rows.astype(np.float64) ** 2).sum(axis=1)).clip(0).astype(np.float32)
-        values = np.asarray(self._expansion(rows - self._centre, outside) + bias)
-        if lost is not None:
-            values[lost] = np.nan
-        return values
+        return np.asarray(self._expansion(rows - self._centre, outside))
+
+    def _by_entries(self, X: Examples) -> NDArray[np.float64]:
+        """Decision values without bias (n, models); sums over support vectors do not depend on the block of a row."""
+        base = base_of(X, self._sparse, self._kernel.uses_distances)
+        gammas, out = self._state["model_gamma"], np.empty((X.shape[0], len(self._state["model_gamma"])))
+        for gamma in np.unique(gammas):
+            mine, values = np.flatnonzero(gammas == gamma), np.empty_like(base)
+            transform_double(replace(self._kernel, gamma=float(gamma)), base, values)
+            out[:, mine] = (self._coefficients[mine] @ values.T).T
+        return out
+
+    @cached_property
+    def _coefficients(self) -> sparse.csr_array:
+        state = self._state
+        shape = len(state["coef_ptr"]) - 1, len(state["support_indptr"]) - 1
+        return sparse.csr_array((state["coef"].astype(np.float64), state["coef_index"], state["coef_ptr"]), shape)
+
+    @cached_property
+    def _few_entries(self) -> bool:
+        return self._sparse is not None and few_entries(self._sparse)
+
+    @property
+    def _width(self) -> int:
+        """Floats that a row takes."""
+        if self._few_entries:
+            return len(self._state["support_indptr"]) - 1
+        return self._n_features if self._columns is None else len(self._columns)
 
     @cached_property
     def _columns(self) -> NDArray[np.int64] | None:
@@ -136,10 +196,7 @@ class ExpansionPredictor:
 
     @cached_property
     def _sparse(self) -> sparse.csr_array | None:
-        if "support" in self._state:
-            return None
-        parts = tuple(self._state[f"support_{part}"] for part in ("data", "indices", "indptr"))
-        return sparse.csr_array(parts, shape=(len(parts[2]) - 1, self._n_features))
+        return None if "support" in self._state else _sparse_support(self._state, self._n_features)
 
     @cached_property
     def _support(self) -> NDArray[np.float32]:

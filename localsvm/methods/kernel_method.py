@@ -25,9 +25,10 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prepared, Purpose, State, View, option
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import SIZE
-from localsvm.methods.kernel_expansion import ExpansionPredictor, pack_models, report_of
+from localsvm.methods.kernel_expansion import ExpansionPredictor, expansion_pieces, pack_models, report_of
 from localsvm.methods.kernel_system import BinaryRows, KernelSystem
 from localsvm.solvers.blocks import working_bytes
+from localsvm.store.pieces import Pieces
 from localsvm.targets.base import Target
 
 # cells of more rows are solved block by block, without the whole matrix (3.2 GB with its distances at this size): by
@@ -85,7 +86,7 @@ class KernelMethod(Method):
             raise OptionError("-g/--gamma and -C/--cost take positive numbers")
         if not 0.0 < self.tolerance < np.inf:
             raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
-        if self.degree < 1:
+        if not 1 <= self.degree < 1 << 31:
             raise OptionError(f"--degree must be a whole number from 1, not {self.degree}")
         if not np.isfinite(self.coef0):
             raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
@@ -107,6 +108,10 @@ class KernelMethod(Method):
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""
         return ExpansionPredictor(state, self.kernel_of(1.0), target, n_features)
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """Those of an expansion."""
+        return expansion_pieces(dense)
 
     def memory(self, size: CellSize) -> int:
         """Distances and kernel (in float64 with the product they are made from) or a block of it, what is copied of it

@@ -20,6 +20,7 @@ from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_method import BIAS, LinearMethod
 from localsvm.methods.linear_options import COSTS
 from localsvm.solvers._linear import LinearRows
+from localsvm.store.pieces import Pieces
 
 WIDE_COSTS: Values = tuple(10.0**k for k in range(-8, 3))
 
@@ -67,4 +68,8 @@ class L3SVM(Landmarked, LinearMethod):
 
     def sizes(self, features: int) -> tuple[int, int]:
         """A task a cluster, a feature a landmark."""
-        return int(max(self.clusters)), int(max(self.landmarks_count or (features,)))
+        return int(max(self.clusters)), self.most_landmarks(features)
+
+    def represented(self) -> Pieces:
+        """Centres, landmarks, and gamma."""
+        return self.landmark_pieces()

@@ -23,11 +23,12 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, Purpose, State, View, option
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid, check_values, default_widths
-from localsvm.methods.kernel_expansion import ExpansionPredictor, pack_models, report_of
+from localsvm.methods.kernel_expansion import ExpansionPredictor, expansion_pieces, pack_models, report_of
 from localsvm.methods.kernel_method import KernelMethod
 from localsvm.methods.kernel_system import BinaryRows, KernelSystem
 from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_options import COSTS
+from localsvm.store.pieces import Pieces, index
 from localsvm.targets.base import Target
 
 
@@ -98,7 +99,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
         projected: Projections = fits[0].system.projected
         state = pack_models(projected.phi, cell.Y, models, projected.nearest)
         # a cell of few rows has fewer landmarks than others; all cells keep support vectors of one width
-        short = self._most_landmarks(cell.X.shape[1]) - projected.phi.shape[1]
+        short = self.most_landmarks(cell.X.shape[1]) - projected.phi.shape[1]
         state["support"] = np.pad(state["support"], ((0, 0), (0, short)))
         return Fitted(projected.state | state, report_of(models, cell))
 
@@ -106,13 +107,15 @@ class KernelL3SVM(Landmarked, KernelMethod):
         """Decision functions of a saved cell."""
         return ClusterPredictor(self, state, target)
 
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """Those of an expansion over projections, each support vector's cluster, and what makes projections."""
+        expansion = expansion_pieces(True, lambda lengths: self.most_landmarks(lengths["features"]))
+        return {**expansion, "support_cluster": index("s", below="K"), **self.landmark_pieces()}
+
     def memory(self, size: CellSize) -> int:
         """That of the kernel, which is always held whole, and of the projections."""
-        landmarks = self._most_landmarks(size.features)
+        landmarks = self.most_landmarks(size.features)
         return super().memory(replace(size, features=landmarks)) + 8 * size.rows * (size.features + landmarks)
-
-    def _most_landmarks(self, features: int) -> int:
-        return int(max(self.landmarks_count or (features,)))
 
 
 class Projections(NamedTuple):

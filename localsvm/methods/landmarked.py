@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Dense, Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
-from localsvm.methods.clustered import LANDMARKS, Clustered, stream
+from localsvm.methods.clustered import CENTRES_PIECE, LANDMARKS, Clustered, stream
 from localsvm.methods.grids import Values
 from localsvm.representations.kmeans import Centres
 from localsvm.representations.landmarks import choose_landmarks, project
+from localsvm.store.pieces import Lengths, Piece, Pieces, floats64
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,19 @@ class Landmarked(Clustered):
         """Centres, landmarks, and the gamma of projections (0 where they are linear)."""
         points = choose_landmarks(X, int(setting["landmarks_count"]), self.landmarks, stream(random, LANDMARKS))
         return self.clustering(X, setting, random) | {"landmarks": points, "gamma": np.asarray([gamma])}
+
+    def landmark_pieces(self) -> Pieces:
+        """What `landmark_state` gives: K centres and L landmarks."""
+
+        def most(lengths: Lengths) -> int:
+            return self.most_landmarks(lengths["features"])
+
+        landmarks = Piece("f4", ("L", "features"), least=1, most=most)
+        return {**CENTRES_PIECE, "landmarks": landmarks, "gamma": floats64(1, low=0)}
+
+    def most_landmarks(self, features: int) -> int:
+        """The most that a cell may have."""
+        return int(max(self.landmarks_count or (features,)))
 
     def projected(self, X: Examples, state: State) -> tuple[Dense, NDArray[np.int32]]:
         """(n, L) float32 projections and (n,) the nearest centre of each row."""

@@ -34,9 +34,11 @@ from localsvm.methods.base import (
 )
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear_options import LinearOptions
+from localsvm.methods.saved import table
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import LinearSolution, few_weights, solve
 from localsvm.solvers.primal import FIRST_WIDTH
+from localsvm.store.pieces import Lengths, Piece, Pieces
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
@@ -89,6 +91,20 @@ class LinearMethod(LinearOptions):
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""
         return LinearPredictor(self, state, target)
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """The representation, and for each model the weights and the bias of each cluster, and the shared bias."""
+
+        def weights(n: Lengths) -> Any:
+            clusters, columns = n.get("K", 1), n["L"] if "L" in n else n["features"]
+            return n["m"] * (clusters * (columns + 1) + 1)
+
+        models = table("problem", "fold", "cost", "gap", "iterations", "converged")
+        return {**self.represented(), **models, "weights": Piece("f8", (weights,), least=1)}
+
+    def represented(self) -> Pieces:
+        """What `represent` gives: of clusters K rows, of landmarks L."""
+        return {}
 
     def memory(self, size: CellSize) -> int:
         """The rows and what they become, two vectors a solution with those kept of the best point, weights."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,10 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import stream
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_options import LinearOptions
+from localsvm.methods.saved import table
 from localsvm.solvers.ml3 import ML3Problem, ML3Report, exact, scores, stochastic
 from localsvm.solvers.ml3_round import FULL_METRIC
+from localsvm.store.pieces import Lengths, Piece, Pieces, floats32, floats64
 from localsvm.targets.base import Target
 from localsvm.targets.classification import Classification
 from localsvm.threads import ALONE
@@ -118,6 +120,21 @@ class ML3SVM(LinearOptions):
     def predictor(self, state: State, target: Target, n_features: int) -> ML3Predictor:
         """Decision functions of a saved cell."""
         return ML3Predictor(self.norm, state, n_features)
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """The weights of all classes: n models for each, and m times, once for each fold."""
+
+        def weights(length: Lengths) -> Any:
+            return length["m"] * length["classes"] * length["n"] * (length["features"] + 1)
+
+        return {
+            "pairs": Piece("i4", ("problems", 2), equals=np.asarray(_classes(target).pairs, np.int32)),
+            "models": Piece("i4", ("m",), least=1, value="n"),
+            **table("fold", "cost", "iterations", "converged"),
+            "model_objective": floats64("m"),
+            "model_fall": floats64("m", nan=True),
+            "weights": floats32(weights),
+        }
 
     def memory(self, size: CellSize) -> int:
         """The rows; of the exact solver two more copies, combinations, L-BFGS's vectors and the coordinates' matrices;

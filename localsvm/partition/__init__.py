@@ -6,13 +6,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from localsvm.errors import ModelError, OptionError
+from localsvm.errors import OptionError
 from localsvm.partition.base import Partition, TrainingCell, size_spread, smallest_size
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.kmeans import KMeansCells
 from localsvm.partition.none import NoPartition
 from localsvm.partition.repeated import Repeated
 from localsvm.partition.voronoi import Voronoi
+from localsvm.store.pieces import Unsound, check
 
 REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
 
@@ -27,12 +28,24 @@ def create(name: str, repeats: int = 1) -> Partition:
     return kind() if repeats == 1 else Repeated([kind(), *(kind.further() for _ in range(repeats - 1))])
 
 
-def restore(name: str, state: dict[str, NDArray[Any]]) -> Partition:
-    """The partition that a file describes by name and `state()`; ModelError for a name unknown to this version."""
+def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int) -> Partition:
+    """The partition of so many cells that a file describes by name and `state()`.
+
+    Unsound for a name that is unknown to this version, and for arrays that are none of that partition.
+    """
     if name not in REGISTRY:
-        raise ModelError(f"the file's partition {name!r} is not known to this version")
+        raise Unsound(f"the partition {name!r} is not known to this version")
     kind, parts = REGISTRY[name], _numbered(state)
-    return Repeated([kind.from_state(part) for part in parts]) if parts else kind.from_state(state)
+    made = [_restored(f"/partition/{i}", kind, part, features) for i, part in enumerate(parts)]
+    partition = Repeated(made) if made else _restored("/partition", kind, state, features)
+    if partition.n_cells != n_cells:
+        raise Unsound(f"/partition has {partition.n_cells} cells, not {n_cells}")
+    return partition
+
+
+def _restored(place: str, kind: type[Partition], state: dict[str, NDArray[Any]], features: int) -> Partition:
+    check(place, kind.pieces, state, {"features": features})
+    return kind.from_state(state)
 
 
 def _numbered(state: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
@@ -42,6 +55,6 @@ def _numbered(state: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
         number, slash, name = key.partition("/")
         if slash:
             parts.setdefault(int(number) if number.isdecimal() else -1, {})[name] = array
-    if sorted(parts) != list(range(len(parts))):
-        raise ModelError("the file's repeated partitions are not numbered from 0; make it anew")
+    if sorted(parts) != list(range(len(parts))) or (parts and any("/" not in key for key in state)):
+        raise Unsound("/partition: its repeats are not numbered from 0")
     return [parts[number] for number in range(len(parts))]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from localsvm.errors import DataError, OptionError
+from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
@@ -39,9 +40,15 @@ class Partition(ABC):
     """A rule that divides rows into cells. It is fitted once, on training rows.
 
     A partition restored from its saved state routes rows exactly as the fitted one.
+
+    Attributes
+    ----------
+    pieces : Pieces
+        What the arrays of `state()` are; "features" is the length of a row.
     """
 
     name: str  # of the kind, as -P takes it
+    pieces: ClassVar[Pieces] = {}
 
     @abstractmethod
     def fit(
@@ -112,7 +119,10 @@ class Partition(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: PartitionState) -> Self:
-        """The partition that `state()` described. It routes rows bit for bit as that one."""
+        """The partition that `state()` described. It routes rows bit for bit as that one.
+
+        The arrays are what `pieces` says. Unsound where they do not fit each other all the same.
+        """
 
 
 def one_cell_each(cell: NDArray[np.int32], n_cells: int) -> sparse.csr_array:

@@ -11,6 +11,15 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Examples
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import PartitionState
+from localsvm.store.pieces import Piece, Pieces, Unsound, floats32, floats64, index
+
+PIECES: Pieces = {
+    "centres": floats32("nodes", "features"),
+    "thresholds": floats64("nodes"),
+    "first_child": index("nodes", below="nodes"),
+    "n_children": Piece("i4", ("nodes",), low=0),
+    "cell": index("nodes", below="nodes", low=-1),
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,23 @@ class CentreTree:
     first_child: NDArray[np.int32]
     n_children: NDArray[np.int32]
     cell: NDArray[np.int32]
+
+    def check(self) -> None:
+        """Unsound unless every node but the first is the child of one before it, and every leaf has its own cell."""
+        nodes, inner = len(self.cell), self.n_children > 0
+        first, last = self.first_child.astype(np.int64), self.first_child.astype(np.int64) + self.n_children
+        if nodes == 0:
+            raise Unsound("/partition has no nodes")
+        if np.any(inner & ((first <= np.arange(nodes)) | (last > nodes) | (self.n_children < 2))):
+            raise Unsound("/partition/first_child: the children of a node are not two or more nodes behind it")
+        parents = np.zeros(nodes + 1, np.int64)
+        np.add.at(parents, first[inner], 1)
+        np.add.at(parents, last[inner], -1)
+        if np.any(np.cumsum(parents)[1:nodes] != 1):
+            raise Unsound("/partition/first_child: a node is not the child of exactly one other")
+        leaves = np.sort(self.cell[~inner])
+        if np.any(self.cell[inner] != -1) or not np.array_equal(leaves, np.arange(len(leaves))):
+            raise Unsound("/partition/cell: the leaves are not the cells, each once")
 
     @property
     def n_cells(self) -> int:

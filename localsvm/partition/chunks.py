@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from scipy import sparse
 
 from localsvm.errors import OptionError
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows
+from localsvm.store.pieces import Piece, Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Chunks(Partition):
     """
 
     name = "chunks"
+    pieces: ClassVar[Pieces] = {"n_cells": Piece("i8", (1,), low=1)}
 
     def __init__(self, n_cells: int = 0) -> None:
         self._n_cells = n_cells

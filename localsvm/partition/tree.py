@@ -12,9 +12,10 @@ from scipy import sparse
 
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows, one_cell_each
-from localsvm.partition.centre_tree import CentreTree
+from localsvm.partition.centre_tree import PIECES, CentreTree
 from localsvm.partition.duplicates import collapse
 from localsvm.partition.growing import RowIndices, Split, grow
+from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class TreePartition(Partition):
         self._tree, self.share = tree, share
         self._training: _Training | None = None
 
+    pieces: ClassVar[Pieces] = PIECES
     threaded: ClassVar[bool] = True  # whether `split` may run in several threads at once
 
     @classmethod
@@ -107,4 +109,6 @@ class TreePartition(Partition):
 
     @classmethod
     def from_state(cls, state: PartitionState) -> Self:
-        return cls(CentreTree(**{f.name: np.ascontiguousarray(state[f.name]) for f in fields(CentreTree)}))
+        tree = CentreTree(**{f.name: np.ascontiguousarray(state[f.name]) for f in fields(CentreTree)})
+        tree.check()
+        return cls(tree)

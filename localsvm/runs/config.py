@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from localsvm.data.scaling import MODES
 from localsvm.errors import DataError, OptionError
+from localsvm.methods import method_from
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.selection.search import SEARCHES
+from localsvm.store.options import check_options
+from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import SCHEMES, Classification
 
 DEFAULT_CELL_SIZE = 2000
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
+LATER = {"repeats", "zero_based", "force_classes"}  # options that a model may be without: it has their defaults
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,17 @@ class TrainingConfig:
             raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
         if self.repeats > 1 and self.partition == "none":
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> TrainingConfig:
+        """The options that `as_dict` gave; Unsound for any that cannot be trained with."""
+        check_options("/@config", stored, {f.name: str(f.type) for f in fields(cls)}, LATER)
+        pairs = tuple((label, weight) for label, weight in stored["class_weights"])
+        own = {"method": method_from(stored["method"]), "class_weights": pairs}
+        try:
+            return cls(**{**stored, **own})
+        except OptionError as error:
+            raise Unsound(f"/@config: {error}") from error
 
     def for_classes(self, n: int) -> TrainingConfig:
         """With what depends on the number of classes decided."""

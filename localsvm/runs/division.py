@@ -17,7 +17,10 @@ from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces
 from localsvm.errors import DataError, OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.progress import Observer
+from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
+from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
@@ -105,21 +108,28 @@ def divide(
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
         _leave_out(data)
     scaling, partition, X, cells = _fit(data, config, threads) if stored is None else _load(data, stored)
-    off_centre = off_centre_columns(X) if config.method.shift_matters else 0
-
-    def order_of(index: int) -> NDArray[np.int64]:
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
-        return fold_order(data.y[cells[index].rows], config.folds, rng)
-
-    orders = threads.map(order_of, len(cells))
+    orders = _fold_orders(data.y, cells, config, threads)
     rows = np.concatenate([cell.rows[order] for cell, order in zip(cells, orders, strict=True)])
     weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
     count = np.concatenate([weight[order] for weight, order in zip(weights, orders, strict=True)])
-    edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
+    edges = np.cumsum([0, *(len(cell.rows) for cell in cells)]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
+    off_centre = off_centre_columns(X) if config.method.shift_matters else 0
     about = scaling, partition, labels, [int(c) for c in class_rows]
     return Divided(*about, *shared, edges, places, data.columns, width, data.classes, off_centre)
+
+
+def _fold_orders(
+    y: NDArray[np.float64], cells: list[TrainingCell], config: TrainingConfig, threads: Threads
+) -> list[NDArray[np.int64]]:
+    """The order of the rows of each cell."""
+
+    def order_of(index: int) -> NDArray[np.int64]:
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
+        return fold_order(y[cells[index].rows], config.folds, rng)
+
+    return threads.map(order_of, len(cells))
 
 
 def partition_only(
@@ -182,11 +192,12 @@ def _fit(
 
 
 def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
-    scaling = Scaling.from_state(*stored.scaling)
-    order = np.argsort(stored.assignment, kind="stable")
-    rows = np.split(order, np.searchsorted(stored.assignment[order], np.arange(len(stored.sizes))))[1:]
-    cells = [TrainingCell(part.astype(np.int64), stored.weight[part]) for part in rows]
-    return scaling, restore(*stored.partition), scaling.apply(data.X, in_place=True), cells
+    features = data.X.shape[1]
+    with checked(stored.path):
+        scaling = Scaling.from_state(*stored.scaling, features)
+        cells = cells_of(stored, data)
+        partition = restore(*stored.partition, features, len(cells))
+    return scaling, partition, scaling.apply(data.X, in_place=True), cells
 
 
 def _check_reach(X: Examples) -> None:
@@ -197,12 +208,14 @@ def _check_reach(X: Examples) -> None:
         )
 
 
-def off_centre_note(columns: int) -> str:
-    """What to tell of columns that are far from 0 where that matters."""
-    return (
-        f"{columns} {'feature is' if columns == 1 else 'features are'} {OFF_CENTRE:g} deviations or more away from 0, "
-        "nearly constant to this method; --scale zscore moves them to 0"
-    )
+def tell_off_centre(observer: Observer, columns: int) -> None:
+    """Tell of columns that are far from 0 where that matters, if there are some."""
+    if columns:
+        what = "feature is" if columns == 1 else "features are"
+        observer.note(
+            f"{columns} {what} {OFF_CENTRE:g} deviations or more away from 0, nearly constant to this method; "
+            "--scale zscore moves them to 0"
+        )
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

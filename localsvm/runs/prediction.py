@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError
-from localsvm.methods import method_from
 from localsvm.methods.base import Predictor
+from localsvm.methods.saved import check_of
 from localsvm.partition import restore
-from localsvm.store.model import Model, load_model
-from localsvm.targets.classification import Classification
+from localsvm.runs.stored import options_of
+from localsvm.store.container import AnyPath
+from localsvm.store.model import CellCheck, Model, load_model
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16
@@ -52,7 +52,7 @@ class LocalModel:
 
     Parameters
     ----------
-    path : of the model file.
+    path : of the model file, or its `Image` in memory.
     jobs : threads that predict, of no influence on the result.
     verify : whether to compare the whole file with its checksums first.
 
@@ -63,6 +63,7 @@ class LocalModel:
     dense : whether the rows of training were dense; rows to predict are made alike.
     zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
+    method : that the cells were trained by.
     file : the open `store.model.Model`.
 
     Raises
@@ -70,22 +71,24 @@ class LocalModel:
     ModelError : the file cannot be read, or has a method or partition that this version does not know.
     """
 
-    def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
-        self.file: Model = load_model(path, verify)
-        config = self.file.config
-        self.scaling = Scaling.from_state(*self.file.scaling)
-        self.partition = restore(*self.file.partition)
-        self.target = Classification(self.file.labels, config["multiclass"])
-        self.columns = self.file.columns
-        self.features: int = config["features"] if self.columns is None else config["width"]
-        self._known: int = config["features"]
-        self.dense: bool = config["dense"]  # whether rows are to be read dense, as in training
-        self.zero_based: bool = config.get("zero_based", False)
-        self._method = method_from(config["method"])
+    def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True) -> None:
+        self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
         self._jobs = jobs
         self._threads = ThreadPoolExecutor(jobs)
+
+    def _adopt(self, file: Model) -> CellCheck:
+        """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
+        config, self._known, self.dense = options_of(file)  # rows are read dense if those of training were
+        self.columns, self.zero_based = file.columns, config.zero_based
+        self.features = self._known if self.columns is None else int(file.config["width"])
+        self.scaling = Scaling.from_state(*file.scaling, self._known)
+        self.partition = restore(*file.partition, self._known, file.n_cells)
+        self.target = config.target(file.labels)
+        self.method = config.method
+        known = {"features": self._known, "folds": config.folds, "classes": len(file.labels)}
+        return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
 
     def __enter__(self) -> LocalModel:
         return self
@@ -107,7 +110,7 @@ class LocalModel:
         return self._decide(self._with_known_columns(X), 1)
 
     def read(
-        self, path: str | Path, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
+        self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
@@ -175,7 +178,7 @@ class LocalModel:
     def _predictor(self, cell: int) -> Predictor:
         if cell not in self._cache:
             state = self.file.cell(cell)
-            self._cache[cell] = self._method.predictor(state, self.target, self._known)
+            self._cache[cell] = self.method.predictor(state, self.target, self._known)
             self._cached_bytes[cell] = 4 * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])

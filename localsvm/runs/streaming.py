@@ -26,7 +26,7 @@ from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
-from localsvm.runs.division import off_centre_note
+from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
 from localsvm.selection.cross_validation import Kept, Point, score, search_grid
@@ -55,17 +55,14 @@ def train_stream(
     Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
     """
     method = _check(config)
-    observer = observer or Silent()
-    clock = Clock(observer)
+    clock = Clock(observer := observer or Silent())
     with clock("read"):
         stream = Stream(path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes)
         check_features(stream.features)
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
-        most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
-        survey = stream.survey(config.scale, most, rng)
+        survey = stream.survey(config.scale, max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0]), rng)
         check_labels(survey.labels, stream.rows, config)
-        if columns := off_centre_columns(survey.sample):
-            observer.note(off_centre_note(columns))
+        tell_off_centre(observer, off_centre_columns(survey.sample))
     config = config.for_classes(len(survey.labels))
     with clock("train"):
         fitted, report = StreamedCell(stream, survey, method, config).fit()

@@ -19,7 +19,7 @@ from localsvm.methods.base import FitReport
 from localsvm.parallel.local import LocalPool
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide, off_centre_note
+from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
@@ -58,13 +58,11 @@ def train(
     ------
     DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
     """
-    observer = observer or Silent()
-    clock = Clock(observer)
+    clock = Clock(observer := observer or Silent())
     with clock("partition"), Threads(jobs) as threads:
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
-        if divided.off_centre:
-            observer.note(off_centre_note(divided.off_centre))
+        tell_off_centre(observer, divided.off_centre)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)

@@ -14,7 +14,7 @@ from localsvm.data.dataset import Dataset
 from localsvm.parallel.local import LocalPool
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, off_centre_note
+from localsvm.runs.division import divide, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import cross_validated_error
@@ -81,8 +81,7 @@ def cross_validate(
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
         divided = divide(data, config, partition_file, threads)
-        if divided.off_centre:
-            observer.note(off_centre_note(divided.off_centre))
+        tell_off_centre(observer, divided.off_centre)
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(len(divided.labels)), grid="full")
     data.X = data.y = None  # type: ignore[assignment]

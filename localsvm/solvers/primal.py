@@ -18,6 +18,8 @@ gap is ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -158,13 +160,16 @@ def newton(
             at.smooth_over(NARROWER * at.width)
             continue
         # if I + H is 1e10 or larger, a direct solution may lose all digits; conjugate gradients still go downhill
-        try:
-            downhill = at.advance(-direction(at))
-        except np.linalg.LinAlgError:
-            downhill = False
-        if not downhill and (direction is by_gradients or not at.advance(-by_gradients(at))):
+        if not _downhill(at, direction) and (direction is by_gradients or not _downhill(at, by_gradients)):
             break
     return at, LinearReport(at.primal, at.dual, steps, at.primal - at.dual <= tolerance * at.primal)
+
+
+def _downhill(at: Newton, direction: Callable[[Newton], Vector]) -> bool:
+    try:
+        return at.advance(-direction(at))
+    except np.linalg.LinAlgError:  # singular to working precision
+        return False
 
 
 def by_blocks(at: Newton) -> Vector:

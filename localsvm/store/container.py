@@ -9,19 +9,22 @@ two equal runs differ.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from math import prod
-from typing import Any
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isfinite, prod
+from typing import Any, TypeVar
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
 
 from localsvm import __version__
 from localsvm.errors import ModelError
+from localsvm.store.pieces import Array, Unsound
+from localsvm.store.structure import CHUNK_BYTES, Rows, structure
 
 FORMAT_VERSION = 2
 MODEL = "localsvm-model"
@@ -30,61 +33,185 @@ PARTITION = "localsvm-partition"
 _KINDS = {MODEL: "model", PARTITION: "partition"}
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SUPERBLOCK_BYTES = 48
-_CHUNK_BYTES = 1 << 18  # a cell is read by whole chunks; the default chunk cache holds a few of these
 BLOCK_CHUNKS = 8  # rows are gathered to blocks of so many chunks before they are written
 UNLISTED = {"created", "manifest"}
 
-Array = NDArray[Any]
+
+@dataclass(frozen=True)
+class Image(os.PathLike[str]):
+    """The bytes of a container in memory, in place of its path; the path is what messages call it."""
+
+    content: bytes
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "the model in memory"
+
+
 AnyPath = str | os.PathLike[str]
+T = TypeVar("T", int, str)
+J = TypeVar("J", dict[str, Any], list[Any])
 
 _REMEDY = "copy it again from its source, or make it anew"
 
 
-def open_container(path: AnyPath, kind: str, verify: bool = True) -> h5py.File:
-    """Open a container for reading.
+class Container:
+    """An open container that is built as ours are; a context manager over its file.
+
+    Raises
+    ------
+    ModelError : by all methods where a piece is missing or not of the kind that is asked for.
+    """
+
+    def __init__(self, path: AnyPath, file: h5py.File) -> None:
+        self.path = path
+        self._file = file
+        self._items = structure(file)  # groups and datasets by path, "/" first
+        self._rows = {place: item for place, item in self._items.items() if isinstance(item, Rows)}
+        self._listed: dict[str, Any] = {}
+
+    def __enter__(self) -> Container:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; its rows cannot be read any more."""
+        self._file.close()
+
+    def group(self, place: str) -> dict[str, Rows]:
+        """The datasets of a group, by name."""
+        if place not in self._items or place in self._rows:
+            raise missing(place)
+        names = {path: path[len(place) + 1 :] for path in self._rows if path.startswith(f"{place}/")}
+        return {name: self._rows[path] for path, name in names.items() if "/" not in name}
+
+    def arrays(self, place: str) -> dict[str, Array]:
+        """The values of a group's datasets and of those in its groups, by name, as "0/centres"."""
+        if place not in self._items or place in self._rows:
+            raise missing(place)
+        inside = f"{place}/"
+        return {path[len(inside) :]: rows.read() for path, rows in self._rows.items() if path.startswith(inside)}
+
+    def array(self, place: str) -> Array:
+        """The values of a dataset."""
+        if place not in self._rows:
+            raise missing(place)
+        return self._rows[place].read()
+
+    def has(self, place: str) -> bool:
+        """Whether there is such a group or dataset."""
+        return place in self._items
+
+    def attribute(self, place: str, name: str, kind: type[T]) -> T:
+        """An attribute: a whole number, or a line of ASCII."""
+        attributes = self._items[place].attrs if place in self._items else {}
+        if name not in attributes:
+            raise missing(f"{place}@{name}")
+        value = attributes[name]
+        found = text(value) if isinstance(value, bytes) else int(value)
+        if not isinstance(found, kind) or (isinstance(found, str) and not (found.isascii() and found.isprintable())):
+            raise Unsound(f"{place}@{name} is not {'a whole number' if kind is int else 'a line of text'}")
+        return found
+
+    def json(self, name: str) -> dict[str, Any]:
+        """What the root attribute `name` is the JSON of."""
+        return parse(f"/@{name}", self.attribute("/", name, str), dict)
+
+    def verify(self, later: Collection[str] = ()) -> None:
+        """Compare the content with the manifest, but for the datasets that `verify_dataset` is called for later."""
+        self._listed, found = self.json("manifest"), set(self._names())
+        for name in sorted(self._listed.keys() | found):
+            if name not in found:
+                raise missing(name)
+            if name not in later and self._listed.get(name) != self._entry(name):
+                raise changed(self.path, name)
+        for name in sorted(set(later) - self._listed.keys()):
+            raise changed(self.path, name)
+
+    def verify_dataset(self, place: str, digest: str) -> None:
+        """Compare the SHA-256 of a dataset's bytes with the manifest."""
+        rows = self._rows[place]
+        if self._listed[place] != dataset_entry(rows.dtype, rows.shape, digest):
+            raise changed(self.path, place)
+
+    def _names(self) -> Iterator[str]:
+        for path, item in self._items.items():
+            yield path
+            yield from (f"{path}@{name}" for name in item.attrs if not (path == "/" and name in UNLISTED))
+
+    def _entry(self, name: str) -> str:
+        path, _, attribute = name.partition("@")
+        if attribute:
+            return attribute_entry(self._items[path].attrs[attribute])
+        return _digest(self._rows[path]) if path in self._rows else "group"
+
+
+def open_container(path: AnyPath, kind: str) -> Container:
+    """Open a container for reading, and look whether it is built as ours are. Its content is not read.
 
     Parameters
     ----------
     kind : MODEL or PARTITION.
-    verify : read the whole content and compare it with the manifest (about a second a gigabyte). Without it, a
-        damaged chunk is still refused when it is read, by its fletcher32 checksum.
 
     Raises
     ------
-    ModelError : no such file; not HDF5; not ours; of the other kind; a newer format; truncated; changed content; a
-        missing piece.
+    ModelError : no such file; not HDF5; not ours; of the other kind; another format version; truncated; a link to
+        another file, a shape without data or anything else that is never in a file of ours.
     """
     _check_signature(path, kind)
-    with checked(path), ExitStack() as opened:
-        file = opened.enter_context(h5py.File(path, "r"))
-        _check_kind(path, kind, file.attrs)
-        if verify:
-            _check_manifest(path, file)
-        opened.pop_all()
-    return file
+    with checked(path):
+        file = _open(path)
+        try:
+            _check_kind(path, kind, file.attrs)
+            return Container(path, file)
+        except BaseException:
+            file.close()
+            raise
+
+
+def parse(place: str, source: str, kind: type[J]) -> J:
+    """The value that some JSON says; Unsound for one of another kind, numbers that are not finite, and a key twice."""
+
+    def number(written: str) -> float:
+        value = float(written)
+        if not isfinite(value):
+            raise Unsound(f"{place}: a number of the JSON is not finite")
+        return value
+
+    def keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise Unsound(f"{place}: the JSON has a key twice")
+        return dict(pairs)
+
+    try:
+        found = json.loads(source, parse_constant=number, parse_float=number, object_pairs_hook=keys)
+    except (ValueError, RecursionError) as error:
+        raise Unsound(f"{place} is not JSON") from error
+    if not isinstance(found, kind):
+        raise Unsound(f"{place} is not a JSON {'object' if kind is dict else 'list'}")
+    return found
 
 
 @contextmanager
 def checked(path: AnyPath) -> Iterator[None]:
-    """Around reads of a container: what h5py raises at damaged or missing content becomes a ModelError."""
+    """Around what reads a file: errors at damaged or unsound content become a ModelError with the file's name."""
     try:
         yield
-    except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
+    except Unsound as error:
+        raise ModelError(f"{path}: not as localsvm writes it: {error}; {_REMEDY}") from error
+    except (KeyError, OSError, RuntimeError, ValueError, TypeError, OverflowError) as error:
         if "truncated file" in str(error):
             raise truncated(path) from error
         raise changed(path, f"HDF5 cannot read it ({error})") from error
 
 
-def piece(path: AnyPath, parent: Any, name: str) -> Any:
-    """What `parent` (a group or its attributes) holds under `name`. Raises ModelError where it is missing."""
-    if name not in parent:
-        raise missing(path, name)
-    return parent[name]
-
-
-def missing(path: AnyPath, name: str) -> ModelError:
+def missing(name: str) -> Unsound:
     """The error for a file without the piece `name`."""
-    return ModelError(f"{path}: a piece is missing from the file: {name}; {_REMEDY}")
+    return Unsound(f"a piece is missing from the file: {name}")
 
 
 def truncated(path: AnyPath) -> ModelError:
@@ -104,7 +231,7 @@ def text(value: Any) -> str:
 
 def chunk_rows(dtype: np.dtype[Any], trailing: tuple[int, ...]) -> int:
     """Rows of a chunk of the usual size, for rows of this dtype and shape."""
-    return max(1, _CHUNK_BYTES // max(1, dtype.itemsize * prod(trailing)))
+    return max(1, CHUNK_BYTES // max(1, dtype.itemsize * prod(trailing)))
 
 
 def attribute_entry(value: Any) -> str:
@@ -121,9 +248,20 @@ def dataset_entry(dtype: np.dtype[Any], shape: tuple[int, ...], digest: str) -> 
     return f"{dtype.newbyteorder('<').str} {json.dumps(shape)} {digest}"
 
 
+def size_of(path: AnyPath) -> int:
+    """Bytes of a container."""
+    return len(path.content) if isinstance(path, Image) else os.path.getsize(path)
+
+
+def _open(path: AnyPath) -> h5py.File:
+    if isinstance(path, Image):
+        return h5py.File(h5py.h5f.open_file_image(path.content))
+    return h5py.File(path, "r")
+
+
 def _check_signature(path: AnyPath, kind: str) -> None:
     try:
-        with open(path, "rb") as file:
+        with io.BytesIO(path.content) if isinstance(path, Image) else open(path, "rb") as file:
             head = file.read(_SUPERBLOCK_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: cannot read the {_KINDS[kind]}: {error.strerror}") from error
@@ -139,7 +277,11 @@ def _check_kind(path: AnyPath, kind: str, attributes: Any) -> None:
         raise ModelError(f"{path}: an HDF5 file, but not a localsvm {_KINDS[kind]}")
     if found != kind:
         raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {_KINDS[kind]} is expected")
-    version = int(piece(path, attributes, "format_version"))
+    if "format_version" not in attributes:
+        raise missing("/@format_version")
+    version = int(attributes["format_version"])
+    if version < 1:
+        raise Unsound(f"there is no format version {version}")
     if version > FORMAT_VERSION:
         raise ModelError(
             f"{path}: format version {version} is newer than localsvm {__version__} can read "
@@ -147,31 +289,10 @@ def _check_kind(path: AnyPath, kind: str, attributes: Any) -> None:
         )
 
 
-def _check_manifest(path: AnyPath, file: h5py.File) -> None:
-    listed = dict(json.loads(piece(path, file.attrs, "manifest")))
-    found = dict(_entries(file))
-    for name in sorted(listed.keys() | found.keys()):
-        if name not in found:
-            raise missing(path, name)
-        if listed.get(name) != found[name]:
-            raise changed(path, name)
-
-
-def _entries(file: h5py.File) -> Iterator[tuple[str, str]]:
-    """The manifest of what the file holds now."""
-    objects: list[tuple[str, Any]] = [("/", file)]
-    file.visititems(lambda name, item: objects.append((f"/{name}", item)))
-    for path, item in objects:
-        yield path, _digest(item) if isinstance(item, h5py.Dataset) else "group"
-        for name, value in item.attrs.items():
-            if not (path == "/" and name in UNLISTED):
-                yield f"{path}@{name}", attribute_entry(value)
-
-
-def _digest(dataset: h5py.Dataset) -> str:
-    total = hashlib.sha256(dataset[...].tobytes() if dataset.ndim == 0 else b"")
-    if dataset.ndim:
-        rows = chunk_rows(dataset.dtype, dataset.shape[1:]) * BLOCK_CHUNKS
-        for start in range(0, len(dataset), rows):
-            total.update(dataset[start : start + rows].data)
-    return dataset_entry(dataset.dtype, dataset.shape, total.hexdigest())
+def _digest(rows: Rows) -> str:
+    if not rows.shape:
+        return dataset_entry(rows.dtype, (), hashlib.sha256(rows.read().tobytes()).hexdigest())
+    total, step = hashlib.sha256(), chunk_rows(rows.dtype, rows.shape[1:]) * BLOCK_CHUNKS
+    for start in range(0, len(rows), step):
+        total.update(rows.read(start, min(start + step, len(rows))).data)
+    return dataset_entry(rows.dtype, rows.shape, total.hexdigest())

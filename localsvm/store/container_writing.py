@@ -20,12 +20,12 @@ from localsvm.store.container import (
     FORMAT_VERSION,
     UNLISTED,
     AnyPath,
-    Array,
     attribute_entry,
     chunk_rows,
     dataset_entry,
 )
 from localsvm.store.outputs import replacing, signals_held, write_error
+from localsvm.store.pieces import Array
 
 
 class _Sink(io.FileIO):

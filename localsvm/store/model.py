@@ -7,34 +7,27 @@ them apart.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError, RunError
-from localsvm.store.container import (
-    MODEL,
-    PARTITION,
-    AnyPath,
-    Array,
-    changed,
-    checked,
-    missing,
-    open_container,
-    piece,
-    text,
-)
+from localsvm.store.container import MODEL, PARTITION, AnyPath, Container, checked, missing, open_container
 from localsvm.store.container_writing import Column, Writer, create
+from localsvm.store.pieces import Array, Cells, Unsound
+from localsvm.store.structure import Rows
 
 MAY_BE_NAN = {"model_fall"}  # in methods that do not know it
-HEADER = ("format", "format_version", "generator", "created")
+HEADER = ("format", "generator", "created")
 State = tuple[str, Mapping[str, Array]]
+CellCheck = Callable[[Cells], object]  # raises Unsound
+BLOCK_BYTES = 1 << 23  # of cells that are verified together
 
 
 def write_model(
@@ -79,20 +72,34 @@ def write_model(
             _write_state(writer, "report", "names", report)
 
 
-def load_model(path: AnyPath, verify: bool = True) -> Model:
-    """Open a model. With `verify`, its whole content is read and compared with its manifest first.
+def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
+    """Open a model.
+
+    Parameters
+    ----------
+    verify : read the whole content and compare it with its manifest first (seconds for a gigabyte). Without it, a
+        damaged chunk is still refused when it is read, by its checksum.
+    adopt : is given the model, whose cells cannot be trusted yet; checks what it finds outside of them, and returns
+        what checks cells. That is called with all of them if they are verified, and with each when it is read.
 
     Raises
     ------
-    ModelError : no such file, not HDF5, not a localsvm model, a newer format, truncated, changed content, a missing
-        piece; each has its message.
+    ModelError : no such file, not HDF5, not a localsvm model, another format version, truncated, changed content, a
+        missing piece, content that localsvm does not write; each has its message.
     """
-    file = open_container(path, MODEL, verify)
+    container = open_container(path, MODEL)
     try:
         with checked(path):
-            return _read_model(path, file)
+            if verify:
+                container.verify(later=[f"/cells/{name}" for name in container.group("/cells")])
+            model = _read_model(container)
+            if adopt is not None:
+                model._check = adopt(model)
+            if verify:
+                model._verify()
+            return model
     except BaseException:
-        file.close()
+        container.close()
         raise
 
 
@@ -122,31 +129,74 @@ class Model:
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
     report: tuple[str, dict[str, Array]] | None
-    _file: h5py.File = field(repr=False)
-    _columns: dict[str, h5py.Dataset] = field(repr=False)
+    _container: Container = field(repr=False)
+    _columns: dict[str, Rows] = field(repr=False)
+    _check: CellCheck = field(default=lambda cells: None, repr=False)
 
     @property
     def header(self) -> dict[str, Any]:
         """The root attributes that say what the file is: format, format_version, generator, created."""
-        attributes = {name: piece(self.path, self._file.attrs, name) for name in HEADER}
-        return {name: int(v) if name == "format_version" else text(v) for name, v in attributes.items()}
+        with checked(self.path):
+            version = {"format_version": self._container.attribute("/", "format_version", int)}
+            return version | {name: self._container.attribute("/", name, str) for name in HEADER}
 
     def cell(self, index: int) -> dict[str, Array]:
-        """The arrays of one cell, as they were written; only its rows are read."""
+        """The arrays of one cell, as they were written; only its rows are read. ModelError where they are unsound."""
         with checked(self.path):
-            return {
-                name: column[self.row_ptr[name][index] : self.row_ptr[name][index + 1]]
-                for name, column in self._columns.items()
-            }
+            cells = self._cells(index, index + 1)
+            self._check(cells)
+            return dict(cells.arrays)
 
     def column(self, name: str) -> Array:
         """The arrays of all cells under one name, one after another. Raises KeyError where no cell has it."""
         column = self._columns[name]
         with checked(self.path):
-            return np.asarray(column[...])
+            return column.read()
 
     def close(self) -> None:
-        self._file.close()
+        """Close the file."""
+        self._container.close()
+
+    def _cells(self, first: int, last: int) -> Cells:
+        """Cells first .. last - 1."""
+        ptr = {name: pointer[first : last + 1] for name, pointer in self.row_ptr.items()}
+        arrays = {name: rows.read(int(ptr[name][0]), int(ptr[name][-1])) for name, rows in self._columns.items()}
+        return Cells(arrays, ptr, first)
+
+    def _blocks(self) -> Iterator[Cells]:
+        """All cells in order, some at once."""
+        bytes_ = np.zeros(self.n_cells + 1, np.int64)
+        for name, rows in self._columns.items():
+            bytes_ += self.row_ptr[name] * int(np.prod(rows.shape[1:], dtype=np.int64) * rows.dtype.itemsize)
+        first = 0
+        while first < self.n_cells:
+            last = int(np.searchsorted(bytes_, bytes_[first] + BLOCK_BYTES, side="right")) - 1
+            yield self._cells(first, last := min(max(last, first + 1), self.n_cells))
+            first = last
+
+    def _verify(self) -> None:
+        """Read all cells: compare them with the manifest, and check them."""
+        sums = {name: hashlib.sha256() for name in self._columns}
+        unsound: Unsound | None = None
+
+        def add(cells: Cells) -> None:
+            for name, array in cells.arrays.items():
+                sums[name].update(array.reshape(-1).data)
+
+        with ThreadPoolExecutor(1) as thread:  # sums up a block while the next one is read
+            summed = thread.submit(lambda: None)
+            for cells in self._blocks():
+                summed.result()
+                summed = thread.submit(add, cells)
+                try:
+                    unsound or self._check(cells)
+                except Unsound as error:
+                    unsound = error
+        summed.result()
+        for name, total in sums.items():  # a file that was damaged by accident is to be called that
+            self._container.verify_dataset(f"/cells/{name}", total.hexdigest())
+        if unsound is not None:
+            raise unsound
 
     def __enter__(self) -> Model:
         return self
@@ -161,6 +211,7 @@ class Model:
 class PartitionFile:
     """What a partition file holds; see `write_partition`."""
 
+    path: AnyPath
     config: dict[str, Any]
     columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
@@ -216,37 +267,29 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
     ModelError : as `load_model` does, and where `fingerprint` is given and other data were divided.
     """
     with open_container(path, PARTITION) as file, checked(path):
-        config = _config(path, file)
-        if fingerprint not in (None, config["fingerprint"]):
+        file.verify()
+        config = file.json("config")
+        if fingerprint not in (None, config.get("fingerprint")):
             raise ModelError(
                 f"{path}: the partition was made from other data, or from the same data read or scaled with "
                 "other options; run lsvm-partition on this data"
             )
         return PartitionFile(
+            path=path,
             config=config,
-            columns=_read_columns(path, file),
-            scaling=_read_state(path, file, "scaling", "mode"),
-            partition=_read_state(path, file, "partition", "name"),
-            assignment=piece(path, file, "assignment")[...],
-            weight=piece(path, file, "weight")[...],
-            sizes=piece(path, file, "sizes")[...],
-            centres=file["centres"][...] if "centres" in file else None,
+            columns=file.array("/columns") if file.has("/columns") else None,
+            scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
+            partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
+            assignment=file.array("/assignment"),
+            weight=file.array("/weight"),
+            sizes=file.array("/sizes"),
+            centres=file.array("/centres") if file.has("/centres") else None,
         )
 
 
 def _write_columns(writer: Writer, columns: Array | None) -> None:
     if columns is not None:
         writer.array("/columns", np.asarray(columns, np.int64))
-
-
-def _read_columns(path: AnyPath, file: h5py.File) -> NDArray[np.int64] | None:
-    if "columns" not in file:
-        return None
-    columns = np.asarray(file["columns"][...])
-    ascending = columns.dtype == np.int64 and columns.ndim == 1 and bool((np.diff(columns) > 0).all())
-    if not ascending or not len(columns) or columns[0] < 0 or columns[-1] >= np.iinfo(np.int32).max:
-        raise changed(path, "/columns are not ascending column numbers")
-    return columns
 
 
 def check_finite(what: str, arrays: Mapping[str, Array]) -> None:
@@ -296,42 +339,30 @@ def _write_cells(writer: Writer, cells: Iterable[Mapping[str, Array]], n_cells: 
         writer.array(f"/cells/row_ptr/{name}", np.array(ends[name], np.int64))
 
 
-def _config(path: AnyPath, file: h5py.File) -> dict[str, Any]:
-    return dict(json.loads(piece(path, file.attrs, "config")))
-
-
-def _read_state(path: AnyPath, file: h5py.File, group: str, key: str) -> tuple[str, dict[str, Array]]:
-    items = piece(path, file, group)
-    arrays: dict[str, Array] = {}
-    for name, item in items.items():
-        if isinstance(item, h5py.Group):
-            arrays |= {f"{name}/{within}": array[...] for within, array in item.items()}
-        else:
-            arrays[name] = item[...]
-    return text(piece(path, items.attrs, key)), arrays
-
-
-def _read_model(path: AnyPath, file: h5py.File) -> Model:
-    cells = piece(path, file, "cells")
-    n_cells = int(piece(path, cells.attrs, "n_cells"))
-    row_ptr = {name: pointer[...] for name, pointer in piece(path, cells, "row_ptr").items()}
-    columns = {name: column for name, column in cells.items() if name != "row_ptr"}
+def _read_model(file: Container) -> Model:
+    n_cells, columns = file.attribute("/cells", "n_cells", int), file.group("/cells")
+    row_ptr = file.arrays("/cells/row_ptr")
     for name in row_ptr.keys() | columns.keys():
         if name not in columns or name not in row_ptr:
-            raise missing(path, f"/cells/{name}" if name in row_ptr else f"/cells/row_ptr/{name}")
-        pointer = row_ptr[name]
-        if len(pointer) != n_cells + 1 or pointer[0] != 0 or pointer[-1] != len(columns[name]):
-            raise changed(path, f"/cells/row_ptr/{name} does not fit its column")
+            raise missing(f"/cells/{name}" if name in row_ptr else f"/cells/row_ptr/{name}")
+        _check_pointer(name, row_ptr[name], n_cells, columns[name])
     return Model(
-        path=path,
-        config=_config(path, file),
-        labels=piece(path, file, "labels")[...],
-        columns=_read_columns(path, file),
-        scaling=_read_state(path, file, "scaling", "mode"),
-        partition=_read_state(path, file, "partition", "name"),
+        path=file.path,
+        config=file.json("config"),
+        labels=file.array("/labels"),
+        columns=file.array("/columns") if file.has("/columns") else None,
+        scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
+        partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
         n_cells=n_cells,
         row_ptr=row_ptr,
-        report=_read_state(path, file, "report", "names") if "report" in file else None,
-        _file=file,
+        report=(file.attribute("/report", "names", str), file.arrays("/report")) if file.has("/report") else None,
+        _container=file,
         _columns=columns,
     )
+
+
+def _check_pointer(name: str, pointer: Array, n_cells: int, column: Rows) -> None:
+    fits = pointer.dtype == np.int64 and pointer.shape == (n_cells + 1,) and len(column.shape) > 0
+    fits = fits and pointer[0] == 0 and pointer[-1] == len(column) and pointer.min() == 0
+    if not fits or np.any(np.diff(pointer) < 0):
+        raise Unsound(f"/cells/row_ptr/{name} does not fit its column")

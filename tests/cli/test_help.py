@@ -118,9 +118,12 @@ def test_programs_are_the_commands() -> None:
     import tomllib
 
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts["lsvm"] == "localsvm.cli.group:lsvm"
+    assert scripts["lsvm"] == "localsvm.__main__:lsvm"
     for name in ("train", "predict", "partition", "cv"):
-        assert scripts[f"lsvm-{name}"] == f"localsvm.cli.{name}:{name}"
+        assert scripts[f"lsvm-{name}"] == f"localsvm.__main__:{name}"
+        code = f"import sys; from localsvm.__main__ import {name}; sys.argv = ['lsvm-{name}', '--help']; {name}()"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.startswith(f"Usage: lsvm-{name} ")
 
 
 def test_unknown_commands_and_missing_arguments() -> None:

@@ -1,0 +1,59 @@
+"""Products and distances of rows with few entries in many columns, entry by entry: their cost follows the entries.
+
+All in float64, so that distances need no centre.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.dataset import Examples
+
+ENTRY_COST = 100  # a product of two entries takes as long as so many of dense rows
+BLOCK = 256  # rows whose products are made at once
+
+
+def few_entries(X: Examples) -> bool:
+    """Whether the products of the rows of X with each other take less time entry by entry than as dense rows."""
+    if isinstance(X, np.ndarray):
+        return False
+    _, counts = np.unique(X.indices, return_counts=True)
+    products = np.square(counts, dtype=np.float64).sum()
+    return bool(ENTRY_COST * products < float(X.shape[0]) ** 2 * len(counts))
+
+
+def base_of(A: Any, B: Any, distances: bool) -> NDArray[np.float64]:
+    """Squared distances or products (rows of A, rows of B) of two CSR matrices; what a row gets depends on it alone."""
+    a, b = _wide(A), _wide(B)
+    others, norms = b.T.tocsr(), squared_norms(b)
+    out = np.empty((a.shape[0], b.shape[0]))
+    for first in range(0, len(out), BLOCK):
+        part = out[first : first + BLOCK]
+        rows = a[first : first + len(part)]
+        part[:] = (rows @ others).toarray()
+        if distances:
+            part *= -2.0
+            part += squared_norms(rows)[:, None]
+            part += norms
+    return np.maximum(out, 0.0, out=out) if distances else out
+
+
+def squared_norms(X: Any) -> NDArray[np.float64]:
+    """|x|^2 of each row, (n,) float64."""
+    return np.asarray(_wide(X).power(2).sum(axis=1)).ravel()
+
+
+def entry_radius(X: Any) -> float:
+    """The largest distance of a row from the mean of the rows."""
+    mean = np.asarray(_wide(X).mean(axis=0)).ravel()
+    squares = squared_norms(X) - 2.0 * (_wide(X) @ mean) + mean @ mean
+    return float(np.sqrt(max(0.0, squares.max(initial=0.0))))
+
+
+def _wide(X: Any) -> Any:
+    """X with float64 values."""
+    return X if X.dtype == np.float64 else sparse.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)

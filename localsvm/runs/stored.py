@@ -1,0 +1,88 @@
+"""What a model or a partition file says outside of its cells: whether it makes sense, before anything is made of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dataset
+from localsvm.partition import TrainingCell
+from localsvm.runs.config import TrainingConfig
+from localsvm.store.container import parse, size_of
+from localsvm.store.model import Model, PartitionFile
+from localsvm.store.options import check_options
+from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
+
+# what a model's config says beside the options: the columns that occur, of how many; what the labels stand for
+ABOUT = {"features": "int", "dense": "bool", "width": "int", "classes": "dict"}
+MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
+
+
+def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
+    """The options, the number of features, and whether training rows were dense; labels that fit them."""
+    about = {name: value for name, value in model.config.items() if name in ABOUT}
+    check_options("/@config", about, ABOUT, {"width", "classes"})
+    config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
+    if config.partition != model.partition[0]:
+        raise Unsound("/@config: the option partition is not that of /partition")
+    features, size = int(about["features"]), size_of(model.path)
+    # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
+    if not 1 <= features <= MOST_FEATURES or (about["dense"] and 4 * features > size):
+        raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")
+    check("", {"labels": floats64("classes", least=2)}, {"labels": model.labels}, {})
+    classes = len(model.labels)
+    if np.any(np.diff(model.labels) <= 0):
+        raise Unsound("/labels do not ascend")
+    if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
+        raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
+    if model.columns is not None:
+        check_columns(model.columns, features)
+        if not model.columns[-1] < about.get("width", 0) <= MOST_FEATURES:
+            raise Unsound("/columns are not below the option width")
+    if model.report is not None:
+        _check_report(model.report, model.n_cells, classes)
+    return config, features, bool(about["dense"])
+
+
+def check_columns(columns: NDArray[Any], features: int) -> None:
+    """Unsound unless these are so many columns of a data file, ascending."""
+    check("", {"columns": Piece("i8", ("features",), low=0)}, {"columns": columns}, {"features": features})
+    if np.any(np.diff(columns) <= 0) or columns[-1] >= MOST_FEATURES:
+        raise Unsound("/columns are not ascending column numbers")
+
+
+def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, classes: int) -> None:
+    names = parse("/report@names", report[0], list)
+    if not all(isinstance(name, str) and name.isidentifier() for name in names):
+        raise Unsound("/report@names are no names of parameters")
+    pieces = {"chosen": floats64("cells", len(names), nan=True), "support": Piece("i8", ("cells", "classes"), low=0)}
+    own = {name: piece for name, piece in pieces.items() if name == "chosen" or name in report[1]}
+    check("/report", own, report[1], {"cells": n_cells, "classes": classes})
+
+
+def cells_of(file: PartitionFile, data: Dataset) -> list[TrainingCell]:
+    """The training cells that a partition file gives to the rows, of which only columns that occur are left."""
+    rows, features = data.X.shape
+    if file.columns is not None and not np.array_equal(file.columns, data.columns):  # type: ignore[arg-type]
+        raise Unsound("/columns are not those of the data")
+    pieces = {
+        "assignment": Piece(file.assignment.dtype.str, ("rows",), low=-1, below="cells"),
+        "weight": floats64("rows", low=0),
+        "sizes": Piece("i8", ("cells",), least=1, low=1),
+    }
+    arrays: dict[str, NDArray[Any]] = {name: getattr(file, name) for name in pieces}
+    if file.centres is not None:
+        pieces["centres"], arrays["centres"] = floats32("cells", "features"), file.centres
+    if file.assignment.dtype not in (np.int32, np.int64):
+        raise Unsound(f"/assignment is of {file.assignment.dtype}")
+    check("", pieces, arrays, {"rows": rows, "features": features})
+    inside = file.assignment >= 0
+    if not np.array_equal(np.bincount(file.assignment[inside], minlength=len(file.sizes)), file.sizes):
+        raise Unsound("/sizes are not those of /assignment")
+    if np.any((file.weight >= 1) != inside) or np.any(file.weight % 1) or file.weight.sum() != rows:
+        raise Unsound("/weight does not count every row once")
+    order = np.argsort(file.assignment, kind="stable")
+    parts = np.split(order, np.searchsorted(file.assignment[order], np.arange(len(file.sizes))))[1:]
+    return [TrainingCell(part.astype(np.int64), file.weight[part]) for part in parts]
