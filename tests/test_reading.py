@@ -497,7 +497,7 @@ def test_sparse_rows_are_gathered_without_scipy() -> None:
         assert_array_equal(dense_rows(X, rows), X.toarray()[rows])
         if len(rows):
             kept = SharedExamples(X, rows)
-            cell = kept.handle().rows(1, len(rows))
+            cell = kept.handle().rows(slice(1, len(rows)))
             assert_array_equal(cell.toarray(), X.toarray()[rows[1:]])
             assert cell.indices.dtype == np.int32
             assert not cell.data.flags.owndata
