@@ -67,7 +67,6 @@ def train(
     with clock("partition"), Threads(jobs) as threads:
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
-        tell_off_centre(observer, divided.off_centre)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
@@ -86,6 +85,7 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
         if not reports.keys() <= set(range(len(cells.divided.sizes))):
             raise ValueError("a record of a cell that is not there")
     observer.cells(len(cells.divided.sizes), len(reports))
+    tell_off_centre(observer, cells.divided.off_centre)
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
         for result in results:
