@@ -92,7 +92,7 @@ class KernelMethod(Method):
             raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
 
     @property
-    def shift_matters(self) -> bool:
+    def takes_products(self) -> bool:  # type: ignore[override]
         """For kernels of products."""
         return self.kernel in ("polynomial", "linear")
 

@@ -54,9 +54,9 @@ class KernelL3SVM(Landmarked, KernelMethod):
             raise OptionError("--projection-gamma is for --projection rbf")
 
     @property
-    def shift_matters(self) -> bool:
+    def takes_products(self) -> bool:  # type: ignore[override]
         """Where landmarks or the kernel take products."""
-        return self.projection == "linear" or super().shift_matters
+        return self.projection == "linear" or super().takes_products
 
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the paper has it."""

@@ -22,6 +22,7 @@ class LinearOptions(Method):
     """What the user chooses of a cost, of solvers and of when they stop."""
 
     divides: ClassVar[bool] = False
+    takes_products: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "of the objective"
 
     cost: tuple[float, ...] = option(
@@ -50,11 +51,6 @@ class LinearOptions(Method):
         if not SMALLEST_TOLERANCE <= self.tolerance < np.inf:
             least = f"a number from {SMALLEST_TOLERANCE:g}, as float64 holds no finer ones apart"
             raise OptionError(f"-e/--tolerance must be {least}, not {self.tolerance:g}; try -e 0.001")
-
-    @property
-    def shift_matters(self) -> bool:
-        """Yes: the bias is regularised."""
-        return True
 
     @property
     def default_costs(self) -> Values:

@@ -115,7 +115,7 @@ def divide(
     edges = np.cumsum([0, *(len(cell.rows) for cell in cells)]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
-    off_centre = off_centre_columns(X) if config.method.shift_matters else 0
+    off_centre = off_centre_columns(X) if config.method.takes_products else 0
     about = scaling, partition, labels, [int(c) for c in class_rows]
     return Divided(*about, *shared, edges, places, data.columns, width, data.classes, off_centre)
 
