@@ -36,12 +36,14 @@ class Dataset:
     X, y : (n, d) float32, and (n,) float64.
     classes : what the labels stand for where they are only numbers of them, as JSON can hold it; for the model to keep.
     columns : (d,) int64, ascending: which columns of the file X has; None for all of them.
+    weight : (n,) float64 factors on the cost and the held-out loss of the rows, None for 1.
     """
 
     X: Examples
     y: npt.NDArray[np.float64]
     classes: dict[str, Any] | None = None
     columns: npt.NDArray[np.int64] | None = None
+    weight: npt.NDArray[np.float64] | None = None
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:
