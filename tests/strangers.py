@@ -18,6 +18,8 @@ from zlib import compress
 import h5py
 import numpy as np
 
+from localsvm.runs.config import LATER
+
 HUGE = 10**12
 CHUNKS = {"short chunk", "long chunk", "bomb", "chunk of nonsense"}  # HDF5 reads beyond its buffer in the first
 FILTERS: dict[str, Any] = {"fletcher32": True, "compression": "gzip", "shuffle": True}
@@ -382,7 +384,7 @@ def _of_config(config: dict[str, Any], owner: str, seen: set[tuple[str, ...]]) -
             continue
         seen.add(("/@config", key))
         rest = {name: value for name, value in owner_.items() if name != key}
-        if key not in ("repeats", "zero_based", "width", "classes"):
+        if key not in LATER | {"width", "classes"}:
             yield with_("missing", key, whole(rest))
         for kind, value in _VALUES.items():
             if value != owner_[key] and (key, kind) not in _ALLOWED:
