@@ -88,7 +88,7 @@ def _train(file: str, config: TrainingConfig, output: str, clock: Clock, extra: 
     from localsvm.runs.training import train
 
     with clock("read"):
-        data = read(file, zero_based=config.zero_based, jobs=extra["jobs"])
+        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"])
     return train(data, config, output, **extra)
 
 

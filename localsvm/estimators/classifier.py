@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.origin import from_array
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
@@ -25,6 +26,7 @@ from localsvm.runs.prediction import LocalModel
 from localsvm.runs.summary import Summary
 from localsvm.runs.training import train
 
+FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
 COMMON: dict[str, Any] = {
     "partition": None,
     "cell_size": 2000,
@@ -90,15 +92,17 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train on rows X (n, d), dense or sparse, and labels y (n,); ValueError for fewer than two classes."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, ensure_min_samples=2)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]!r}; training needs at least two classes")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.h5"
-            data = Dataset(_own(X), codes.astype(np.float64))
-            self.summary_: Summary = train(data, self._config(counts), path, jobs=self._jobs())
+            config = self._config(counts)
+            X, origin = _own(X, config.shifts)
+            data = Dataset(X, codes.astype(np.float64), origin=origin)
+            self.summary_: Summary = train(data, config, path, jobs=self._jobs())
             self.model_ = path.read_bytes()
         return self
 
@@ -108,15 +112,15 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The order of the binary problems is that of targets.classification.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
-        values = self._with_model(lambda model: model.decision_function(_own(X)))
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        values = self._with_model(lambda model: model.decision_function(_rows(X)))
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The predicted labels (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
-        codes = self._with_model(lambda model: model.predict(_own(X)))
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        codes = self._with_model(lambda model: model.predict(_rows(X)))
         return np.asarray(self.classes_[codes.astype(np.intp)])
 
     def _with_model(self, use: Any) -> NDArray[np.float64]:
@@ -190,9 +194,17 @@ class LocalSVC(LocalClassifier):
     method = KernelSVM
 
 
-def _own(X: Any) -> Examples:
-    """A copy of X that training may scale in place."""
-    return as_examples(sparse.csr_array(X, copy=True)) if sparse.issparse(X) else np.array(X, np.float32, order="C")
+def _rows(X: Any) -> Any:
+    """X as a model takes it: dense rows keep their digits."""
+    return as_examples(sparse.csr_array(X)) if sparse.issparse(X) else X
+
+
+def _own(X: Any, shifts: bool) -> tuple[Examples, NDArray[np.float64] | None]:
+    """A copy of X that training may scale in place, and the origin of its columns."""
+    if sparse.issparse(X):
+        return as_examples(sparse.csr_array(X, copy=True)), None
+    X, origin = from_array(X, shifts)
+    return as_examples(X), origin
 
 
 def _values(value: float | list[float]) -> tuple[float, ...]:

@@ -238,6 +238,11 @@ class Method(ABC):
                 raise OptionError(f"{'/'.join(item.metadata['flags'])} {value}: choose one of {', '.join(choices)}")
 
     @property
+    def shift_invariant(self) -> bool:
+        """Whether only differences of rows count: a shift of all rows changes no decision."""
+        return False
+
+    @property
     def remedy(self) -> str:
         """What a user can do about models that did not converge."""
         return "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"

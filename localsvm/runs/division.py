@@ -110,6 +110,7 @@ def divide(
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
         return fold_order(data.y[cells[index].rows], config.folds, rng)
 
+    scaling.origin = data.origin
     orders = threads.map(order_of, len(cells))
     rows = np.concatenate([cell.rows[order] for cell, order in zip(cells, orders, strict=True)])
     weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
@@ -135,6 +136,7 @@ def partition_only(
     key = fingerprint(data.X, data.y)
     _leave_out(data)
     scaling, partition, _, cells = _fit(data, config, threads)
+    scaling.origin = data.origin
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
     for index, cell in enumerate(cells):
