@@ -8,6 +8,7 @@ SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
 .PHONY: help demo build test pytest lint check-c sanitize count-instructions check-instructions
+.PHONY: sdist wheel test-pythons
 .PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear clean
 
 help: ## this list
@@ -36,8 +37,8 @@ $(VENV)/.built: $(VENV)/.environment $(SOURCES)
 test: export LOCALSVM_DEV = 1
 test: build check-c lint pytest check-instructions ## everything that a change has to pass
 
-pytest: build ## the tests
-	$(BIN)/python -m pytest -q
+pytest: build ## [TESTS=tests/cli] the tests
+	$(BIN)/python -m pytest -q $(TESTS)
 
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
@@ -84,6 +85,30 @@ reproduce-l3: build ## DATA=folder [QUICK=1] tables and figures of the L3-SVM pa
 	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) "$(DATA)"
 	$(BIN)/python scripts/reproduce_l3_figures.py $(if $(QUICK),--quick) "$(DATA)"
 
+# The wheel is made from the sdist, so that nothing comes along that an earlier build left in build/.
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' localsvm/__init__.py)
+SDIST = dist/localsvm-$(VERSION).tar.gz
+
+sdist: build ## dist/localsvm-VERSION.tar.gz, from which make demo and make test run
+	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' > /dev/null
+	@ls -l $(SDIST)
+
+wheel: sdist ## dist/localsvm-VERSION-*.whl for this Python
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist $(SDIST)
+	@ls -l dist/localsvm-$(VERSION)-*.whl
+
+# Each in a copy of the sdist and an environment of its own, below build/pythons.
+PYTHONS := python3.11 python3.12 python3.13 python3.14
+TESTS :=
+
+test-pythons: sdist ## [PYTHONS="python3.13 ..."] [TESTS=tests/cli] the tests under each of these that is installed
+	@failed=; for python in $(PYTHONS); do \
+	    folder=build/pythons/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) \
+	        || { echo "$$python: not installed, not tested" >&2; continue; }; \
+	    mkdir -p $$folder && tar -xzf $(SDIST) -C $$folder --strip-components=1; \
+	    $(MAKE) -C $$folder pytest PYTHON="$$python" TESTS="$(TESTS)" || failed="$$failed $$python"; \
+	done; test -z "$$failed" || { echo "failed under:$$failed" >&2; exit 1; }
+
 # Each peer by itself: one that cannot be installed is reported by the benchmarks and does not stop the rest.
 PEERS = $(shell $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
 BENCHMARKS := read cell single run predict scale
@@ -111,7 +136,7 @@ bench bench-quick: build peers
 	done; exit $$failed
 
 clean: ## remove all that was built or installed here
-	rm -rf $(VENV) build demo localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist localsvm.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find localsvm -name '*.so' -delete
 	find localsvm -name '_*.c' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

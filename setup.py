@@ -21,11 +21,13 @@ EXTENSIONS = {
 FLAGS = ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
 # what Cython generates is not ours to clean: these warnings stay on for csrc/ (make check-c) and off in its output
+# Python's own flags ask for debug information, six sevenths of a wheel; with -g in CFLAGS it is there
+DEBUG = [] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0"]
 CYTHON = ["-Wno-conversion", "-Wno-sign-conversion", "-Wno-shadow", "-Wno-unused-parameter", "-Wno-strict-prototypes"]
 
 
 def extension(name: str, sources: list[str]) -> Extension:
-    flags = FLAGS + (STRICT + CYTHON if os.environ.get("LOCALSVM_DEV") else [])
+    flags = FLAGS + DEBUG + (STRICT + CYTHON if os.environ.get("LOCALSVM_DEV") else [])
     return Extension(
         name,
         [name.replace(".", "/") + ".pyx", *sources],

@@ -1,3 +1,25 @@
-"""Local support vector machines: cells, a small problem in each, hyper-parameters chosen cell by cell."""
+"""Local support vector machines: cells, a small problem in each, hyper-parameters chosen cell by cell.
+
+from localsvm import L3SVMClassifier, LocalSVC, load
+"""
+
+from typing import Any
 
 __version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_estimators().names(), "load"})
+
+
+def __getattr__(name: str) -> Any:
+    """`load` and the classifiers; imported on demand, as the programs answer `--help` without scikit-learn."""
+    if name == "load" or name.endswith(("Classifier", "SVC")):
+        return getattr(_estimators(), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _estimators() -> Any:
+    from importlib import import_module
+
+    return import_module("localsvm.estimators")

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
+import re
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import invoke
+from make_golden import DENSE, FOLDER
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.svm import SVC
 
+import localsvm
 from localsvm import estimators
+from localsvm.data.reading import read
+from localsvm.data.writing import write
 from localsvm.errors import LocalSVMError
-from localsvm.estimators import L3SVMClassifier, LocalSVC
+from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalSVC
+from localsvm.estimators.fitted import classes_of
 from localsvm.methods import methods
 from localsvm.runs.prediction import LocalModel
 
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learns_own_checks() -> None:
-    expected = {
-        "check_sample_weights_shape": "rows are weighted by class only",
-        "check_dtype_object": "covered by check_classifiers_classes",
-    }
-    check_estimator(LocalSVC(gamma=0.5, cost=10.0), expected_failed_checks=expected)
+DENSE_ROWS = FOLDER / DENSE
 
 
 def test_labels_of_any_type_and_many_cells() -> None:
@@ -64,24 +69,36 @@ def test_one_class_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kernel": "rbf"}, "--kernel rbf: choose one of gaussian"),
-        ({"gamma": -1.0}, "positive numbers"),
+        ({"kernel": "rbf"}, "^kernel rbf: choose one of gaussian"),
+        ({"gamma": -1.0}, "^gamma and cost take positive numbers"),
         ({"cost": [1.0, np.nan]}, "positive numbers"),
-        ({"class_weight": {0: -1.0}}, "-w 0: the weight of a class must be a positive number, not -1"),
-        ({"class_weight": {0: 0.0}}, "-w 0: the weight of a class must be a positive number, not 0"),
-        ({"select": "best"}, "--select best: choose one of vote, refit"),
-        ({"multiclass": "ovr"}, "--multiclass ovr: choose one of ova, ava"),
-        ({"scale": "no"}, "--scale no: choose one of"),
-        ({"folds": 1}, "at least 2"),
-        ({"random_state": -1}, "whole number from 0"),
-        ({"partition": "tree"}, "no partition 'tree'"),
-        ({"kernel": "polynomial", "degree": 50, "scale": "none", "gamma": 100.0, "cost": 1.0}, "kernel overflows"),
+        ({"class_weight": {0: -1.0}}, "^class_weight: the weight of 0 must be a positive number, not -1.0"),
+        ({"class_weight": {0: 0.0}}, "^class_weight: the weight of 0 must be a positive number, not 0.0"),
+        ({"select": "best"}, "^select best: choose one of vote, refit"),
+        ({"multiclass": "ovr"}, "^multiclass ovr: choose one of ova, ava"),
+        ({"scale": "no"}, "^scale no: choose one of"),
+        ({"folds": 1}, "^folds must be at least 2"),
+        ({"random_state": -1}, "^random_state must be a whole number from 0"),
+        ({"partition": "tree"}, "^partition: there is no partition 'tree'"),
+        ({"gamma": "auto"}, "^gamma takes a number, a list of numbers or None, not 'auto'"),
+        ({"tolerance": -1.0}, "^tolerance must be a positive number, not -1; try tolerance 0.001"),
+        ({"n_jobs": 0}, "^n_jobs must be a whole number other than 0"),
+        ({"decision_function_shape": "ovo"}, '^decision_function_shape must be "ovr", or "ovo" with multiclass="ava"'),
+        ({"class_weight": {7: 1.0}}, "^class_weight: 7 is no label of y"),
+        ({"repeats": 0}, "^repeats"),
     ],
 )
 def test_options_that_are_refused(options: dict, message: str) -> None:
     X, y = make_moons(60, random_state=3)
-    with pytest.raises(LocalSVMError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         LocalSVC(**options).fit(X, y)
+    assert isinstance(caught.value, LocalSVMError) and "--" not in str(caught.value)
+
+
+def test_a_run_that_cannot_go_on_names_parameters_too() -> None:
+    X, y = make_moons(60, random_state=3)
+    with pytest.raises(LocalSVMError, match=r"kernel overflows on these data; scale them \(scale std\)"):
+        LocalSVC(kernel="polynomial", degree=50, scale="none", gamma=100.0, cost=1.0).fit(X, y)
 
 
 def test_a_dense_model_takes_sparse_rows_and_the_reverse() -> None:
@@ -95,15 +112,6 @@ def test_a_dense_model_takes_sparse_rows_and_the_reverse() -> None:
 def test_random_state_none_draws_one_seed() -> None:
     X, y = make_moons(200, noise=0.3, random_state=5)
     assert LocalSVC(random_state=None, n_jobs=2).fit(X, y).score(X, y) > 0.85
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learns_own_checks_of_another_method() -> None:
-    expected = {
-        "check_sample_weights_shape": "rows are weighted by class only",
-        "check_dtype_object": "covered by check_classifiers_classes",
-    }
-    check_estimator(estimators.LinearSVMClassifier(cost=1.0), expected_failed_checks=expected)
 
 
 @pytest.mark.parametrize("method", [m for m in methods().values() if m.name != "svm"], ids=lambda m: m.name)
@@ -141,3 +149,146 @@ def test_balanced_classes_and_random_states_are_those_of_scikit_learn() -> None:
     np.testing.assert_array_equal(*(model.decision_function(X) for model in drawn))
     with pytest.raises(ValueError, match="balanced"):
         L3SVMClassifier(class_weight="even", **given).fit(X, y)
+
+
+def test_the_package_has_load_and_the_classifiers() -> None:
+    assert {"LocalSVC", "L3SVMClassifier", "LinearSVMClassifier", "load", "__version__"} <= set(dir(localsvm))
+    assert localsvm.L3SVMClassifier is L3SVMClassifier
+    for name in estimators.names():
+        kind = getattr(localsvm, name)
+        for parameter in kind().get_params():
+            assert f"\n{parameter} : " in kind.__doc__, (name, parameter)
+        assert not re.search("--[a-z]", kind.__doc__), name
+    with pytest.raises(AttributeError, match="no attribute 'NoSuchClassifier'"):
+        localsvm.NoSuchClassifier  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        localsvm.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "names", [np.asarray([2, 7]), np.asarray([2**60, 2**60 + 1]), np.asarray(["no", "yes"]), np.asarray([False, True]),
+              np.asarray(["a", "b"], dtype=object)], ids=str,
+)  # fmt: skip
+def test_a_saved_model_is_loaded_as_it_was(names: np.ndarray, tmp_path: Path) -> None:
+    X, y = make_moons(300, noise=0.2, random_state=1)
+    given = {"gamma": [0.5, 2.0], "cost": [1.0, 10.0], "partition": "voronoi", "cell_size": 120, "folds": 3}
+    model = LocalSVC(**given, class_weight={names[1]: 2.0}).fit(X, names[y])
+    model.save(tmp_path / "model.h5")
+    model.save(tmp_path / "model.h5")  # overwrites
+    again = localsvm.load(tmp_path / "model.h5")
+    assert type(again) is LocalSVC and again.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert (again.best_params_, again.n_support_.tolist()) == (model.best_params_, model.n_support_.tolist())
+    assert {k: again.get_params()[k] for k in given} == given and again.class_weight == {names[1]: 2.0}
+    assert clone(again).fit(X, names[y]).model_[:8] == model.model_[:8]
+    np.testing.assert_array_equal(clone(again).fit(X, names[y]).decision_function(X), model.decision_function(X))
+
+
+def test_numbers_stay_the_labels_of_the_command_line(tmp_path: Path) -> None:
+    X, y = make_moons(100, noise=0.2, random_state=1)
+    LocalSVC(gamma=1.0, cost=1.0).fit(X, 3 + 4 * y).save(tmp_path / "model.h5")
+    write(tmp_path / "rows.libsvm", X, np.zeros(100))
+    labels = invoke("predict", "-q", tmp_path / "rows.libsvm", tmp_path / "model.h5").stdout.split()
+    assert set(labels) == {"3", "7"}
+
+
+def test_a_model_of_the_command_line_is_loaded(tmp_path: Path) -> None:
+    invoke("train", "-q", "-m", "l3", "-K", "2", "-C", "1,10", DENSE_ROWS, tmp_path / "model.h5")
+    model = localsvm.load(tmp_path / "model.h5")
+    data = read(DENSE_ROWS)
+    assert type(model) is L3SVMClassifier and model.clusters == [2.0] and model.cost == [1.0, 10.0]
+    with LocalModel(tmp_path / "model.h5") as local:
+        np.testing.assert_array_equal(local.predict(data.X), model.predict(data.X))
+        np.testing.assert_array_equal(model.classes_, local.file.labels)
+    with pytest.raises(LocalSVMError, match="no-such-file"):
+        localsvm.load(tmp_path / "no-such-file.h5")
+
+
+def test_labels_that_no_file_holds_are_pickled() -> None:
+    X, y = make_moons(100, noise=0.2, random_state=1)
+    names = np.asarray(["2020-01-01", "2021-01-01"], "datetime64[D]")
+    model = LocalSVC(gamma=1.0, cost=1.0).fit(X, names[y])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="cannot be kept in a model file"):
+        model.save("never-written.h5")
+
+
+def test_what_was_chosen_and_how_many_support_vectors() -> None:
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    model = LocalSVC(gamma=[0.5, 2.0], cost=[1.0, 10.0], partition="voronoi", cell_size=120).fit(X, y)
+    assert len(model.best_params_) == model.summary_.cells > 1
+    assert all(p["gamma"] in (0.5, 2.0) and p["cost"] in (1.0, 10.0) for p in model.best_params_)
+    assert model.n_support_.sum() == model.summary_.support_vectors
+    theirs = SVC(gamma=1.0, C=1.0, tol=1e-6).fit(X, y)
+    ours = LocalSVC(gamma=1.0, cost=1.0, offset=True, scale="none", tolerance=1e-6).fit(X, y)
+    assert ours.best_params_ == [{"gamma": 1.0, "cost": 1.0}]
+    np.testing.assert_allclose(ours.n_support_, theirs.n_support_, atol=1)
+    assert {"clusters", "cost"} <= L3SVMClassifier(clusters=[1, 8], cost=1.0).fit(X, y).best_params_[0].keys()
+
+
+@pytest.mark.parametrize("scale", ["std", "zscore", "minmax", "none"])
+@pytest.mark.parametrize("multiclass", ["ova", "ava"])
+@pytest.mark.parametrize("kind", ["linear", "kernel"])
+def test_weights_are_those_of_unscaled_rows(kind: str, multiclass: str, scale: str) -> None:
+    X, y = make_blobs(200, 3, centers=3, cluster_std=3.0, random_state=0)
+    X = np.insert(X, 1, 0.0, axis=1)  # a column without a value
+    shared = {"cost": 1.0, "multiclass": multiclass, "scale": scale}
+    model = LocalSVC(kernel="linear", offset=True, **shared) if kind == "kernel" else LinearSVMClassifier(**shared)
+    model.fit(X, y)
+    if multiclass == "ava":
+        model.set_params(decision_function_shape="ovo")
+    values = X @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(values, model.decision_function(X), atol=1e-4 * np.abs(values).max())
+
+
+def test_models_that_are_not_linear_have_no_weights() -> None:
+    X, y = make_moons(200, noise=0.2, random_state=0)
+    row = LinearSVMClassifier(cost=1.0, scale="row").fit(X, y)
+    cells = LinearSVMClassifier(cost=1.0, partition="voronoi", cell_size=100).fit(X, y)
+    for model in (LocalSVC(gamma=1.0, cost=1.0).fit(X, y), row, cells):
+        assert not hasattr(model, "coef_") and not hasattr(model, "intercept_")
+    assert not hasattr(row, "n_support_")
+
+
+def test_models_that_do_not_converge_are_told() -> None:
+    X, y = make_moons(200, noise=0.2, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="did not reach the tolerance; more passes, or a smaller C"):
+        LinearSVMClassifier(cost=1000.0, solver="sgd", passes=1).fit(X, y)
+
+
+def test_verbose_tells_of_the_training(capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    LocalSVC(partition="voronoi", cell_size=120, verbose=True).fit(X, y)
+    told = capsys.readouterr()
+    assert "localsvm: train\n" in told.err and "cells, held-out error" in told.err and not told.out
+
+
+def test_a_prediction_writes_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    model = LocalSVC(gamma=1.0, cost=1.0).fit(X, y)
+    monkeypatch.setenv("TMPDIR", "/nonexistent")
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert model.predict(X[:1]).shape == (1,)
+
+
+def test_predictions_in_threads_and_in_forked_processes() -> None:
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    model = LocalSVC(partition="voronoi", cell_size=100, gamma=1.0, cost=1.0).fit(X, y)
+    expected = model.predict(X)
+    with ThreadPoolExecutor(4) as threads:
+        for found in threads.map(lambda _: model.predict(X), range(8)):
+            np.testing.assert_array_equal(found, expected)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        np.testing.assert_array_equal(pool.apply(model.predict, (X,)), expected)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [{}, {"dtype": "V8"}, {"dtype": "nonsense"}, {"dtype": "<i8", "values": ["a", "b"]},
+     {"dtype": "O", "values": [[1], [2]]}, {"dtype": "<U1", "values": "ab"}, {"dtype": "<U1", "values": ["a"]},
+     {"dtype": "<M8[D]"}],
+)  # fmt: skip
+def test_classes_that_no_classifier_keeps_are_refused(kept: dict) -> None:
+    with pytest.raises(LocalSVMError, match="the classes are none that a classifier keeps"):
+        classes_of(np.asarray([0.0, 1.0]), kept)

@@ -5,19 +5,46 @@ from localsvm import L3SVMClassifier, LocalSVC
 
 from __future__ import annotations
 
-from localsvm.estimators.classifier import LocalClassifier, LocalSVC
-from localsvm.methods import methods
+import os
+from pathlib import Path
 
-__all__ = ["LocalClassifier", "LocalSVC"]  # and what `names` gives: the methods of plugins are known only when loaded
+from localsvm.estimators.classifier import LocalClassifier, LocalSVC
+from localsvm.estimators.fitted import classes_of
+from localsvm.estimators.parameters import parameters_of
+from localsvm.methods import methods
+from localsvm.runs.prediction import LocalModel
 
 
 def names() -> list[str]:
-    """The classes of this module, with one for each method."""
-    return sorted({*__all__, *(f"{method.__name__}Classifier" for method in methods().values())})
+    """The classes of this module: `LocalSVC`, and one for each method."""
+    return sorted({"LocalSVC", *(f"{method.__name__}Classifier" for method in methods().values())})
+
+
+def load(path: str | os.PathLike[str]) -> LocalClassifier:
+    """The fitted classifier of a model file, of `save` or of `lsvm-train`.
+
+    Its parameters are the options that the model was trained with; classes_ are those that it was fitted on, and the
+    labels of the training file for a model of `lsvm-train`. There is no summary_.
+
+    Raises
+    ------
+    ModelError : the file cannot be read or is no model.
+    """
+    content = Path(path).read_bytes() if Path(path).is_file() else b""
+    with LocalModel(Path(path)) as model:  # tells what is wrong with a file, and verifies it
+        config, method = dict(model.file.config), type(model.method)
+        name = "LocalSVC" if method is LocalSVC.method else f"{method.__name__}Classifier"
+        classes = classes_of(model.file.labels, config.get("classes"))
+        given = parameters_of(method, config, dict(zip(model.file.labels.tolist(), classes.tolist(), strict=True)))
+        kind: type[LocalClassifier] = globals().get(name) or __getattr__(name)
+        classifier = kind(**given)
+        classifier.classes_, classifier.n_features_in_ = classes, model.features
+    classifier._take(content)
+    return classifier
 
 
 def __dir__() -> list[str]:
-    return names()
+    return [*names(), "LocalClassifier", "load"]
 
 
 def __getattr__(name: str) -> type[LocalClassifier]:
@@ -26,8 +53,6 @@ def __getattr__(name: str) -> type[LocalClassifier]:
     found = {f"{method.__name__}Classifier": method for method in methods().values()}
     if name not in found:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    about = f"The method {found[name].name!r}; see LocalClassifier."
-    own = {"method": found[name], "__doc__": about, "__module__": __name__}
-    made = type(name, (LocalClassifier,), own)
-    globals()[name] = made  # so that it is made once, and pickle finds it
+    made = type(name, (LocalClassifier,), {"method": found[name], "__module__": __name__})
+    globals()[name] = made  # made once, and found by pickle
     return made

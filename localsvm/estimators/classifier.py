@@ -3,72 +3,47 @@
 from __future__ import annotations
 
 import inspect
+import os
 import tempfile
-from dataclasses import fields
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.origin import from_array
+from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
+from localsvm.estimators.parameters import ParameterError, about, defaults, in_python, method_of, named_in_python
+from localsvm.estimators.progress import Lines
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.progress import Silent
 from localsvm.runs.summary import Summary
 from localsvm.runs.training import train
+from localsvm.store.outputs import replacing
 
+Result = TypeVar("Result")
 FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
-COMMON: dict[str, Any] = {
-    "partition": None,
-    "cell_size": 2000,
-    "scale": "std",
-    "folds": 5,
-    "grid": "adaptive",
-    "select": None,
-    "multiclass": "ova",
-    "class_weight": None,
-    "n_jobs": None,
-    "repeats": 1,
-    "random_state": 0,
-}
+RUN = ("partition", "cell_size", "scale", "folds", "grid", "select", "multiclass", "repeats")  # of TrainingConfig
 
 
 class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: `LocalSVC`, and one for each other method, named after it, such as `L3SVMClassifier`.
+    """Base of the classifiers: `LocalSVC`, and one for each other method, named after it, such as `L3SVMClassifier`.
 
-    Parameters
-    ----------
-    parameters of the method
-        They come first. Where the default is None, it stands for the default grid; a number is used as it is; from a
-        list, cross-validation chooses.
-    partition : str or None
-        "none", "chunks", "voronoi" or "kmeans"; None for one cell, or what the method does with many rows.
-    cell_size, scale, folds, grid, select, multiclass
-        As on the command line.
-    class_weight : dict, "balanced" or None
-        Factors on C by label.
-    n_jobs : int or None
-        Number of processes: None for one, -1 for all cores.
-    random_state : int, RandomState or None
-        The seed; None for a new one at each fit.
-
-    Attributes
-    ----------
-    classes_ : (classes,)
-        Sorted labels, of any type.
-    summary_ : runs.summary.Summary
-    model_ : bytes
-        The model file, which `localsvm.runs.prediction.LocalModel` and `lsvm-predict` can read once it is written to
-        disk. Its labels are indices into classes_.
+    Each has the parameters of its method, then those of `parameters.COMMON`. Where the default of a method's parameter
+    is None, it stands for the default grid; a number is used as it is; from a list, cross-validation chooses.
     """
 
     method: ClassVar[type[Method]]
@@ -76,99 +51,179 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, **options: Any) -> None:
         """Make __init__ from the fields of the method: scikit-learn reads the parameters from its signature."""
         super().__init_subclass__(**options)
-        own = {f.name: None if f.default == () else f.default for f in fields(cls.method)}  # type: ignore[arg-type]
-        defaults = own | COMMON
+        known = defaults(cls.method)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [inspect.Parameter(name, kind, default=value) for name, value in defaults.items()]
+        parameters = [inspect.Parameter(name, kind, default=value) for name, value in known.items()]
 
         def __init__(self: LocalClassifier, *args: Any, **given: Any) -> None:
             bound = inspect.Signature(parameters).bind(*args, **given)
-            for name, value in (defaults | bound.arguments).items():
+            for name, value in (known | bound.arguments).items():
                 setattr(self, name, value)
 
         first = inspect.Parameter("self", kind)
         __init__.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign,assignment]
+        cls.__doc__ = about(cls.method)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train on rows X (n, d), dense or sparse, and labels y (n,); ValueError for fewer than two classes."""
+        """Train on rows X (n, d), dense or sparse, and labels y (n,).
+
+        Raises ValueError, which names the parameter, for what cannot be used; ConvergenceWarning for models that did
+        not reach their tolerance.
+        """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]!r}; training needs at least two classes")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.h5"
-            config = self._config(counts)
-            X, origin = _own(X, config.shifts)
-            data = Dataset(X, codes.astype(np.float64), origin=origin)
-            self.summary_: Summary = train(data, config, path, jobs=self._jobs())
-            self.model_ = path.read_bytes()
+        self._check_shape()
+        with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
+            labels = label_values(self.classes_)
+            config, path = self._config(labels, counts), Path(folder) / "model.h5"
+            rows, origin = _own(X, config.shifts)
+            data = Dataset(rows, labels[codes], kept_classes(self.classes_), origin=origin)
+            observer = Lines() if self.verbose else Silent()
+            self.summary_: Summary = train(data, config, path, jobs=self._jobs(), observer=observer)
+            self._take(path.read_bytes())
+        if self.summary_.not_converged:
+            what = f"{self.summary_.not_converged} of {self.summary_.models} models did not reach the tolerance"
+            warnings.warn(f"{what}; {in_python(config.method.remedy, self.method)}", ConvergenceWarning, stacklevel=2)
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Decision values float64: (n,) for two classes, positive for classes_[1]; else (n, binary problems).
+        """Decision values float64 of rows X (n, d).
 
-        The order of the binary problems is that of targets.classification.
+        Returns
+        -------
+        (n,) for two classes, positive for classes_[1]. For more (n, classes): what `ova` says for each class, and with
+        `ava` the pairs that it wins, with a share of less than a half for how clearly; the largest is what `predict`
+        gives. With decision_function_shape="ovo" (n, pairs) in the order (0, 1), (0, 2), ..., (1, 2), ...; as in
+        scikit-learn's SVC positive for the first class of the pair.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        values = self._with_model(lambda model: model.decision_function(_rows(X)))
-        return values[:, 0] if len(self.classes_) == 2 else values
+        values = self._decisions(X)
+        if len(self.classes_) == 2:
+            return values[:, 0]
+        if self.multiclass != "ava":
+            return values
+        self._check_shape()
+        return -values if self.decision_function_shape == "ovo" else self._use(lambda model: model.target.votes(values))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The predicted labels (n,)."""
+        values = self._decisions(X)
+        labels = self._use(lambda model: model.file.labels.searchsorted(model.target.decide(values)))
+        return np.asarray(self.classes_[labels])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file, for `localsvm.load` and `lsvm-predict`. What is at `path` is overwritten.
+
+        `lsvm-predict` gives labels that are no numbers as 0, 1, ..., their places in classes_.
+
+        Raises
+        ------
+        RunError : the file cannot be written.
+        """
+        check_is_fitted(self)
+        if (kept_classes(self.classes_)).get("values", ()) is None:
+            what = f"classes_ of these types ({self.classes_.dtype}) cannot be kept in a model file"
+            raise ValueError(f"{what}; train with numbers or text as labels, or use pickle")
+        with replacing(path, force=True) as temporary:
+            temporary.write_bytes(self.model_)
+
+    @property
+    def best_params_(self) -> list[dict[str, float]]:
+        """What cross-validation chose in each cell; where there was no choice, what was given."""
+        return self._found(lambda model: best_params(model.file.report))
+
+    @property
+    def n_support_(self) -> NDArray[np.int64]:
+        """(classes,) support vectors of each class, over all cells."""
+        return self._found(lambda model: (model.file.report or ("", {}))[1]["support"].sum(axis=0))
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """(problems, n_features_in_): the decision function is X @ coef_.T + intercept_."""
+        return self._found(lambda model: self._signed(hyperplane(model)[0]))
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """(problems,)."""
+        return self._found(lambda model: self._signed(hyperplane(model)[1]))
+
+    def _signed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of pairs of classes in the order of scikit-learn: see decision_function."""
+        return -values if self.multiclass == "ava" and len(self.classes_) > 2 else values
+
+    def _decisions(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        codes = self._with_model(lambda model: model.predict(_rows(X)))
-        return np.asarray(self.classes_[codes.astype(np.intp)])
+        with named_in_python(self.method):
+            return self._use(lambda model: model.decision_function(_rows(X)))
 
-    def _with_model(self, use: Any) -> NDArray[np.float64]:
-        with tempfile.NamedTemporaryFile(suffix=".h5") as file:
-            file.write(self.model_)
-            file.flush()
-            with LocalModel(file.name, self._jobs(), verify=False) as model:
-                return np.asarray(use(model))
+    def _take(self, content: bytes) -> None:
+        """Become the model of a file's content."""
+        self.model_ = content
+        self._opened = Opened(content)
 
-    def _config(self, counts: NDArray[np.int64]) -> TrainingConfig:
-        given = {f.name: getattr(self, f.name) for f in fields(self.method)}  # type: ignore[arg-type]
-        listed = {f.name: f.default for f in fields(self.method) if isinstance(f.default, tuple)}  # type: ignore[arg-type]
-        values = {name: default if given[name] is None else _values(given[name]) for name, default in listed.items()}
-        method = self.method(**(given | values))
-        weights = {}
-        for label, weight in self._class_weight(counts).items():
-            if label not in self.classes_:
-                raise ValueError(f"class_weight: {label!r} is no label of y")
-            weights[float(np.flatnonzero(self.classes_ == label)[0])] = float(weight)
+    def _use(self, function: Callable[[LocalModel], Result]) -> Result:
+        with self._opened as opened:
+            return function(opened.model(self._jobs()))
+
+    def _found(self, function: Callable[[LocalModel], Result]) -> Result:
+        """What the model tells of itself; AttributeError, as scikit-learn has it, where it does not."""
+        check_is_fitted(self)
+        try:
+            return self._use(function)
+        except KeyError as missing:
+            raise AttributeError(f"this model has no {missing.args[0]}") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_opened"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "model_" in state:
+            self._take(self.model_)
+
+    def _check_shape(self) -> None:
+        shape, known = self.decision_function_shape, ("ovr", "ovo")
+        if shape not in known or (shape == "ovo" and self.multiclass != "ava"):
+            raise ParameterError(
+                f'decision_function_shape must be "ovr", or "ovo" with multiclass="ava", not {shape!r}'
+            )
+
+    def _config(self, labels: NDArray[np.float64], counts: NDArray[np.int64]) -> TrainingConfig:
+        given = {name: getattr(self, name) for name in RUN}
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(1 << 31)
-        return TrainingConfig(
-            method=method,
-            partition=self.partition,
-            cell_size=self.cell_size,
-            scale=self.scale,
-            folds=self.folds,
-            grid=self.grid,
-            select=self.select,
-            multiclass=self.multiclass,
-            class_weights=tuple(sorted(weights.items())),
-            seed=int(seed),
-            repeats=self.repeats,
-        )
+        method = method_of(self.method, self.get_params(deep=False))
+        return TrainingConfig(method=method, class_weights=self._class_weights(labels, counts), seed=int(seed), **given)
 
-    def _class_weight(self, counts: NDArray[np.int64]) -> dict[Any, float]:
-        """Factors on C by label; "balanced" is n / (classes * rows of the class), as in scikit-learn."""
-        if self.class_weight is None:
-            return {}
-        if isinstance(self.class_weight, str):
-            if self.class_weight != "balanced":
-                raise ValueError(f'class_weight: {self.class_weight!r} is neither "balanced" nor a dict of factors')
-            return dict(zip(self.classes_, counts.sum() / (len(counts) * counts), strict=True))
-        return dict(self.class_weight)
+    def _class_weights(self, labels: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[tuple[float, float], ...]:
+        """(label, factor on C) pairs; "balanced" is n / (classes * rows of the class), as in scikit-learn."""
+        weights = self.class_weight
+        if weights is None:
+            return ()
+        if isinstance(weights, str):
+            if weights != "balanced":
+                raise ParameterError(f'class_weight: {weights!r} is neither "balanced" nor a dict of factors')
+            return tuple(zip(labels.tolist(), (counts.sum() / (len(counts) * counts)).tolist(), strict=True))
+        found = {}
+        for label, weight in dict(weights).items():
+            if label not in self.classes_:
+                raise ParameterError(f"class_weight: {label!r} is no label of y")
+            if not 0.0 < weight < np.inf:
+                raise ParameterError(f"class_weight: the weight of {label!r} must be a positive number, not {weight!r}")
+            found[float(labels[np.flatnonzero(self.classes_ == label)[0]])] = float(weight)
+        return tuple(sorted(found.items()))
 
     def _jobs(self) -> int:
-        return 1 if not self.n_jobs else cpu_count() if self.n_jobs < 0 else self.n_jobs
+        if self.n_jobs is None:
+            return 1
+        if not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0:
+            raise ParameterError(f"n_jobs must be a whole number other than 0, or None, not {self.n_jobs!r}")
+        return cpu_count() if self.n_jobs < 0 else int(self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -177,20 +232,6 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class LocalSVC(LocalClassifier):
-    """Local kernel SVMs, with gamma and C chosen in each cell by cross-validation: what `lsvm-train` trains by default.
-
-    Parameters
-    ----------
-    kernel : str
-        "gaussian", "laplacian", "polynomial" or "linear".
-    gamma, cost : float, list or None
-        None for a grid of 10 x 10.
-    partition : str or None
-        None for one cell up to cell_size rows, and Voronoi cells beyond.
-
-    All other parameters, and the attributes: see LocalClassifier.
-    """
-
     method = KernelSVM
 
 
@@ -203,9 +244,5 @@ def _own(X: Any, shifts: bool) -> tuple[Examples, NDArray[np.float64] | None]:
     """A copy of X that training may scale in place, and the origin of its columns."""
     if sparse.issparse(X):
         return as_examples(sparse.csr_array(X, copy=True)), None
-    X, origin = from_array(X, shifts)
-    return as_examples(X), origin
-
-
-def _values(value: float | list[float]) -> tuple[float, ...]:
-    return tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+    rows, origin = from_array(X, shifts)
+    return as_examples(rows), origin

@@ -97,6 +97,19 @@ def _support(X: Examples, rows: NDArray[np.int64]) -> State:
     }
 
 
+def _sparse_support(state: State, n_features: int) -> sparse.csr_array:
+    parts = tuple(state[f"support_{part}"] for part in ("data", "indices", "indptr"))
+    return sparse.csr_array(parts, shape=(len(parts[2]) - 1, n_features))
+
+
+def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
+    """(models, n_features): the models of a saved cell whose kernel is linear, without their biases."""
+    support = sparse.csr_array(state["support"]) if "support" in state else _sparse_support(state, n_features)
+    shape = len(state["coef_ptr"]) - 1, support.shape[0]
+    coef = sparse.csr_array((state["coef"], state["coef_index"], state["coef_ptr"]), shape=shape)
+    return np.asarray((coef @ support.astype(np.float64)).toarray())
+
+
 def expansion_pieces(dense: bool, width: Length = "features") -> Pieces:
     """What the arrays of `pack_models` are, for support vectors of so many columns."""
     rows: Pieces = {"support": floats32("s", width)}
@@ -175,10 +188,7 @@ class ExpansionPredictor:
 
     @cached_property
     def _sparse(self) -> sparse.csr_array | None:
-        if "support" in self._state:
-            return None
-        parts = tuple(self._state[f"support_{part}"] for part in ("data", "indices", "indptr"))
-        return sparse.csr_array(parts, shape=(len(parts[2]) - 1, self._n_features))
+        return None if "support" in self._state else _sparse_support(self._state, self._n_features)
 
     @cached_property
     def _support(self) -> NDArray[np.float32]:

@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
 from localsvm.runs.stored import options_of
+from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.store.pieces import Unsound
 
@@ -54,7 +54,7 @@ class LocalModel:
 
     Parameters
     ----------
-    path : of the model file.
+    path : of the model file, or its `Image` in memory.
     jobs : threads that predict, of no influence on the result.
     verify : whether to compare the whole file with its checksums first.
 
@@ -65,6 +65,7 @@ class LocalModel:
     dense : whether the rows of training were dense; rows to predict are made alike.
     zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
+    method : that the cells were trained by.
     file : the open `store.model.Model`.
 
     Raises
@@ -72,7 +73,7 @@ class LocalModel:
     ModelError : the file cannot be read, or has a method or partition that this version does not know.
     """
 
-    def __init__(self, path: str | Path, jobs: int = 1, verify: bool = True) -> None:
+    def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True) -> None:
         self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[int, Predictor] = OrderedDict()
         self._cached_bytes: dict[int, int] = {}
@@ -89,7 +90,7 @@ class LocalModel:
             raise Unsound("/scaling/origin: sparse rows have none")
         self.partition = restore(*file.partition, self._known, file.n_cells)
         self.target = config.target(file.labels)
-        self._method = config.method
+        self.method = config.method
         known = {"features": self._known, "folds": config.folds, "classes": len(file.labels)}
         return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
 
@@ -114,7 +115,7 @@ class LocalModel:
         return self._decide(self._known_rows(X))
 
     def read(
-        self, path: str | Path, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
+        self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
@@ -177,7 +178,7 @@ class LocalModel:
     def _predictor(self, cell: int) -> Predictor:
         if cell not in self._cache:
             state = self.file.cell(cell)
-            self._cache[cell] = self._method.predictor(state, self.target, self._known)
+            self._cache[cell] = self.method.predictor(state, self.target, self._known)
             self._cached_bytes[cell] = 4 * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])

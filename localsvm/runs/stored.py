@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Dataset
 from localsvm.partition import TrainingCell
 from localsvm.runs.config import TrainingConfig
-from localsvm.store.container import parse
+from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
@@ -28,7 +27,7 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
-    features, size = int(about["features"]), os.path.getsize(model.path)
+    features, size = int(about["features"]), size_of(model.path)
     # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
     if not 1 <= features <= MOST_FEATURES or (about["dense"] and 4 * features > size):
         raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")

@@ -9,10 +9,12 @@ two equal runs differ.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import isfinite, prod
 from typing import Any, TypeVar
 
@@ -33,6 +35,20 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SUPERBLOCK_BYTES = 48
 BLOCK_CHUNKS = 8  # rows are gathered to blocks of so many chunks before they are written
 UNLISTED = {"created", "manifest"}
+
+
+@dataclass(frozen=True)
+class Image(os.PathLike[str]):
+    """The bytes of a container in memory, in place of its path; the path is what messages call it."""
+
+    content: bytes
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "the model in memory"
+
 
 AnyPath = str | os.PathLike[str]
 T = TypeVar("T", int, str)
@@ -148,7 +164,7 @@ def open_container(path: AnyPath, kind: str) -> Container:
     """
     _check_signature(path, kind)
     with checked(path):
-        file = h5py.File(path, "r")
+        file = _open(path)
         try:
             _check_kind(path, kind, file.attrs)
             return Container(path, file)
@@ -232,9 +248,20 @@ def dataset_entry(dtype: np.dtype[Any], shape: tuple[int, ...], digest: str) -> 
     return f"{dtype.newbyteorder('<').str} {json.dumps(shape)} {digest}"
 
 
+def size_of(path: AnyPath) -> int:
+    """Bytes of a container."""
+    return len(path.content) if isinstance(path, Image) else os.path.getsize(path)
+
+
+def _open(path: AnyPath) -> h5py.File:
+    if isinstance(path, Image):
+        return h5py.File(h5py.h5f.open_file_image(path.content))
+    return h5py.File(path, "r")
+
+
 def _check_signature(path: AnyPath, kind: str) -> None:
     try:
-        with open(path, "rb") as file:
+        with io.BytesIO(path.content) if isinstance(path, Image) else open(path, "rb") as file:
             head = file.read(_SUPERBLOCK_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: cannot read the {_KINDS[kind]}: {error.strerror}") from error

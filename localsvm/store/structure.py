@@ -7,7 +7,6 @@ holds less than it should. `structure` and `Rows` refuse all of it; docs/model-f
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from math import prod
@@ -92,7 +91,7 @@ class Rows:
 
 def structure(file: h5py.File) -> dict[str, h5py.Group | Rows]:
     """All groups and datasets by path, "/" first. Unsound where the file is not built as ours are."""
-    size, root = os.fstat(file.id.get_vfd_handle()).st_size, file["/"].id
+    size, root = int(file.id.get_filesize()), file["/"].id
     found: dict[str, h5py.Group | Rows] = {}
     _walk(root, "/", {h5o.get_info(root).addr}, found, size)
     stored = sum(item.stored for item in found.values() if isinstance(item, Rows))

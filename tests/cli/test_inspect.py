@@ -70,3 +70,13 @@ def test_linear_local_methods_show_what_was_chosen(train_file: Path, tmp_path: P
     assert list(lines)[-4:] == ["models", "centres", "landmarks", "C"]
     assert lines["centres"] in ("1", "3") and lines["landmarks"] == "2" and lines["C"] in ("0.1", "1")
     assert "1 not converged" in lines["models"] and lines["models"].endswith("of the objective")
+
+
+def test_cells_that_were_fitted_whole_are_no_vote(train_file: Path, tmp_path: Path) -> None:
+    """With one point there is nothing to select, whatever --select says."""
+    invoke("train", "-g", 1, "-C", 1, "-j", 1, "-q", train_file, tmp_path / "one.h5")
+    invoke("train", "-g", 1, "-C", "1,2", "-v", 2, "-j", 1, "-q", train_file, tmp_path / "two.h5")
+    for name, select in (("one.h5", "refit"), ("two.h5", "vote")):
+        assert f"grid, {select}, seed 0" in invoke("inspect", tmp_path / name).stdout
+        report = json.loads(invoke("inspect", "--json", tmp_path / name).stdout)
+        assert (report["select"], report["config"]["select"]) == (select, "vote")

@@ -1,0 +1,125 @@
+"""Fitted classifiers: their model in memory, the classes that it keeps, and what it tells of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.errors import ModelError
+from localsvm.methods.kernel_expansion import linear_weights
+from localsvm.methods.linear import LinearSVM
+from localsvm.methods.linear_method import BIAS
+from localsvm.methods.rbf import GlobalSVM
+from localsvm.methods.svm import KernelSVM
+from localsvm.runs.prediction import LocalModel
+from localsvm.store.container import Image
+
+Floats = NDArray[np.float64]
+EXACT = 2.0**53  # up to this, float64 holds every whole number
+
+
+class Opened:
+    """A model file in memory, open from the first prediction on.
+
+    A copy in another process opens it again: threads and open files do not go with it.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self._lock = content, threading.Lock()
+        self._key: tuple[int, int] | None = None
+        self._model: LocalModel | None = None
+
+    def __enter__(self) -> Opened:
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._lock.release()
+
+    def model(self, jobs: int) -> LocalModel:
+        """The model, for one thread at a time: within a `with` statement."""
+        if self._model is None or self._key != (os.getpid(), jobs):
+            self._model = LocalModel(Image(self._content), jobs, verify=False)
+            self._key = os.getpid(), jobs
+        return self._model
+
+
+def label_values(classes: NDArray[Any]) -> Floats:
+    """(classes,) what the model calls its classes: numbers as they are, else 0, 1, ..."""
+    if classes.dtype.kind in "iuf" and np.all(np.abs(classes) <= EXACT):
+        return classes.astype(np.float64)
+    return np.arange(len(classes), dtype=np.float64)
+
+
+def kept_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """What the model keeps of classes_: their dtype, and their values where labels are only numbers of them."""
+    kept: dict[str, Any] = {"dtype": classes.dtype.str}
+    if label_values(classes).tolist() != classes.tolist() or classes.dtype.kind not in "iuf":
+        values = classes.tolist()
+        plain = all(isinstance(v, (str, bool, int)) for v in values) and json.loads(json.dumps(values)) == values
+        kept["values"] = values if plain else None
+    return kept
+
+
+def classes_of(labels: Floats, kept: dict[str, Any] | None) -> NDArray[Any]:
+    """classes_ again; the labels themselves for a model of the command line. ModelError for what is never kept."""
+    if kept is None:
+        return labels
+    values, dtype = kept.get("values", labels.tolist()), str(kept.get("dtype"))
+    plain = isinstance(values, list) and all(isinstance(v, (str, bool, int, float)) for v in values)
+    try:
+        classes = np.asarray(values, dtype=np.dtype(dtype) if plain else None)
+    except (TypeError, ValueError, OverflowError):
+        plain = False
+    if not plain or classes.dtype.kind not in "iufbUO" or classes.shape != labels.shape:
+        raise ModelError("/@config: the classes are none that a classifier keeps; train again")
+    return classes
+
+
+def best_params(report: tuple[str, dict[str, NDArray[Any]]] | None) -> list[dict[str, float]]:
+    """The chosen parameters of each cell; KeyError where the model does not have them."""
+    if report is None:
+        raise KeyError("best_params_")
+    names = json.loads(report[0])
+    return [dict(zip(names, values, strict=True)) for values in report[1]["chosen"].tolist()]
+
+
+def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
+    """Weights (problems, d) and offsets (problems,) of a model that is a linear function of unscaled rows.
+
+    Raises KeyError for a model that is none.
+    """
+    method, scaling = model.method, model.scaling
+    if model.file.n_cells != 1 or scaling.mode == "row":
+        raise KeyError("coef_: it has several cells, or rows scaled to length 1")
+    state = model.file.cell(0)
+    known = model.features if model.columns is None else len(model.columns)
+    if isinstance(method, LinearSVM):
+        both = state["weights"].reshape(len(state["model_problem"]), -1)
+        weights, offsets = both[:, :-2], BIAS * both[:, -2:].sum(axis=1)  # of the task and shared: one of them is 0
+    elif isinstance(method, KernelSVM | GlobalSVM) and method.kernel == "linear":
+        weights, offsets = linear_weights(state, known), state["model_bias"]
+    else:
+        raise KeyError("coef_: it is not linear")
+    problem = state["model_problem"]
+    problems = range(model.target.n_problems)
+    weights, offsets = (np.stack([v[problem == p].mean(axis=0) for p in problems]) for v in (weights, offsets))
+    if scaling.factor is not None:
+        weights = weights * scaling.factor
+    if scaling.offset is not None:
+        offsets = offsets - weights @ scaling.offset
+    return _spread(weights, model.columns, model.features), offsets
+
+
+def _spread(weights: Floats, columns: NDArray[np.int64] | None, features: int) -> Floats:
+    """Weights of the columns that the model knows as weights of all columns."""
+    if columns is None:
+        return weights
+    out = np.zeros((len(weights), features))
+    out[:, columns] = weights
+    return out

@@ -1,0 +1,217 @@
+"""The parameters of the classifiers: the fields of their method, and those that all have; their text, and their names
+in messages.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import Field, dataclass, fields
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from localsvm.errors import DataError, LocalSVMError, OptionError
+from localsvm.methods import methods
+from localsvm.methods.base import Method
+
+
+class ParameterError(OptionError, ValueError):
+    """A value of a parameter, or a combination of parameters, that cannot be used."""
+
+
+class RowsError(DataError, ValueError):
+    """Rows or labels that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of all classifiers.
+
+    Attributes
+    ----------
+    default : its value unless given.
+    flags : the options of the command line that it is called by in messages.
+    kind, help : its type and its text in the documentation.
+    """
+
+    default: Any
+    flags: tuple[str, ...]
+    kind: str
+    help: str
+
+
+COMMON: dict[str, Parameter] = {
+    "partition": Parameter(
+        None, ("-P", "--partition"), "str or None",
+        '"none", "chunks", "voronoi" or "kmeans": how to divide the space into cells. None: one cell up to cell_size '
+        "rows, and Voronoi cells beyond if the method divides.",
+    ),
+    "cell_size": Parameter(2000, ("-c", "--cell-size"), "int", "No cell has more training rows than this."),
+    "scale": Parameter(
+        "std", ("--scale",), "str",
+        'Scaling, kept in the model: "std" divides by the standard deviation without centring, "zscore" centres as '
+        'well, "minmax" maps onto [-1, 1], "row" divides each row by its length, "none" changes nothing.',
+    ),
+    "folds": Parameter(5, ("-v", "--folds"), "int", "Folds of the cross-validation that chooses from lists."),
+    "grid": Parameter(
+        "adaptive", ("--grid",), "str", '"adaptive" follows the held-out error to the best point, "full" scores all.'
+    ),
+    "select": Parameter(
+        None, ("--select",), "str or None",
+        '"vote": the models of the folds become the model. "refit": one model on all rows. None: what the method does '
+        "by default for this number of classes.",
+    ),
+    "multiclass": Parameter(
+        "ova", ("--multiclass",), "str", 'More than two classes: "ova", one against all others, or "ava", all pairs.'
+    ),
+    "decision_function_shape": Parameter(
+        "ovr", (), "str",
+        'What decision_function gives for more than two classes: "ovr", a value a class, or, with multiclass="ava" '
+        'alone, "ovo", a value a pair.',
+    ),
+    "class_weight": Parameter(
+        None, ("-w",), 'dict, "balanced" or None', "Factors on C by label. Balanced: n / (classes * rows of the class)."
+    ),
+    "repeats": Parameter(
+        1, ("--repeats",), "int", "Partitions by as many seeds, whose decision values are averaged."
+    ),
+    "n_jobs": Parameter(
+        None, ("-j", "--jobs"), "int or None", "Processes: None for one, -1 for all cores. The result does not change."
+    ),
+    "random_state": Parameter(
+        0, ("--seed",), "int, RandomState or None", "Seed of all random choices; None for a new one at each fit."
+    ),
+    "verbose": Parameter(False, (), "bool", "Tell on stderr how the training goes on."),
+}  # fmt: skip
+# an option, or several names of one; neither "-gamma |x-y|^2" nor what "its -c" is of another program
+FLAG = re.compile(r"(?<![\w-])(?<!its )(?:-[A-Za-z]|--[a-z][\w-]*)(?:/--?[A-Za-z][\w-]*)*(?![\w-])")
+
+
+def defaults(method: type[Method]) -> dict[str, Any]:
+    """The parameters of a method's classifier and their defaults, the method's own first."""
+    own = {f.name: None if f.default == () else f.default for f in _fields(method)}
+    return own | {name: parameter.default for name, parameter in COMMON.items()}
+
+
+def method_of(method: type[Method], given: dict[str, Any]) -> Method:
+    """The method with these parameters. Where it takes lists, None is the default and a number a list of one.
+
+    Raises
+    ------
+    ParameterError, TypeError : for a value that makes no sense.
+    """
+    values = {}
+    for item in _fields(method):
+        value = given[item.name]
+        if isinstance(item.default, tuple):
+            value = item.default if value is None else _numbers(item.name, value)
+        elif isinstance(item.default, float):
+            value = float(value)
+        values[item.name] = value
+    return method(**values)
+
+
+def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[float, Any]) -> dict[str, Any]:
+    """The parameters of a model's config. classes: what its labels stand for."""
+    own = {item.name: config["method"][item.name] for item in _fields(method)}
+    given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in own.items()}
+    weights = {classes[label]: weight for label, weight in config["class_weights"]}
+    known = {name: config[name] for name in COMMON if name in config}
+    return given | known | {"class_weight": weights or None, "random_state": config["seed"]}
+
+
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    try:
+        return tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} takes a number, a list of numbers or None, not {value!r}") from None
+
+
+def about(method: type[Method]) -> str:
+    """The docstring of a method's classifier, with its own parameters."""
+    first = str(sys.modules[method.__module__].__doc__).partition("\n\n")[0]
+    lines = [" ".join(first.split()), "", f"What `lsvm-train -m {method.name}` trains.", "", "Parameters", "----------"]
+    for item in _fields(method):
+        lines += [f"{item.name} : {_kind(item)}", *_indented(in_python(item.metadata["help"], method))]
+    for name, parameter in COMMON.items():
+        lines += [f"{name} : {parameter.kind}, default={parameter.default!r}", *_indented(parameter.help)]
+    return "\n".join(lines) + "\n\n" + ATTRIBUTES
+
+
+ATTRIBUTES = """\
+Attributes
+----------
+classes_ : (classes,)
+    The labels, ascending.
+n_features_in_ : int
+best_params_ : list of dict
+    What cross-validation chose in each cell; where there was no choice, what was given.
+n_support_ : (classes,) int64
+    Support vectors of each class. Only where the method has them.
+coef_, intercept_ : (problems, n_features_in_) and (problems,) float64
+    The decision function as a linear function of X; of fold models that vote, their mean. Only where it is linear: a
+    linear kernel or method, one cell, and no scaling of rows to length 1.
+summary_ : localsvm.runs.summary.Summary
+    What the training did: sizes, cross-validated error, seconds. Not in a loaded model.
+model_ : bytes
+    The model file.
+"""
+
+
+def _kind(item: Field[Any]) -> str:
+    if item.metadata["choices"]:
+        return "{" + ", ".join(f'"{choice}"' for choice in item.metadata["choices"]) + f"}}, default={item.default!r}"
+    if isinstance(item.default, tuple):
+        shown = list(item.default) if item.default else None
+        return f"float, list of float or None, default={shown}" if shown is None else f"float or list, default={shown}"
+    return f"{type(item.default).__name__}, default={item.default!r}"
+
+
+def _indented(text: str, width: int = 116) -> Iterator[str]:
+    line = "   "
+    for word in text.split():
+        if len(line) + 1 + len(word) > width:
+            yield line
+            line = "   "
+        line += f" {word}"
+    yield line
+
+
+@contextmanager
+def named_in_python(method: type[Method]) -> Iterator[None]:
+    """Around a run: its errors are ValueErrors where a parameter or the rows are wrong, and name parameters."""
+    try:
+        yield
+    except (ParameterError, RowsError):
+        raise
+    except LocalSVMError as error:
+        text = in_python(str(error), method)
+        kinds = ((OptionError, ParameterError), (DataError, RowsError))
+        raise next((named for kind, named in kinds if isinstance(error, kind)), type(error))(text) from error
+
+
+def in_python(text: str, method: type[Method]) -> str:
+    """A message of the command line with the names of parameters in place of options."""
+    names = _names(method)
+
+    def name(found: re.Match[str]) -> str:
+        return next((names[flag] for flag in found[0].split("/") if flag in names), found[0])
+
+    return FLAG.sub(name, text)
+
+
+@cache
+def _names(method: type[Method]) -> dict[str, str]:
+    """Parameters by option."""
+    common = {flag: name for name, parameter in COMMON.items() for flag in parameter.flags}
+    every = [*methods().values(), method]  # a text may speak of another method; the last one counts
+    fields_of = [item for one in every for item in _fields(one)]
+    return common | {flag: f.name for f in fields_of for flags in f.metadata["flags"] for flag in flags.split("/")}
+
+
+def _fields(method: type[Method]) -> tuple[Field[Any], ...]:
+    return fields(method)  # type: ignore[arg-type]

@@ -1,0 +1,92 @@
+"""The classifiers keep scikit-learn's contract, by its own checks and inside its tools."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits, make_classification, make_moons
+from sklearn.ensemble import VotingClassifier
+from sklearn.feature_selection import RFE
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator
+
+import localsvm
+from localsvm import estimators
+from localsvm.estimators.classifier import LocalClassifier
+
+# one point of each grid: the checks fit hundreds of times
+SMALL = {
+    "CSVMClassifier": {"common": 1.0, "cost": 1.0, "clusters": 2},
+    "GlobalSVMClassifier": {"gamma": 0.5, "cost": 10.0},
+    "KernelL3SVMClassifier": {"clusters": 2, "gamma": 0.5, "cost": 10.0},
+    "KernelSVMClassifier": {"gamma": 0.5, "cost": 10.0},
+    "LocalSVC": {"gamma": 0.5, "cost": 10.0},
+    "KMeansSVMClassifier": {"clusters": 2, "cost": 1.0},
+    "L3SVMClassifier": {"clusters": 2, "cost": 1.0},
+    "ML3SVMClassifier": {"models": 2, "cost": 1.0},
+}
+
+
+def small(name: str, **given: object) -> LocalClassifier:
+    """A classifier that is trained in no time."""
+    kind = getattr(estimators, name)
+    known = SMALL.get(name, {"cost": 1.0})
+    return kind(**{key: value for key, value in known.items() if hasattr(kind(), key)}, **given)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("name", estimators.names())
+def test_scikit_learns_own_checks(name: str) -> None:
+    check_estimator(small(name))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("name", ["LocalSVC", "LinearSVMClassifier", "KernelL3SVMClassifier"])
+def test_scikit_learns_own_checks_of_pairs_of_classes(name: str) -> None:
+    check_estimator(small(name, multiclass="ava"))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_own_checks_of_default_parameters() -> None:
+    check_estimator(estimators.LocalSVC())
+
+
+def test_pairs_in_the_order_of_scikit_learn() -> None:
+    X, y = load_digits(return_X_y=True)
+    X, y = X[y < 5], y[y < 5]
+    given = {"gamma": 0.001, "multiclass": "ava", "scale": "none", "offset": True, "tolerance": 1e-5}
+    ours, theirs = (
+        localsvm.LocalSVC(cost=1.0, **given),
+        SVC(gamma=0.001, C=1.0, decision_function_shape="ovo", tol=1e-5),
+    )
+    ours.set_params(decision_function_shape="ovo").fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.fit(X, y).decision_function(X), atol=2e-3)
+    ours.set_params(decision_function_shape="ovr")
+    assert ours.decision_function(X).shape == (len(X), 5)
+    np.testing.assert_array_equal(ours.decision_function(X).argmax(axis=1), ours.predict(X))
+
+
+@pytest.mark.parametrize("multiclass", ["ova", "ava"])
+def test_calibration_of_many_classes(multiclass: str) -> None:
+    X, y = load_digits(return_X_y=True)
+    model = localsvm.LocalSVC(gamma=0.02, cost=10.0, multiclass=multiclass)
+    calibrated = CalibratedClassifierCV(model, cv=3).fit(X[:900], y[:900])
+    assert calibrated.score(X[900:], y[900:]) > 0.93
+
+
+def test_inside_scikit_learns_tools() -> None:
+    X, y = make_moons(300, noise=0.25, random_state=0)
+    search = GridSearchCV(make_pipeline(StandardScaler(), small("LocalSVC")), {"localsvc__cost": [0.1, 10.0]}, cv=3)
+    assert search.fit(X, y).best_score_ > 0.85
+    voters = [(name, CalibratedClassifierCV(small(name), cv=3)) for name in ("LocalSVC", "LinearSVMClassifier")]
+    assert VotingClassifier(voters, voting="soft").fit(X, y).score(X, y) > 0.85
+
+
+def test_features_are_eliminated_by_weights() -> None:
+    X, y = make_classification(400, 8, n_informative=2, n_redundant=0, shuffle=False, random_state=0)
+    kept = RFE(small("LinearSVMClassifier"), n_features_to_select=2).fit(X, y).support_
+    assert kept[:2].all()
