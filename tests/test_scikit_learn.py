@@ -8,6 +8,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_classification, make_moons
 from sklearn.ensemble import VotingClassifier
 from sklearn.feature_selection import RFE
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -48,6 +49,30 @@ def test_scikit_learns_own_checks(name: str) -> None:
 @pytest.mark.parametrize("name", ["LocalSVC", "LinearSVMClassifier", "KernelL3SVMClassifier"])
 def test_scikit_learns_own_checks_of_pairs_of_classes(name: str) -> None:
     check_estimator(small(name, multiclass="ava"))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("multiclass", ["ova", "ava"])
+def test_scikit_learns_own_checks_with_probabilities(multiclass: str) -> None:
+    check_estimator(small("LocalSVC", multiclass=multiclass, probability=True))
+
+
+def test_probabilities_only_where_they_are_asked_for() -> None:
+    X, y = make_moons(400, noise=0.3, random_state=4)
+    names = np.asarray(["crescent", "moon"])[y]
+    model = estimators.LocalSVC(gamma=1.0, cost=1.0, probability=True).fit(X[:200], names[:200])
+    p = model.predict_proba(X[200:])
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X[200:]))
+    np.testing.assert_allclose(model.predict_log_proba(X[200:]), np.log(p))
+    assert log_loss(names[200:], p) < 0.4
+    assert not hasattr(estimators.LocalSVC(gamma=1.0, cost=1.0).fit(X, y), "predict_proba")
+
+
+def test_many_classes_have_their_probabilities_in_the_order_of_the_labels() -> None:
+    X, y = load_digits(return_X_y=True)
+    model = estimators.LocalSVC(gamma=0.02, cost=10.0, multiclass="ava", probability=True).fit(X[::2], y[::2])
+    assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 0.2
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -284,7 +284,7 @@ def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
 def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
     from localsvm.runs.training import pack, unpack
 
-    table = np.ones((2, len(names))), np.ones(3), np.zeros((2, 3)), np.ones(2, int)
+    table = np.ones((2, len(names))), np.ones(3), np.zeros((2, 3)), np.ones(2, int), np.ones((1, 4), np.float32)
     result = CellResult(3, {"a": np.arange(3)}, CellReport(2.5, 0.1, FitReport(5, largest_gap=0.1)), names, *table)
     again = unpack(pack(result))
     assert again.index == 3 and again.report == result.report and again.names == names

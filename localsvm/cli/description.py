@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.reporting import features_text, labels_text, repeated_text, spread, spread_text, table_text
+from localsvm.cli.reporting import (
+    calibration_text,
+    features_text,
+    labels_text,
+    repeated_text,
+    spread,
+    spread_text,
+    table_text,
+)
 
 if TYPE_CHECKING:
     from localsvm.store.model import Model
@@ -13,6 +21,8 @@ if TYPE_CHECKING:
 
 def describe(model: Model) -> dict[str, Any]:
     """Describe a model by values that JSON can hold; "models" is None for methods without a table of models."""
+    from localsvm.targets.probabilities import Calibration
+
     return {
         "file": os.fspath(model.path),
         "bytes": os.path.getsize(model.path),
@@ -25,6 +35,7 @@ def describe(model: Model) -> dict[str, Any]:
         "cells": model.n_cells,
         "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
+        "calibration": None if model.calibration is None else Calibration.from_state(model.calibration[1]).describe(),
     }
 
 
@@ -82,6 +93,8 @@ def description_text(found: dict[str, Any]) -> str:
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", _partition(found, config["cell_size"])),
     ]
+    if found["calibration"]:
+        lines.append(("probabilities", calibration_text(found["calibration"])))
     return table_text(lines + (_model_lines(models) if models else []))
 
 

@@ -12,23 +12,28 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """Writes predictions, one row per line: the label, as in the training data, and on request the decision values.
+    """Writes predictions, one row per line: the label, as in the training data, and on request decision values or
+    probabilities.
 
-    Decision values have as many digits as are needed to read back the same float64.
+    These have as many digits as are needed to read back the same float64.
     """
 
-    def __init__(self, out: TextIO, target: Classification, decision_values: bool) -> None:
+    def __init__(
+        self, out: TextIO, target: Classification, decision_values: bool = False, probabilities: bool = False
+    ) -> None:
         self._out, self._labels, self._values = out, target.labels, decision_values
         self._names = [label_text(label) for label in target.labels.tolist()]
-        if decision_values:
-            out.write(" ".join(["labels", *(problem_text(problem) for problem in target.problems)]) + "\n")
+        if decision_values or probabilities:
+            columns = self._names if probabilities else map(problem_text, target.problems)
+            out.write(" ".join(["labels", *columns]) + "\n")
 
     def write(self, block: Predicted) -> None:
         """Write the predictions of a block of rows."""
         codes = self._labels.searchsorted(block.labels).tolist()
         rows = [self._names[code] for code in codes]
-        if self._values:
-            values = (" ".join(map(repr, row)) for row in block.decisions.tolist())
+        if self._values or block.probabilities is not None:
+            columns = block.decisions if block.probabilities is None else block.probabilities
+            values = (" ".join(map(repr, row)) for row in columns.tolist())
             rows = [f"{name} {row}" for name, row in zip(rows, values, strict=True)]
         self._out.write("".join(f"{row}\n" for row in rows))
 

@@ -139,6 +139,16 @@ class_weights = option(
 seed = option(
     "--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.", group=Group.SELECTION
 )
+probability = option(
+    "-b",
+    "--probability",
+    type=bool,
+    metavar="0|1",
+    show_default="0",
+    help="1: calibrate probabilities for lsvm-predict -b 1, by the held-out values of the selection. Where -g and -C "
+    "leave no choice, that point is cross-validated for them.",
+    group=Group.SELECTION,
+)
 repeats = option(
     "--repeats",
     type=click.IntRange(1, 1000),

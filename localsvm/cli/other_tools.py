@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # options that do not exist here
 UNKNOWN = {
-    "-b": "Probabilities are not available; lsvm-predict --decision-values writes decision values.",
     "-h": "LIBSVM's shrinking has no switch here. For help, type --help.",
     "-d": "The degree of the polynomial kernel is --degree.",
     "-r": "LIBSVM's coef0 is --coef0; liquidSVM's random seed is --seed.",

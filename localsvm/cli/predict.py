@@ -17,6 +17,7 @@ from localsvm.cli.value_types import Group
     epilog=examples(
         "lsvm-predict test.libsvm train.model.h5 predictions.txt",
         "lsvm-predict --confusion test.libsvm train.model.h5 /dev/null",
+        "lsvm-predict -b 1 test.libsvm train.model.h5 probabilities.txt",
         "lsvm-predict --decision-values test.libsvm train.model.h5 | head",
     ),
 )
@@ -31,6 +32,16 @@ from localsvm.cli.value_types import Group
     group=Group.OUTPUT,
 )
 @opt.option(
+    "-b",
+    "--probability",
+    type=bool,
+    default=False,
+    metavar="0|1",
+    show_default="0",
+    help="1: write the probability of each class after the label, which is then the most probable one.",
+    group=Group.OUTPUT,
+)
+@opt.option(
     "--zero-based/--one-based",
     default=None,
     show_default="as in training",
@@ -42,7 +53,7 @@ from localsvm.cli.value_types import Group
 @opt.as_json
 @opt.quiet
 def predict(
-    test_file: str, model_file: str, output: str | None, decision_values: bool, confusion: bool,
+    test_file: str, model_file: str, output: str | None, decision_values: bool, probability: bool, confusion: bool,
     zero_based: bool | None, jobs: int | None, force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
@@ -50,19 +61,24 @@ def predict(
     Labels are written to OUTPUT, or stdout, one a line. The labels that TEST_FILE holds are compared with them and
     the accuracy goes to stderr; put 0 where they are unknown. With --decision-values there is a header line:
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
-    speaks for POSITIVE.
+    speaks for POSITIVE. With -b 1 the header is `labels` and the labels, ascending, and the model has to be one that
+    was trained with -b 1.
     """
     from localsvm.runs.prediction import Indices, LocalModel, Score
 
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
+    if decision_values and probability:
+        raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
     check_outputs(force, [test_file, seekable(model_file, "a model")], [output])
     count = opt.job_count(jobs)
     with LocalModel(model_file, count) as model, text_output(output, force) as out:
-        lines, score = Lines(out, model.target, decision_values), Score(model.file.labels)
+        if probability:
+            model.calibrated()
+        lines, score = Lines(out, model.target, decision_values, probability), Score(model.file.labels)
         indices = Indices(model, zero_based)
         blocks = model.read(test_file, zero_based=indices.zero_based, tell=indices.count)
-        for block in model.predict_blocks(indices.seen(blocks)):
+        for block in model.predict_blocks(indices.seen(blocks), probability):
             lines.write(block)
             score.add(block)
     if not quiet:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1  # of all JSON reports: fields may be added, but existing ones keep their meaning
 SHOWN_LABELS = 8
-PHASES = ("read", "partition", "select", "train", "write")
+PHASES = ("read", "partition", "select", "train", "calibrate", "write")
 
 
 def label_text(label: float) -> str:
@@ -106,9 +106,6 @@ def features_text(features: int, width: int | None) -> str:
 
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
-    error = "none (one point)" if summary.cv_error is None else f"cross-validated error {summary.cv_error:.2%}"
-    if summary.cv_error is not None and summary.repeats > 1:
-        error += " of one repeat, in the mean"
     features = features_text(summary.features, summary.width)
     data = f"{summary.rows:,} rows, {features} features, {labels_text(summary.labels, summary.class_rows)}"
     with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
@@ -117,12 +114,28 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
         [
             ("data", data),
             ("partition", f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}"),
-            ("selection", error),
+            ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{with_support}, {converged}"),
+            *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]
     )
+
+
+def calibration_text(found: dict[str, Any]) -> str:
+    """What makes probabilities of decision values, as `Calibration.describe` tells it."""
+    sigmoids = f"{found['sigmoids']:,} sigmoids" if found["sigmoids"] > 1 else "a sigmoid"
+    curve = f", a curve of {found['knots']:,} knots" if found["knots"] else ""
+    return f"by {sigmoids}{curve}"
+
+
+def _selection(summary: Summary) -> str:
+    if summary.cv_error is None:
+        return "none (one point)"
+    why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
+    mean = " of one repeat, in the mean" if summary.repeats > 1 else ""
+    return f"{why}error {summary.cv_error:.2%}{mean}"
 
 
 def _convergence(summary: Summary, method: Method) -> str:

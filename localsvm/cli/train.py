@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @opt.selection
 @opt.grid
 @opt.select
+@opt.probability
 @opt.seed
 @opt.partition_file
 @opt.zero_based

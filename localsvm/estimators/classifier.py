@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -36,7 +37,8 @@ from localsvm.store.outputs import replacing
 
 Result = TypeVar("Result")
 FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
-RUN = ("partition", "cell_size", "scale", "folds", "grid", "select", "multiclass", "repeats")  # of TrainingConfig
+# of TrainingConfig
+RUN = ("partition", "cell_size", "scale", "folds", "grid", "select", "multiclass", "probability", "repeats")
 
 
 class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -109,10 +111,22 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return -values if self.decision_function_shape == "ovo" else self._use(lambda model: model.target.votes(values))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The predicted labels (n,)."""
+        """The predicted labels (n,): with `probability` the most probable ones."""
+        if self.probability:
+            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
         values = self._decisions(X)
         labels = self._use(lambda model: model.file.labels.searchsorted(model.target.decide(values)))
         return np.asarray(self.classes_[labels])
+
+    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities (n, classes), classes as in classes_; only with `probability`. docs/probabilities.md."""
+        return self._answers(X, LocalModel.probabilities)
+
+    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The logarithms of `predict_proba`."""
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, for `localsvm.load` and `lsvm-predict`. What is at `path` is overwritten.
@@ -155,10 +169,13 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return -values if self.multiclass == "ava" and len(self.classes_) > 2 else values
 
     def _decisions(self, X: ArrayLike) -> NDArray[np.float64]:
+        return self._answers(X, LocalModel.decision_function)
+
+    def _answers(self, X: ArrayLike, ask: Callable[[LocalModel, Examples], NDArray[np.float64]]) -> NDArray[np.float64]:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         with named_in_python(self.method):
-            return self._use(lambda model: model.decision_function(_rows(X)))
+            return self._use(lambda model: ask(model, _rows(X)))
 
     def _take(self, content: bytes) -> None:
         """Become the model of a file's content."""

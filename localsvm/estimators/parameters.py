@@ -76,6 +76,11 @@ COMMON: dict[str, Parameter] = {
     "class_weight": Parameter(
         None, ("-w",), 'dict, "balanced" or None', "Factors on C by label. Balanced: n / (classes * rows of the class)."
     ),
+    "probability": Parameter(
+        False, ("-b", "--probability"), "bool",
+        "Calibrate probabilities: predict_proba and predict_log_proba are there, and predict gives the most probable "
+        "label, which may differ from what decision_function says.",
+    ),
     "repeats": Parameter(
         1, ("--repeats",), "int", "Partitions by as many seeds, whose decision values are averaged."
     ),

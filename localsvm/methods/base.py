@@ -191,7 +191,9 @@ class Predictor(Protocol):
     """
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for scaled rows X (n, d)."""
+        """(n, problems) float64 for scaled rows X (n, d): what the target's `combine` makes of the models' values. It
+        may make probabilities of them.
+        """
 
 
 def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:

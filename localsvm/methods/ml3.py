@@ -119,7 +119,7 @@ class ML3SVM(LinearOptions):
 
     def predictor(self, state: State, target: Target, n_features: int) -> ML3Predictor:
         """Decision functions of a saved cell."""
-        return ML3Predictor(self.norm, state, n_features)
+        return ML3Predictor(self.norm, state, target, n_features)
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
         """The weights of all classes: n models for each, and m times, once for each fold."""
@@ -221,8 +221,8 @@ class ML3System(System):
 class ML3Predictor:
     """Decision functions of one cell from its saved arrays."""
 
-    def __init__(self, norm: float, state: State, n_features: int) -> None:
-        self._norm, self._pairs = norm, state["pairs"].astype(np.intp)
+    def __init__(self, norm: float, state: State, target: Target, n_features: int) -> None:
+        self._norm, self._target, self._pairs = norm, target, state["pairs"].astype(np.intp)
         shape = len(state["models"]), -1, int(state["models"][0]), n_features + 1  # -1: the classes
         self._weights = np.ascontiguousarray(state["weights"], np.float32).reshape(shape)
 
@@ -231,7 +231,8 @@ class ML3Predictor:
         differences, as other methods average, would let the labels depend on which are taken.
         """
         X = as_examples(X)
-        return differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
+        values = differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
+        return self._target.combine(values, np.arange(len(self._pairs)))  # one model a problem
 
 
 def differences(s: Floats, pairs: NDArray[np.intp]) -> Floats:

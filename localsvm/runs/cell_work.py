@@ -34,6 +34,7 @@ class CellReport:
     fit : what the method reports.
     weight : of the rows that were held out, 0 where nothing was cross-validated.
     wrong : of this the weight that the chosen point decides wrongly.
+    points : of the grid.
     chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
         cell where the grid has costs.
     """
@@ -43,6 +44,7 @@ class CellReport:
     fit: FitReport
     weight: float = 0.0
     wrong: float = 0.0
+    points: int = 1
     chosen: tuple[float, ...] = ()
 
 
@@ -57,6 +59,7 @@ class CellResult:
     costs : (costs,) float64, C on all rows of the cell.
     loss : (settings, costs) float64 held-out errors, nan where a point was not scored; (0, 0) without cross-validation.
     best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
+    values : (problems, rows) float32 held-out values of the chosen point; empty unless probabilities are wanted.
     """
 
     index: int
@@ -67,6 +70,7 @@ class CellResult:
     costs: NDArray[np.float64]
     loss: NDArray[np.float64]
     best: NDArray[np.int64]
+    values: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class RunInputs:
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
     count, places : how many rows each row of each cell stands for, and where that row is in X and y.
     fit : whether cells are trained, or only cross-validated.
+    probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
 
     method: Method
@@ -94,6 +99,7 @@ class RunInputs:
     places: PlacesHandle
     class_weights: tuple[tuple[float, float], ...] = ()
     fit: bool = True
+    probability: bool = False
     search: Search = field(default_factory=Search)
 
     def cell(self, index: int, first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None) -> Cell:
@@ -148,9 +154,11 @@ class WorkUnit:
             if self.settings:
                 return selection.score(self.settings, inputs.search)
             scores = self.scores
-            if scores is None and (grid.n_points > 1 or not inputs.fit) and inputs.folds > 1:
+            wanted = grid.n_points > 1 or inputs.probability or not inputs.fit
+            if scores is None and wanted and inputs.folds > 1:
                 scores = selection.search(inputs.search)
-            fitted = selection.fit(scores, inputs.select) if inputs.fit else Fitted({})
+            chosen = scores if grid.n_points > 1 else None  # of one point the model is the same with and without -b 1
+            fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
     def split(self, loss: NDArray[np.float64], ordered: bool) -> list[WorkUnit]:
@@ -163,10 +171,12 @@ class WorkUnit:
         at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
         cost = float(grid.costs_for(cell.rows)[at.cost])
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
-        report = CellReport(cell.rows, seconds, fitted.report, chosen=chosen)
-        loss, best = np.empty((0, 0)), np.empty(0, np.int64)
+        report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
+        loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         if scores is not None:
+            if self.inputs.probability and scores.kept.values is not None:
+                values = scores.kept.values.astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
             weight = float(cell.weight.sum())
             report = replace(report, weight=weight, wrong=scores.best.loss * weight)
-        return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best)
+        return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)

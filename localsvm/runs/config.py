@@ -20,7 +20,7 @@ from localsvm.targets.classification import SCHEMES, Classification
 
 DEFAULT_CELL_SIZE = 2000
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
-LATER = {"repeats", "zero_based", "force_classes"}  # options that a model may be without: it has their defaults
+LATER = {"repeats", "zero_based", "force_classes", "probability"}  # a model without has their defaults
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class TrainingConfig:
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
     multiclass : "ova" or "ava".
     class_weights : (label, factor on C) pairs.
+    probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
     seed : of everything random, from 0.
     repeats : partitions by different seeds, which answer together.
     zero_based : indices of data files start at 0.
@@ -57,6 +58,7 @@ class TrainingConfig:
     select: str | None = None
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
+    probability: bool = False
     seed: int = 0
     repeats: int = 1
     zero_based: bool = False
@@ -104,9 +106,10 @@ class TrainingConfig:
         return replace(self, select=self.select or self.method.default_select(n))
 
     def as_dict(self) -> dict[str, Any]:
-        """The options that determine the model, as JSON can hold them; zero_based where it is true."""
+        """The options that determine the model, as JSON can hold them; zero_based and probability where true."""
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
-        left_out = {"force_classes"} if self.zero_based else {"force_classes", "zero_based"}
+        # a model that could be made before there were these options stays the same
+        left_out = {"force_classes", *(name for name in ("zero_based", "probability") if not getattr(self, name))}
         return {name: value for name, value in {**asdict(self), "method": method}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:

@@ -18,14 +18,15 @@ from localsvm.data.origin import shifted
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
-from localsvm.errors import DataError
+from localsvm.errors import DataError, ModelError
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
-from localsvm.runs.stored import options_of
+from localsvm.runs.stored import calibration_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.store.pieces import Unsound
+from localsvm.targets.probabilities import Calibration
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
 ROW_BLOCK = 1 << 16
@@ -39,14 +40,16 @@ class Predicted:
 
     Attributes
     ----------
-    labels : (n,) float64 predicted.
-    decisions : (n, problems) float64 decision values.
+    labels : (n,) float64 predicted: with probabilities the most probable ones.
+    decisions : (n, problems) float64 decision values; (n, 0) with probabilities.
     y : (n,) float64 labels of the file.
+    probabilities : (n, classes) float64, None where they were not asked for.
     """
 
     labels: NDArray[np.float64]
     decisions: NDArray[np.float64]
     y: NDArray[np.float64]
+    probabilities: NDArray[np.float64] | None = None
 
 
 class LocalModel:
@@ -65,6 +68,7 @@ class LocalModel:
     dense : whether the rows of training were dense; rows to predict are made alike.
     zero_based : whether indices of the training file started at 0.
     scaling, partition, target : what comes before and after the cells' decision functions.
+    calibration : what makes probabilities of decision values, None for a model without.
     method : that the cells were trained by.
     file : the open `store.model.Model`.
 
@@ -75,8 +79,8 @@ class LocalModel:
 
     def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True) -> None:
         self.file: Model = load_model(path, verify, self._adopt)
-        self._cache: OrderedDict[int, Predictor] = OrderedDict()
-        self._cached_bytes: dict[int, int] = {}
+        self._cache: OrderedDict[tuple[int, bool], Predictor] = OrderedDict()
+        self._cached_bytes: dict[tuple[int, bool], int] = {}
         self._jobs = jobs
         self._threads = ThreadPoolExecutor(jobs)
 
@@ -90,6 +94,7 @@ class LocalModel:
             raise Unsound("/scaling/origin: sparse rows have none")
         self.partition = restore(*file.partition, self._known, file.n_cells)
         self.target = config.target(file.labels)
+        self.calibration = calibration_of(file, self.target.n_problems)
         self.method = config.method
         known = {"features": self._known, "folds": config.folds, "classes": len(file.labels)}
         return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
@@ -114,6 +119,20 @@ class LocalModel:
         """
         return self._decide(self._known_rows(X))
 
+    def calibrated(self) -> Calibration:
+        """The calibration. Raises ModelError for a model without."""
+        if self.calibration is None:
+            raise ModelError(f"{self.file.path}: no probabilities in this model; train it again with -b 1")
+        return self.calibration
+
+    def probabilities(self, X: Examples) -> NDArray[np.float64]:
+        """(n, classes) float64 that sum to 1 for unscaled rows, the classes as in `target.labels`.
+
+        Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
+        `calibrated` raises.
+        """
+        return self._probabilities(self._known_rows(X))
+
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
@@ -134,22 +153,36 @@ class LocalModel:
         return X
 
     def _decide(self, X: Examples) -> NDArray[np.float64]:
-        X = self.scaling.apply(self._as_trained(X))
-        out = np.zeros((X.shape[0], self.target.n_problems))
-        for first in range(0, X.shape[0], ROW_BLOCK):
-            rows = X[first : first + ROW_BLOCK]
-            self._decide_block(rows, out[first : first + ROW_BLOCK])
-        return out
+        return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)))
 
-    def predict_blocks(self, blocks: Iterable[Dataset]) -> Iterator[Predicted]:
+    def _probabilities(self, X: Examples) -> NDArray[np.float64]:
+        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), self.calibrated())
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def predict_blocks(self, blocks: Iterable[Dataset], probabilities: bool = False) -> Iterator[Predicted]:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
         for block in merged(blocks):
             known = block.columns is not None or block.origin is not None  # from `read`
             X = block.X if known else self._known_rows(block.X)
-            decisions = self._decide(X)
-            yield Predicted(self.target.decide(decisions), decisions, block.y)
+            if probabilities:
+                found = self._probabilities(X)
+                labels = self.target.labels[found.argmax(axis=1)]
+                yield Predicted(labels, np.empty((len(labels), 0)), block.y, found)
+            else:
+                decisions = self._decide(X)
+                yield Predicted(self.target.decide(decisions), decisions, block.y)
 
-    def _decide_block(self, X: Examples, out: NDArray[np.float64]) -> None:
+    def _answers(
+        self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None = None
+    ) -> NDArray[np.float64]:
+        """Decision values, or with a calibration probabilities of classes, added to `out`."""
+        X = self.scaling.apply(self._as_trained(X))
+        for first in range(0, X.shape[0], ROW_BLOCK):
+            rows = X[first : first + ROW_BLOCK]
+            self._decide_block(rows, out[first : first + ROW_BLOCK], calibration)
+        return out
+
+    def _decide_block(self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> None:
         """Cell by cell, the rows of a cell in strips: one large cell keeps all threads busy, too. What a row gets does
         not depend on the strip that it lies in.
         """
@@ -161,12 +194,18 @@ class LocalModel:
             for c in cells
             for first in range(int(routes.indptr[c]), int(routes.indptr[c + 1]), STRIP)
         ]
+
+        def evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:
+            values = work[1].decision_function(work[0])
+            if calibration is not None:
+                return calibration.of_classes(self.target, values)
+            return np.clip(values, -1.0, 1.0) if several else values
+
         window = 2 * self._jobs  # so many are open at once
         for first in range(0, len(strips), window):
             part = strips[first : first + window]
-            work = [(X[routes.indices[rows]], self._predictor(c)) for c, rows in part]
-            for (_, rows), values in zip(part, self._threads.map(_evaluate, work), strict=True):
-                answer = np.clip(values, -1.0, 1.0) if several else values
+            work = [(X[routes.indices[rows]], self._predictor(c, calibration)) for c, rows in part]
+            for (_, rows), answer in zip(part, self._threads.map(evaluate, work), strict=True):
                 out[routes.indices[rows]] += routes.data[rows, None] * answer
 
     def _as_trained(self, X: Examples) -> Examples:
@@ -175,15 +214,17 @@ class LocalModel:
             return X
         return sparse.csr_array(X).toarray() if self.dense else as_examples(sparse.csr_array(X))
 
-    def _predictor(self, cell: int) -> Predictor:
-        if cell not in self._cache:
+    def _predictor(self, cell: int, calibration: Calibration | None) -> Predictor:
+        key = cell, calibration is not None
+        if key not in self._cache:
             state = self.file.cell(cell)
-            self._cache[cell] = self.method.predictor(state, self.target, self._known)
-            self._cached_bytes[cell] = 4 * sum(array.nbytes for array in state.values())
+            target = self.target if calibration is None else calibration.in_cell(self.target, cell)
+            self._cache[key] = self.method.predictor(state, target, self._known)
+            self._cached_bytes[key] = 4 * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
-        self._cache.move_to_end(cell)
-        return self._cache[cell]
+        self._cache.move_to_end(key)
+        return self._cache[key]
 
 
 class Indices:
@@ -252,11 +293,6 @@ def _together(blocks: list[Dataset]) -> Dataset:
     parts = [block.X for block in blocks]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
     return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns, origin=blocks[0].origin)
-
-
-def _evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:
-    rows, predictor = work
-    return predictor.decision_function(rows)
 
 
 @dataclass

@@ -82,6 +82,7 @@ class RunCells:
             places=divided.places.handle(),
             class_weights=config.class_weights,
             fit=fit,
+            probability=config.probability,
             search=Search(config.grid),
         )
 

@@ -14,10 +14,17 @@ from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
+from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for
 ABOUT = {"features": "int", "dense": "bool", "width": "int", "classes": "dict"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
+CALIBRATION = "sigmoids"  # the only kind
+CALIBRATION_PIECES = {
+    "sigmoids": floats64("cells", "problems", 2),
+    "curve": floats64("knots", 2),
+    "powers": floats64(2, low=0),
+}
 
 
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
@@ -44,6 +51,20 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     if model.report is not None:
         _check_report(model.report, model.n_cells, classes)
     return config, features, bool(about["dense"])
+
+
+def calibration_of(model: Model, problems: int) -> Calibration | None:
+    """What makes probabilities of the model's decision values, None where it has none."""
+    if model.calibration is None:
+        return None
+    kind, arrays = model.calibration
+    if kind != CALIBRATION:
+        raise Unsound(f"/calibration@kind: no calibration of ours is called {kind!r}")
+    check("/calibration", CALIBRATION_PIECES, arrays, {"cells": model.n_cells, "problems": problems})
+    z, shift = arrays["curve"].T
+    if np.any(np.diff(z) <= 0) or np.any(np.diff(z + shift) < -1e-9 * (1 + abs(z[1:]))):
+        raise Unsound("/calibration/curve does not ascend")
+    return Calibration.from_state(arrays)
 
 
 def check_columns(columns: NDArray[Any], features: int) -> None:

@@ -96,6 +96,8 @@ def _check(config: TrainingConfig) -> LinearMethod:
         raise OptionError("--stream trains on all rows at once, not in cells; leave --repeats out")
     if config.select == "vote":
         raise OptionError("--stream keeps one model of all rows; leave --select vote out")
+    if config.probability:
+        raise OptionError("--stream keeps no held-out values to make probabilities of; leave -b 1 or --stream out")
     return method
 
 

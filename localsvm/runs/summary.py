@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from localsvm.partition import size_spread
 from localsvm.runs.cell_work import CellReport
+from localsvm.targets.probabilities import Calibration
 
 
 @dataclass
@@ -23,12 +24,14 @@ class Summary:
     rows, labels, class_rows : of the training data; class_rows for each label.
     features, width : columns in which some row is not 0, and all columns up to the largest index.
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
+    points : of the grid of a cell.
     repeats : of the partition; the cells are those of all repeats.
     cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
         cross-validated.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
+    calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
 
     rows: int
@@ -39,6 +42,7 @@ class Summary:
     partition: str
     cells: int
     cell_rows: dict[str, float]
+    points: int
     cv_error: float | None
     support_vectors: int
     models: int
@@ -46,6 +50,7 @@ class Summary:
     not_converged: int
     largest_gap: float
     seconds: dict[str, float]
+    calibration: dict[str, Any] | None = None
     repeats: int = 1
 
 
@@ -78,6 +83,7 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
     sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
+    calibration: Calibration | None = None,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -90,6 +96,7 @@ def summarise(
     reports : of all cells.
     seconds : wall clock, by phase.
     repeats : of the partition.
+    calibration : of the model, None where it gives no probabilities.
     """
     return Summary(
         rows=sum(class_rows),
@@ -100,6 +107,7 @@ def summarise(
         partition=partition,
         cells=len(sizes),
         cell_rows=size_spread(sizes),
+        points=max(r.points for r in reports),
         cv_error=cross_validated_error(reports),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),
@@ -107,5 +115,6 @@ def summarise(
         not_converged=int(sum(r.fit.not_converged for r in reports)),
         largest_gap=max(r.fit.largest_gap for r in reports),
         seconds=seconds,
+        calibration=calibration.describe() if calibration else None,
         repeats=repeats,
     )

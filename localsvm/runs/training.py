@@ -27,9 +27,11 @@ from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
 from localsvm.store.outputs import signals_held
+from localsvm.targets.calibrating import calibrate
+from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
-TABLE = ("settings", "costs", "loss", "best")  # of a cell's grid, in the journal
+TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
 RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
 
 
@@ -68,11 +70,11 @@ def train(
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
-        with clock("write"):
-            _write(output, config, divided, journal, reports, force)
+        calibration = _calibration(config, divided, journal, clock)
+        _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
     about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
-    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats)
+    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
@@ -89,24 +91,47 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
     return [reports[i] for i in sorted(reports)]
 
 
+class JournalValues:
+    """The held-out values of a run, read cell by cell from its journal; see targets.calibrating.HeldOut."""
+
+    def __init__(self, divided: Divided, journal: Journal) -> None:
+        self._divided, self._journal, self.sizes = divided, journal, divided.sizes
+        self._places = divided.places.handle()
+
+    def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
+        """(problems, n) values, (n,) labels and (n,) how many rows each stands for."""
+        first, last = (int(edge) for edge in self._divided.edges[index : index + 2])
+        y = self._divided.y.array[self._places.rows(first, last)]
+        return unpack(self._journal[str(index)]).values, y, self._divided.count.array[first:last]
+
+
+def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clock: Clock) -> Calibration | None:
+    if not config.probability:
+        return None
+    with clock("calibrate"):
+        return calibrate(config.target(divided.labels), JournalValues(divided, journal))
+
+
 def _write(
     output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, reports: list[CellReport],
-    force: bool,
+    calibration: Calibration | None, force: bool, clock: Clock,
 ) -> None:  # fmt: skip
     cells = range(len(divided.sizes))
     names = unpack(journal["0"]).names
-    write_model(
-        output,
-        config=config.as_dict() | divided.as_dict(),
-        labels=divided.labels,
-        columns=divided.columns,
-        scaling=(divided.scaling.mode, divided.scaling.state()),
-        partition=(divided.partition.name, divided.partition.state()),
-        cells=(unpack(journal[str(i)]).state for i in cells),
-        n_cells=len(cells),
-        report=report_state(names, reports),
-        force=force,
-    )
+    with clock("write"):
+        write_model(
+            output,
+            config=config.as_dict() | divided.as_dict(),
+            labels=divided.labels,
+            columns=divided.columns,
+            scaling=(divided.scaling.mode, divided.scaling.state()),
+            partition=(divided.partition.name, divided.partition.state()),
+            cells=(unpack(journal[str(i)]).state for i in cells),
+            n_cells=len(cells),
+            report=report_state(names, reports),
+            calibration=("sigmoids", calibration.state()) if calibration else None,
+            force=force,
+        )
 
 
 def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> str:

@@ -40,26 +40,25 @@ def write_model(
     cells: Iterable[Mapping[str, Array]],
     n_cells: int,
     report: State | None = None,
+    calibration: State | None = None,
     force: bool = False,
 ) -> None:
     """Write a model: complete under `path` at the end, or not at all.
 
-        Parameters
-        ----------
-        config : every option that determines the model, as JSON can hold it.
-        labels : (classes,) float64, ascending.
-        columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
+    Parameters
+    ----------
+    config : every option that determines the model, as JSON can hold it.
+    labels : (classes,) float64, ascending.
+    columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
     scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
-        cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
-            cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-        report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people
-            alone, prediction does without.
-        force : whether `path` may be overwritten.
+    cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
+        cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
+    calibration : of what kind, and the arrays.
+    force : whether `path` may be overwritten.
 
-        Raises
-        ------
-        RunError : `path` is in the way or the disk is full; nothing is overwritten then.
-        ValueError : the cells do not fit together, or are not n_cells.
+    Raises RunError where `path` is in the way or the disk is full, and nothing is overwritten then; ValueError where
+    the cells do not fit together, or are not n_cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
@@ -67,8 +66,8 @@ def write_model(
         _write_state(writer, "scaling", "mode", scaling)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
-        if report is not None:
-            _write_state(writer, "report", "names", report)
+        _write_state(writer, "report", "names", report)
+        _write_state(writer, "calibration", "kind", calibration)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
@@ -116,7 +115,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
-    report : see `write_model`; None where the file has none.
+    report, calibration : see `write_model`; None where the file has none.
     """
 
     path: AnyPath
@@ -128,6 +127,7 @@ class Model:
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
     report: tuple[str, dict[str, Array]] | None
+    calibration: tuple[str, dict[str, Array]] | None
     _container: Container = field(repr=False)
     _columns: dict[str, Rows] = field(repr=False)
     _check: CellCheck = field(default=lambda cells: None, repr=False)
@@ -294,7 +294,9 @@ def _write_columns(writer: Writer, columns: Array | None) -> None:
         writer.array("/columns", np.asarray(columns, np.int64))
 
 
-def _write_state(writer: Writer, group: str, key: str, state: State) -> None:
+def _write_state(writer: Writer, group: str, key: str, state: State | None) -> None:
+    if state is None:
+        return
     name, arrays = state
     writer.group(f"/{group}", **{key: name})
     for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
@@ -345,9 +347,16 @@ def _read_model(file: Container) -> Model:
         n_cells=n_cells,
         row_ptr=row_ptr,
         report=(file.attribute("/report", "names", str), file.arrays("/report")) if file.has("/report") else None,
+        calibration=_read_calibration(file),
         _container=file,
         _columns=columns,
     )
+
+
+def _read_calibration(file: Container) -> tuple[str, dict[str, Array]] | None:
+    if not file.has("/calibration"):
+        return None
+    return file.attribute("/calibration", "kind", str), file.arrays("/calibration")
 
 
 def _check_pointer(name: str, pointer: Array, n_cells: int, column: Rows) -> None:

@@ -220,3 +220,44 @@ def test_a_partition_of_zero_based_rows(from_0: Path, tmp_path: Path) -> None:
     invoke("partition", "-P", "voronoi", "-c", 10, "-q", tmp_path / "one", tmp_path / "one.h5")
     message = usage_error("train", "--zero-based", "--partition-file", tmp_path / "one.h5", tmp_path / "one")
     assert "the partition file was made without it" in message
+
+
+@pytest.fixture(scope="module")
+def probable_model(tmp_path_factory: pytest.TempPathFactory, classes_file: Path) -> Path:
+    """A model of three classes that gives probabilities."""
+    path = tmp_path_factory.mktemp("model") / "probable.h5"
+    invoke("train", "-b", 1, *FAST, "-q", classes_file, path)
+    return path
+
+
+def test_probabilities_have_libsvms_form_and_the_label_is_the_most_probable(
+    probable_model: Path, classes_file: Path
+) -> None:
+    result = invoke("predict", "-b", 1, classes_file, probable_model)
+    header, *lines = result.stdout.splitlines()
+    assert header == "labels 0.5 2 10"
+    rows = np.asarray([[float(x) for x in line.split()] for line in lines])
+    np.testing.assert_allclose(rows[:, 1:].sum(axis=1), 1.0)
+    np.testing.assert_array_equal(rows[:, 0], np.asarray([0.5, 2.0, 10.0])[rows[:, 1:].argmax(axis=1)])
+    with LocalModel(probable_model) as model:
+        np.testing.assert_array_equal(model.probabilities(read(classes_file).X), rows[:, 1:])
+    right = int((rows[:, 0] == read(classes_file).y).sum())
+    assert result.stderr == f"Accuracy = {right / 3:g}% ({right}/300)\n"
+
+
+def test_without_b_the_labels_follow_decision_values(
+    probable_model: Path, classes_model: Path, classes_file: Path
+) -> None:
+    plain = invoke("predict", classes_file, classes_model).stdout
+    assert invoke("predict", "-b", 0, classes_file, probable_model).stdout == plain
+    assert invoke("predict", classes_file, probable_model).stdout == plain
+
+
+def test_probabilities_need_a_model_with_them(classes_model: Path, classes_file: Path) -> None:
+    message = error("predict", "-b", 1, classes_file, classes_model)
+    assert message == f"{classes_model}: no probabilities in this model; train it again with -b 1\n"
+
+
+def test_probabilities_and_decision_values_exclude_each_other(probable_model: Path, classes_file: Path) -> None:
+    message = usage_error("predict", "-b", 1, "--decision-values", classes_file, probable_model)
+    assert "give one of the two" in message

@@ -210,7 +210,6 @@ def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
         (["-s", "0"], "'0' is not a name: LIBSVM's 0, C-SVC, is what -m svm trains"),
         (["-t", "2"], "'2' is not a name: LIBSVM's 2 is -t gaussian"),
         (["-t", "gausian"], "'gausian' is not one of 'gaussian'"),
-        (["-b", "1"], "Probabilities are not available"),
         (["-h", "0"], "LIBSVM's shrinking has no switch here. For help, type --help."),
         (["-d", "3"], "--degree"),
         (["-P", "6"], "-P voronoi -c SIZE"),
@@ -400,3 +399,17 @@ def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) ->
 def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
     note = f"LIBSVM's cost of {options[1]} is -C {options[1]} here"
     assert (note in invoke("train", "-j", 1, "-v", 2, "-g", 1, *options, train_file, "-").stderr) == noted
+
+
+def test_one_point_is_cross_validated_for_probabilities_and_the_summary_says_so(
+    train_file: Path, tmp_path: Path
+) -> None:
+    result = invoke("train", "-b", 1, "-g", 1, "-C", 1, "-j", 1, train_file, tmp_path / "model.h5")
+    assert "one point, cross-validated for the probabilities: error" in result.stderr
+    assert "probabilities   by a sigmoid, a curve of" in result.stderr
+    assert "probabilities   by a sigmoid, a curve of" in invoke("inspect", tmp_path / "model.h5").stdout
+
+
+def test_a_stream_has_no_held_out_values_for_probabilities(train_file: Path, tmp_path: Path) -> None:
+    result = invoke("train", "--stream", "-m", "linear", "-s", "sgd", "-b", 1, train_file, tmp_path / "m.h5", code=2)
+    assert "leave -b 1 or --stream out" in result.stderr
