@@ -8,7 +8,7 @@ SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
 .PHONY: help demo build test pytest lint check-c sanitize count-instructions check-instructions
-.PHONY: sdist wheel test-pythons
+.PHONY: sdist wheel test-pythons test-lowest
 .PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear clean
 
 help: ## this list
@@ -39,6 +39,18 @@ test: build check-c lint pytest check-instructions ## everything that a change h
 
 pytest: build ## [TESTS=tests/cli] the tests
 	$(BIN)/python -m pytest -q $(TESTS)
+
+# An environment of its own beside .venv; the extensions are built in a copy, so that the usual ones stay as they are.
+LOWEST := build/lowest
+
+test-lowest: ## the tests with the lowest version of each library that pyproject.toml allows
+	rm -rf $(LOWEST)/source && mkdir -p $(LOWEST)/source
+	$(PYTHON) scripts/lowest_versions.py > $(LOWEST)/constraints.txt
+	$(PYTHON) -m venv $(LOWEST)/venv
+	git ls-files -z | xargs -0 cp --parents -t $(LOWEST)/source
+	$(LOWEST)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt \
+	    --editable '$(LOWEST)/source[test]'
+	cd $(LOWEST)/source && ../venv/bin/python -m pytest -q -p no:cacheprovider
 
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
@@ -71,7 +83,7 @@ sanitize: build ## the tests of the C code under the address and undefined-behav
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
+	    tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
 
 # The experiments keep finished runs, so each of the following can be interrupted and goes on.
 reproduce-vp: build ## DATA=folder [QUICK=1] tables and pictures of local SVMs, into docs/results; quick: minutes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from localsvm.errors import ModelError, RunError
+from localsvm.store import journal
 from localsvm.store.journal import Journal, journal_path, open_journal
 
 KEY = "0123456789abcdef" * 4
@@ -132,7 +134,7 @@ def test_a_damaged_record_is_passed_over(path: Path) -> None:
 def test_any_flipped_byte_costs_at_most_the_records_from_there(path: Path) -> None:
     ends = fill(path)
     sound = path.read_bytes()
-    for position in range(80, len(sound), 7):
+    for position in range(86, len(sound), 7):  # from the end of the header on
         damaged = bytearray(sound)
         damaged[position] ^= 0x10
         path.write_bytes(damaged)
@@ -161,6 +163,31 @@ def test_another_key_is_refused(path: Path) -> None:
     with pytest.raises(ModelError, match=r"the data or the options differ .*--force to start afresh"):
         open_journal(path, OTHER, resume=True)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "message"),
+    [
+        ({"--folds": "5"}, {"--folds": "10"}, "--folds was 5, is 10; give the same, or"),
+        ({"the SIMD level": "avx2"}, {"the SIMD level": "baseline"}, "the SIMD level was avx2, is baseline;"),
+        ({"the data": KEY}, {"the data": OTHER}, "the data differs; give"),
+        ({"a": "1"}, {"b": "2"}, "b was not given, is 2, a was 1, is not given;"),
+        ({str(i): "1" for i in range(5)}, {str(i): "2" for i in range(5)}, "2 was 1, is 2 and 2 more;"),
+    ],
+)
+def test_a_refused_resume_says_what_differs(path: Path, before: Any, now: Any, message: str) -> None:
+    with open_journal(path, KEY, before) as journal:
+        journal.append("cell 0", payload(0))
+    with pytest.raises(ModelError) as refused:
+        open_journal(path, OTHER, now, resume=True)
+    assert message in str(refused.value)
+    with open_journal(path, KEY, before, resume=True) as journal:
+        assert_holds(journal, 1)
+
+
+def test_a_link_to_a_model_and_the_model_have_one_journal(tmp_path: Path) -> None:
+    (tmp_path / "link.h5").symlink_to("model.h5")
+    assert journal_path(tmp_path / "link.h5") == journal_path(tmp_path / "model.h5")
 
 
 def test_resume_and_force(path: Path) -> None:
@@ -209,11 +236,11 @@ def test_resuming_nothing_begins(path: Path) -> None:
 def test_a_newer_version_and_a_damaged_header(path: Path) -> None:
     fill(path)
     sound = path.read_bytes()
-    path.write_bytes(sound[:8] + b"\x04" + sound[9:])
-    with pytest.raises(ModelError, match="its version 4 is newer"):
+    path.write_bytes(sound[:8] + b"\x05" + sound[9:])
+    with pytest.raises(ModelError, match="its version 5 is newer"):
         open_journal(path, KEY, resume=True)
-    path.write_bytes(sound[:8] + b"\x02" + sound[9:])
-    with pytest.raises(ModelError, match="its version 2 is older"):
+    path.write_bytes(sound[:8] + b"\x03" + sound[9:])
+    with pytest.raises(ModelError, match="its version 3 is older"):
         open_journal(path, KEY, resume=True)
     path.write_bytes(sound[:40] + b"\x02" + sound[41:])
     with pytest.raises(ModelError, match="its header is damaged"):
@@ -332,3 +359,27 @@ def test_a_full_disk_keeps_what_was_finished(path: Path) -> None:
     assert "no space left to write it" in output and "run again with --resume" in output
     with open_journal(path, KEY, resume=True) as journal:
         assert_holds(journal, 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"no line",
+        b"{}\n",
+        b"[" * 100_000 + b"\n",
+        b'["0", [["a", "O", [1]]]]\n' + bytes(64),
+        b'["0", [["a", "<f8", [1000000000000]]]]\n' + bytes(64),
+        b'["0", [["a", "<f8", [-1]]]]\n' + bytes(64),
+    ],
+    ids=range(6),
+)
+def test_a_record_of_nonsense_with_a_checksum_is_refused(body: bytes, tmp_path: Path) -> None:
+    fill(tmp_path / "j", 1)
+    head = journal._sealed(journal._RECORD, journal._MARK, len(body), hashlib.sha256(body).digest())
+    with open(tmp_path / "j", "ab") as file:
+        file.write(head + body)
+    with (
+        pytest.raises(ModelError, match="is not as localsvm writes it"),
+        open_journal(tmp_path / "j", KEY, resume=True) as found,
+    ):
+        found["0"]

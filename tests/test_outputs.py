@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -59,9 +61,40 @@ def test_a_long_name(tmp_path: Path) -> None:
 def test_errors_of_the_temporary_file_are_translated(tmp_path: Path) -> None:
     expected = pytest.raises(RunError, match="out: cannot be written: No such file")
     with expected, replacing(tmp_path / "out") as temporary:
+        temporary.unlink()
         temporary.read_text()
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "out"):
         (tmp_path / "another file").read_text()
+
+
+WRITING = """
+import sys
+from localsvm.store.outputs import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    print(temporary.name, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next_writer_of_that_file(tmp_path: Path) -> None:
+    def writer(name: str) -> tuple[subprocess.Popen[str], str]:
+        args = [sys.executable, "-c", WRITING, str(tmp_path / name)]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(args, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+        assert process.stdout is not None
+        return process, process.stdout.readline().strip()
+
+    (killed, abandoned), (other, others), (running, held) = writer("out"), writer("other"), writer("out")
+    for process in (killed, other):
+        process.kill()
+        process.communicate()
+    with replacing(tmp_path / "out") as temporary:
+        assert set(os.listdir(tmp_path)) == {others, held, temporary.name}
+        temporary.write_text("whole")
+    assert running.communicate("")[0] == "" and running.returncode == 1  # out has appeared meanwhile
+    assert abandoned not in os.listdir(tmp_path) and set(os.listdir(tmp_path)) == {"out", others}
+    assert (tmp_path / "out").read_text() == "whole"
 
 
 def test_write_error_tells_a_full_disk_from_the_rest() -> None:

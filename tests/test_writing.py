@@ -183,6 +183,6 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         write(path, [[1], [2]], [1])
     with pytest.raises(ValueError, match="precision"):
         write(path, [[1]], [1], precision=10)
-    with pytest.raises(RunError, match="cannot be written"):
+    with pytest.raises(RunError, match="does not exist; make it first"):
         write(tmp_path / "no" / "folder", [[1]], [1])
     assert list(tmp_path.iterdir()) == []

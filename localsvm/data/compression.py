@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from localsvm.data.decoding import Decoder, LeftOverError, compression
 from localsvm.data.faults import CHANGED, refuse_foreign
 from localsvm.errors import DataError, RunError
+from localsvm.store.outputs import replacing
 
 STDIN = "<stdin>"
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -167,18 +168,16 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     target = Path(os.path.realpath(path))  # a symbolic link is kept, and the file behind it replaced
     special = target.exists() and not target.is_file()
-    part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with open(part, "wb") as file, _encoder(SUFFIXES.get(target.suffix), file) as stream:
+        with (
+            nullcontext(target) if special else replacing(path, force=True) as part,
+            open(part, "wb") as file,
+            _encoder(SUFFIXES.get(target.suffix), file) as stream,
+        ):
             yield stream
-        if not special:
-            os.replace(part, target)
     except OSError as error:
         what = f"cannot be written ({_reason(error)})"
         raise RunError(f"{path}: {what}; check the folder and its free space") from error
-    finally:
-        if not special:
-            part.unlink(missing_ok=True)
 
 
 def _encoder(kind: str | None, file: BinaryIO) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -73,6 +74,9 @@ class Stream:
     def __init__(
         self, path: str | Path, folds: int, *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
     ) -> None:
+        if os.path.exists(path) and not os.path.isfile(path):
+            what = "not a regular file, and --stream reads it several times"
+            raise DataError(f"{path}: {what}; write it to a file first, or leave --stream out")
         self._path, self._folds = path, folds
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)

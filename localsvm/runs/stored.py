@@ -32,6 +32,9 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     about = {name: value for name, value in model.config.items() if name in ABOUT}
     check_options("/@config", about, ABOUT, {"width", "classes"})
     config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
+    model.check_header()
+    if config.cell_size < 1:
+        raise Unsound("/@config: the option cell_size is below 1")
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
     features, size = int(about["features"]), size_of(model.path)
@@ -44,6 +47,8 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
         raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
+    if model.columns is None and "width" in about:
+        raise Unsound("a piece is missing from the file: /columns")
     if model.columns is not None:
         check_columns(model.columns, features)
         if not model.columns[-1] < about.get("width", 0) <= MOST_FEATURES:

@@ -23,6 +23,7 @@ from localsvm.runs.division import Divided, divide
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
+from localsvm.store.container_writing import creation_time
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import write_model
@@ -33,6 +34,7 @@ from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
 RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
+OPTIONS = {"class_weights": "-w"}  # whose names are not made of those of TrainingConfig
 
 
 def train(
@@ -60,15 +62,15 @@ def train(
     ------
     DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
     """
-    observer = observer or Silent()
-    clock = Clock(observer)
+    creation_time()  # refuses a mistake in SOURCE_DATE_EPOCH now, not when the model is written
+    clock = Clock(observer := observer or Silent())
     with clock("partition"), Threads(jobs) as threads:
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
         config = config.for_classes(len(divided.labels))
     data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
-    with clock("train"), open_journal(journal_path(output), key, resume=resume, force=force) as journal:
+    with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
         calibration = _calibration(config, divided, journal, clock)
         _write(output, config, divided, journal, reports, calibration, force, clock)
@@ -78,7 +80,10 @@ def train(
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
-    reports = {int(key): unpack(journal[key]).report for key in journal}
+    with journal.sound():
+        reports = {int(key): unpack(journal[key]).report for key in journal}
+        if not reports.keys() <= set(range(len(cells.divided.sizes))):
+            raise ValueError("a record of a cell that is not there")
     observer.cells(len(cells.divided.sizes), len(reports))
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
@@ -134,12 +139,20 @@ def _write(
         )
 
 
-def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> str:
-    """Hash of the data and of all that determines the model's bits: what a journal belongs to."""
-    options = json.dumps(config.as_dict(), sort_keys=True)
-    part = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest() if partition_file else ""
-    parts = (fingerprint(data.X, data.y), options, part, RECORDS, __version__, LEVELS[simd_level()])
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> tuple[str, dict[str, str]]:
+    """What a journal belongs to: a hash of the data and of all that determines the model's bits, and what was hashed
+    by the names that messages give to it.
+    """
+    options = config.as_dict()
+    method = options.pop("method")
+    parts = {"the content of the data": fingerprint(data.X, data.y), "--method": method.pop("name")}
+    if partition_file:
+        parts["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
+    for name, value in {**options, **method}.items():
+        parts[OPTIONS.get(name, f"--{name.replace('_', '-')}")] = "the default" if value is None else json.dumps(value)
+    parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}
+    parts["the SIMD level"] = LEVELS[simd_level()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest(), parts
 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:

@@ -279,7 +279,9 @@ def _check_kind(path: AnyPath, kind: str, attributes: Any) -> None:
         raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {_KINDS[kind]} is expected")
     if "format_version" not in attributes:
         raise missing("/@format_version")
-    version = int(attributes["format_version"])
+    version = attributes["format_version"]
+    if not isinstance(version, np.integer):
+        raise Unsound("/@format_version is not a whole number")
     if version < 1:
         raise Unsound(f"there is no format version {version}")
     if version > FORMAT_VERSION:

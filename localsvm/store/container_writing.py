@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 
 from localsvm import __version__
+from localsvm.errors import RunError
 from localsvm.store.container import (
     BLOCK_CHUNKS,
     FORMAT_VERSION,
@@ -231,6 +232,7 @@ def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False
     ------
     RunError : as `outputs.replacing` does.
     """
+    created = creation_time()
     with replacing(path, force) as temporary, _Sink(temporary, "w+") as sink:
         writer = Writer(os.fspath(path), sink)
         try:
@@ -238,7 +240,7 @@ def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False
             writer.attribute("/", "format", kind)
             writer.attribute("/", "format_version", FORMAT_VERSION)
             writer.attribute("/", "generator", f"localsvm {__version__}")
-            writer.attribute("/", "created", _now())
+            writer.attribute("/", "created", created)
             writer.attribute("/", "config", json.dumps(config, sort_keys=True, allow_nan=False))
             yield writer
             writer.finish()
@@ -246,12 +248,17 @@ def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False
             writer.close()
 
 
-def _now() -> str:
+def creation_time() -> str:
     """The time in UTC; SOURCE_DATE_EPOCH, where set, stands in for it, so that two equal runs give equal
-    files."""
+    files. RunError where that is not a number."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
-    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(int(seconds), UTC)
-    return moment.isoformat(timespec="seconds")
+    if seconds is None:
+        return datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        what = f"the variable SOURCE_DATE_EPOCH is {seconds!r}, which is no time in seconds since 1970"
+        raise RunError(f"{what}; mend it, or unset it") from None
 
 
 def _new_file(sink: _Sink) -> h5py.File:

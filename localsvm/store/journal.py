@@ -1,9 +1,9 @@
 """The journal of a running training: finished cells, appended one by one, so that a killed run loses none.
 
-The file begins with a header (magic, format version, the key of the run), then come records: a cell's name
-and arrays. What `append` has returned for survives the end of the process, however it ends. A power cut may
-lose the last seconds: the disk is waited for at most every `SYNC_SECONDS`, as doing so for every record
-would slow small cells down. No pickle: a record is a line of JSON, which names arrays with their types and
+The file begins with a header (magic, format version, the key of the run, and in JSON what the key was made of), then
+come records: a cell's name and arrays. What `append` has returned for survives the end of the process, however it
+ends. A power cut may lose the last seconds: the disk is waited for at most every `SYNC_SECONDS`, as doing so for every
+record would slow small cells down. No pickle: a record is a line of JSON, which names arrays with their types and
 shapes, and their bytes. (NumPy's own format parses a Python expression for each array: half of the time of
 writing a model.)
 """
@@ -15,10 +15,12 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import struct
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +33,23 @@ from localsvm.store.outputs import write_error
 SYNC_SECONDS = 5.0
 
 _MAGIC = b"LSVMJRNL"
-_VERSION = 3
-_HEADER = struct.Struct("<8sI64sI")  # magic, version, key, CRC-32 of what stands before it
+_VERSION = 4
+_HEADER = struct.Struct("<8sI64sII")  # magic, version, key, bytes of what it was made of, CRC-32 of all before it
 _RECORD = struct.Struct("<4sQ32sI")  # mark, bytes of the body, SHA-256 of the body, CRC-32 likewise
 _MARK = b"task"
 _ALIGN = 16  # bytes, where arrays begin
+_SHOWN = 3  # differences between two runs that a message names
 _KEPT = "what was finished is kept: free some space, and run again with --resume"
+
+_DIFFERS = "differs"  # the problem that the key is another
+_DIGEST = re.compile("[0-9a-f]{64,}")
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def journal_path(model: str | os.PathLike[str]) -> Path:
-    """Where the journal of a run that writes `model` lies."""
-    return Path(f"{os.fspath(model)}.journal")
+    """Where the journal of a run that writes `model` lies: beside the file behind a symbolic link."""
+    return Path(f"{os.path.realpath(model)}.journal")
 
 
 class Journal(Mapping[str, dict[str, NDArray[Any]]]):
@@ -52,9 +58,10 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     Only the places of the records are in memory; `journal[name]` reads one. For one thread of one process.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int, about: bytes) -> None:
         self.path = path
         self._descriptor = descriptor
+        self._about = about
         self._places: dict[str, tuple[int, int]] = {}
         self._end = _HEADER.size
         self._replaces: str | None = None  # the key to begin with, where the first record replaces another journal
@@ -66,7 +73,18 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         body = self._body(start, size)
         if body is None:
             raise ModelError(f"{self.path}: the record of {name} has changed; run again with --resume")
-        return _unpack(body)
+        with self.sound():
+            return _unpack(body)
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """Around what reads records: one whose checksum agrees, but whose content is none of ours, is a ModelError."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise ModelError(
+                f"{self.path}: a record is not as localsvm writes it; give --force to start afresh"
+            ) from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -126,10 +144,14 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     def _prepare(self, key: str, resume: bool, force: bool) -> None:
         header = os.pread(self._descriptor, _HEADER.size, 0)
         size = os.fstat(self._descriptor).st_size
-        if size <= _HEADER.size and header[: len(_MAGIC)] == _MAGIC[: len(header)]:
+        self._end = _HEADER.size + (_HEADER.unpack(header)[3] if _intact(_HEADER, header) else 0)
+        if size <= self._end and header[: len(_MAGIC)] == _MAGIC[: len(header)]:
             self._start(key)  # new, or its run ended before anything was finished
             return
         problem = _problem(self.path, header.ljust(_HEADER.size, b"\0"), key)
+        if problem == _DIFFERS:
+            found = _read_at(self._descriptor, self._end - _HEADER.size, _HEADER.size)
+            problem = f"{_differences(found, self._about)}; give the same, or --force to start afresh"
         if resume and problem is None:
             self._scan()
         elif force:
@@ -145,7 +167,9 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     def _start(self, key: str) -> None:
         self._replaces = None
         os.ftruncate(self._descriptor, 0)
-        _write_at(self._descriptor, _sealed(_HEADER, _MAGIC, _VERSION, key.encode()), 0)
+        head = _sealed(_HEADER, _MAGIC, _VERSION, key.encode(), len(self._about)) + self._about
+        _write_at(self._descriptor, head, 0)
+        self._end = len(head)
         self._sync()
 
     def _scan(self) -> None:
@@ -154,7 +178,8 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         while (body_bytes := self._announced(size)) is not None:
             body = self._body(self._end, body_bytes)
             if body is not None:  # a record damaged in place is done again; those behind it are not lost
-                self._places[_name_of(body)] = (self._end, body_bytes)
+                with self.sound():
+                    self._places[_name_of(body)] = (self._end, body_bytes)
             self._end += _RECORD.size + body_bytes
         os.ftruncate(self._descriptor, self._end)
 
@@ -180,12 +205,20 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._synced = time.monotonic()
 
 
-def open_journal(path: str | os.PathLike[str], key: str, *, resume: bool = False, force: bool = False) -> Journal:
+def open_journal(
+    path: str | os.PathLike[str],
+    key: str,
+    about: Mapping[str, str] | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+) -> Journal:
     """Open the journal of a run, or begin it.
 
     Parameters
     ----------
     key : 64 hexadecimal digits that stand for the data and the options which determine the model.
+    about : what the key was made of, by the names that messages give to it; a value that is a SHA-256 is not shown.
     resume, force : a journal that is there is continued with `resume` if its key is equal, and replaced with
         `force`, once there is something to record; with both, replaced only if it cannot be continued. With neither
         it is in the way, unless it holds nothing.
@@ -195,7 +228,7 @@ def open_journal(path: str | os.PathLike[str], key: str, *, resume: bool = False
     ModelError : not a journal, another version, damaged, another key.
     RunError : in use by a running process, in the way, cannot be written.
     """
-    journal = Journal(Path(path), _locked(path))
+    journal = Journal(Path(path), _locked(path), json.dumps(dict(about or {})).encode())
     try:
         journal._prepare(key, resume, force)
     except BaseException as error:
@@ -229,7 +262,7 @@ def _locked(path: str | os.PathLike[str]) -> int:
 
 def _problem(path: Path, header: bytes, key: str) -> str | None:
     """Why a journal with this header cannot be continued by a run with this key; None when it can."""
-    magic, version, found, _ = _HEADER.unpack(header)
+    magic, version, found, _, _ = _HEADER.unpack(header)
     if magic != _MAGIC:
         raise ModelError(f"{path}: in the way, and not a journal of localsvm; move it, or name another model")
     if version > _VERSION:
@@ -238,12 +271,22 @@ def _problem(path: Path, header: bytes, key: str) -> str | None:
         return f"its version {version} is older than localsvm; give --force to start afresh"
     if not _intact(_HEADER, header):
         return "its header is damaged; give --force to start afresh"
-    if found != key.encode():
-        return (
-            "the data or the options differ from those of the interrupted run; "
-            "give the same ones, or --force to start afresh"
-        )
-    return None
+    return None if found == key.encode() else _DIFFERS
+
+
+def _differences(before: bytes, now: bytes) -> str:
+    """What of `about` is not as it was, for a message."""
+    try:
+        was, is_now = (dict(json.loads(text)) for text in (before, now))
+    except ValueError:  # damaged
+        was = is_now = {}
+    told = []
+    for name in [*is_now, *(set(was) - set(is_now))]:
+        old, new = was.get(name, "not given"), is_now.get(name, "not given")
+        if old != new:
+            told.append(f"{name} differs" if _DIGEST.fullmatch(old + new) else f"{name} was {old}, is {new}")
+    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+    return ", ".join(told[:_SHOWN]) + more or "the data or the options differ from those of the interrupted run"
 
 
 def _sealed(layout: struct.Struct, *values: Any) -> bytes:
@@ -269,6 +312,8 @@ def _pack(name: str, arrays: Arrays) -> bytes:
 def _unpack(body: bytes) -> dict[str, NDArray[Any]]:
     arrays, at = {}, body.index(b"\n") + 1
     for name, dtype, shape in json.loads(body[:at])[1]:
+        if np.dtype(dtype).kind not in "biuf" or min(shape, default=0) < 0:
+            raise ValueError(f"{name}: only numbers are kept")
         arrays[name] = np.ndarray(shape, dtype, body, at)
         at += arrays[name].nbytes + -arrays[name].nbytes % _ALIGN
     return arrays

@@ -136,8 +136,12 @@ class Model:
     def header(self) -> dict[str, Any]:
         """The root attributes that say what the file is: format, format_version, generator, created."""
         with checked(self.path):
-            version = {"format_version": self._container.attribute("/", "format_version", int)}
-            return version | {name: self._container.attribute("/", name, str) for name in HEADER}
+            return self.check_header()
+
+    def check_header(self) -> dict[str, Any]:
+        """The header; Unsound where an attribute is missing or not a line of text."""
+        version = {"format_version": self._container.attribute("/", "format_version", int)}
+        return version | {name: self._container.attribute("/", name, str) for name in HEADER}
 
     def cell(self, index: int) -> dict[str, Array]:
         """The arrays of one cell, as they were written; only its rows are read. ModelError where they are unsound."""

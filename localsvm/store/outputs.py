@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import os
 import secrets
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from localsvm.errors import RunError
@@ -40,18 +42,21 @@ def check_writable(path: str | os.PathLike[str], force: bool = False) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
-    """Yield a temporary path in the directory of `path`, to be written and closed within the block.
+    """Yield a temporary file in the directory of `path`, to be written by its name and closed within the block.
 
     The temporary file takes the place of `path` when the block ends, its bytes on the disk first, so that a
     reader finds the old file or the whole new one. If the block raises, it is removed and `path` is
-    untouched.
+    untouched. What a killed run left of its temporary file for `path` is removed as well.
 
     Raises
     ------
     RunError : as `check_writable` does, and when the disk is full.
     """
     target = check_writable(path, force)
-    temporary = target.with_name(f".localsvm-{secrets.token_hex(6)}.tmp")
+    try:
+        temporary, lock = _temporary(target)
+    except OSError as error:
+        raise write_error(path, error) from error
     try:
         yield temporary
         _move(temporary, path, force)
@@ -61,6 +66,35 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
         raise
     finally:
         temporary.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _temporary(target: Path) -> tuple[Path, int]:
+    """A new file for the content of `target`, and a descriptor that holds its lock.
+
+    The lock ends with the process, however it ends: a file of the same target that can be locked has no owner.
+    """
+    begin = f".localsvm-{hashlib.sha256(target.name.encode()).hexdigest()[:12]}-"
+    for left in target.parent.glob(f"{begin}*.tmp"):
+        _remove_abandoned(left)
+    while True:
+        temporary = target.with_name(f"{begin}{secrets.token_hex(4)}.tmp")
+        lock = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with suppress(OSError):  # a file system without locks: then nobody removes the file of another
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock).st_nlink:
+            return temporary, lock
+        os.close(lock)  # another run took it for abandoned between our two calls
+
+
+def _remove_abandoned(left: Path) -> None:
+    with suppress(OSError):
+        found = os.open(left, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+        finally:
+            os.close(found)
 
 
 def _move(temporary: Path, path: str | os.PathLike[str], force: bool) -> None:

@@ -179,7 +179,11 @@ def _same(place: str, found: Any, expected: Any, first: int) -> None:
     if len(wrong):
         cell = int(wrong[0])
         has, should = (int(v if np.ndim(v) == 0 else v[min(cell, len(v) - 1)]) for v in (found, expected))
-        raise Unsound(f"{place} has a length of {has} in cell {first + cell}, not {should}")
+        raise Unsound(f"{place} has a length of {has}{_in_cell(place, first + cell)}, not {should}")
+
+
+def _in_cell(place: str, cell: int) -> str:
+    return f" in cell {cell}" if place.startswith("/cells/") else ""
 
 
 def _bind_value(place: str, length: str, cells: Cells, name: str, lengths: Lengths) -> None:
@@ -207,8 +211,8 @@ def _check_relations(place: str, name: str, piece: Piece, cells: Cells, lengths:
         limit = np.broadcast_to(lengths[piece.below], len(bounds) - 1)[filled]
         if np.any(most >= limit):
             worst = int(np.argmax(most >= limit))
-            where = f"in cell {cells.first + int(filled[worst])}"
-            raise Unsound(f"{place} holds {int(most[worst])} {where}, where there are {int(limit[worst])}")
+            where = _in_cell(place, cells.first + int(filled[worst]))
+            raise Unsound(f"{place} holds {int(most[worst])}{where}, where there are {int(limit[worst])}")
     if piece.rows is not None:
         begins = np.zeros(len(array) + 1, np.bool_)
         owner = cells.bounds(piece.rows)

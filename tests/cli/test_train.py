@@ -22,6 +22,7 @@ from sklearn.svm import SVC
 
 from localsvm.data.reading import read
 from localsvm.runs.prediction import LocalModel
+from localsvm.store.journal import journal_path, open_journal
 from localsvm.store.model import load_model
 
 
@@ -399,6 +400,29 @@ def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) ->
 def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
     note = f"LIBSVM's cost of {options[1]} is -C {options[1]} here"
     assert (note in invoke("train", "-j", 1, "-v", 2, "-g", 1, *options, train_file, "-").stderr) == noted
+
+
+def test_a_source_date_that_is_no_number_is_refused_before_training(
+    train_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for date in ("abc", "1e9", "9" * 30):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", date)
+        message = error("train", *FAST, "-j", 1, train_file, tmp_path / "m.h5")
+        assert message.startswith(f"the variable SOURCE_DATE_EPOCH is '{date}'") and len(message.splitlines()) == 1
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_not_streamed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    message = error("train", "--stream", "-m", "linear", "-s", "sgd", tmp_path / "pipe", tmp_path / "m.h5")
+    assert "not a regular file, and --stream reads it several times" in message
+
+
+def test_two_runs_on_one_model_meet_at_the_start(train_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.h5").symlink_to("m.h5")
+    with open_journal(journal_path(tmp_path / "m.h5"), "0" * 64):
+        done = run("train", *FAST, "-j", 1, train_file, tmp_path / "link.h5")
+    assert done.returncode == 1 and b"a running process is training this model" in done.stderr
 
 
 def test_one_point_is_cross_validated_for_probabilities_and_the_summary_says_so(

@@ -1,0 +1,145 @@
+"""Model and partition files from strangers: whatever they hold, they are refused in one line, or used as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from command_line import error, invoke
+from make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
+from strangers import ANOTHER, HARMLESS, Damage, attributes, damaged, foreign, replace, special
+
+from localsvm.data.reading import read
+from localsvm.errors import ModelError
+from localsvm.methods.linear import LinearSVM
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide
+from localsvm.runs.prediction import LocalModel
+
+FRESH = {  # what the golden models of the first version have not
+    "report": (DENSE, "-m svm -g 1 -C 1,10 -v 3 -P kmeans -c 20"),
+    "repeats": (DENSE, "-m linear -C 1 -P chunks -c 30 --repeats 2"),
+    "columns": (SPARSE, "-m svm -g 0.1 -C 1"),
+}
+# what HDF5's own checks find as well, and what an accident could do
+BY_CHANCE = {
+    "short chunk",
+    "long chunk",
+    "bomb",
+    "chunk of nonsense",
+    "a list",
+    "text of any length",
+    "unreadable",
+    "an empty object",
+}
+LINE = 400  # characters of a message at most, without the path
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Path]]:
+    """A file of every method and partition: the rows, and the path."""
+    folder = tmp_path_factory.mktemp("bases")
+    found = {name: (rows, FOLDER / f"{name}.h5") for name, (rows, _) in golden().items()}
+    for name, (rows, options) in FRESH.items():
+        invoke("train", "-q", "-j", 1, *options.split(), FOLDER / rows, folder / f"{name}.h5")
+        found[name] = rows, folder / f"{name}.h5"
+    return found
+
+
+def use(path: Path, rows: str, verify: bool = True) -> bytes:
+    """What is made of a file: the bytes of decision values, or of the rows of cells."""
+    if path.stem == PARTITION:
+        cells = divide(read(FOLDER / rows), TrainingConfig(LinearSVM()), path)
+        return cells.edges.tobytes() + cells.y.handle().open().tobytes()
+    with LocalModel(path, verify=verify) as model:
+        return b"".join(block.decisions.tobytes() for block in model.predict_blocks(model.read(FOLDER / rows)))
+
+
+def verdict(path: Path, rows: str, sound: bytes, damage: Damage) -> str:
+    """What is wrong with how a damaged file was taken; empty where it is refused in a line or harmless."""
+    harmless = (damage.place, damage.kind) in HARMLESS
+    try:
+        found = use(path, rows)
+    except ModelError as error:
+        message = str(error)
+        if "has changed since" in message and damage.kind not in BY_CHANCE:
+            return f"refused as damaged by accident: {message!r}"
+        one_line = message.startswith(str(path)) and message.isprintable() and len(message) < len(str(path)) + LINE
+        return "" if one_line else f"not one line: {message!r}"
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    if (damage.place, damage.kind) in ANOTHER or (harmless and found == sound):
+        return ""
+    return "used, and not listed as harmless" if found == sound else "used, with other values"
+
+
+def all_damages(bases: dict[str, tuple[str, Path]], tmp_path: Path) -> Iterator[tuple[str, Damage]]:
+    seen: set[tuple[str, ...]] = set()
+    for name in [PARTITION, *FRESH, *(key for key in bases if key not in FRESH and key != PARTITION)]:
+        for damage in damaged(bases[name][1], seen):
+            yield name, damage
+    for name in ("svm-voronoi", "svm-sparse-ava", "columns", "report"):
+        for damage in special(bases[name][1]):
+            yield name, damage
+    with h5py.File(tmp_path / "elsewhere.h5", "w") as file:
+        file["x"] = np.ones(3)
+    for place in ("/labels", "/cells/support", "/cells/coef_index", "/cells/row_ptr/coef", "/scaling/factor"):
+        for damage in foreign(place, tmp_path / "elsewhere.h5"):
+            yield "svm", damage
+    for damage in attributes(bases["report"][1]):
+        yield "report", damage
+
+
+def test_strangers(bases: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+    sound = {name: use(path, rows) for name, (rows, path) in bases.items()}
+    wrong, made = [], 0
+    for name, damage in all_damages(bases, tmp_path):
+        rows, base = bases[name]
+        path = tmp_path / f"{name}.h5"
+        damage.make(base, path)
+        made += 1
+        told = verdict(path, rows, sound[name], damage)
+        if told:
+            wrong.append(f"{name} {damage.place} {damage.kind}: {told}")
+    assert not wrong, f"{len(wrong)} of {made}:\n" + "\n".join(wrong)
+    assert made >= 300
+
+
+def test_a_sound_file_with_a_new_manifest_is_used(bases: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+    """What the test above takes for a refusal is due to the change, not to how it was made."""
+    for name, (rows, base) in bases.items():
+        path = tmp_path / f"{name}.h5"
+        Damage("/labels", "none", lambda file: None).make(base, path)
+        assert use(path, rows) == use(base, rows)
+
+
+def test_cells_are_checked_without_verification(bases: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+    rows, base = bases["svm"]
+    for place, value in (("/cells/coef_index", -7), ("/cells/coef_index", 1 << 20), ("/cells/model_problem", 1)):
+        with h5py.File(base) as file:
+            values = file[place][...]
+        values[-1] = value
+        Damage(place, "", lambda file, p=place, v=values: replace(file, p, v)).make(base, tmp_path / "svm.h5")  # type: ignore[misc]
+        with pytest.raises(ModelError, match=place):
+            use(tmp_path / "svm.h5", rows, verify=False)
+
+
+def test_commands_tell_it_in_one_line(bases: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+    def spoil(file: h5py.File) -> None:
+        replace(file, "/labels", np.asarray([1.0, 1.0]))
+
+    Damage("/labels", "twice", spoil).make(bases["svm"][1], tmp_path / "m.h5")
+    told = f"{tmp_path}/m.h5: not as localsvm writes it: /labels do not ascend"
+    assert error("predict", FOLDER / DENSE, tmp_path / "m.h5").startswith(told)
+    assert error("inspect", tmp_path / "m.h5").startswith(told)
+
+    def count(file: h5py.File) -> None:
+        replace(file, "/sizes", np.asarray([1, 2, 3, 4, 50]))
+
+    Damage("/sizes", "", count).make(bases[PARTITION][1], tmp_path / "p.h5")
+    command = "train", "-m", "linear", "-C", "1", "-j", "1", "--partition-file", tmp_path / "p.h5"
+    told = f"{tmp_path}/p.h5: not as localsvm writes it: /sizes are not those of /assignment"
+    assert error(*command, FOLDER / DENSE, tmp_path / "n.h5").startswith(told)
