@@ -85,10 +85,8 @@ def read(
         Whether indices start at 0; and d: entries beyond it are dropped, None for as many as the indices need.
     dense, allocate
         Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
-    jobs, block_bytes
-        Number of threads; and bytes of text that a thread parses at once.
-    shifts
-        Whether columns far from 0 are read from an origin where X is dense; see data.origin.
+    jobs, block_bytes, shifts
+        Number of threads; bytes of text that a thread parses at once; whether a dense X may have origins (data.origin).
 
     Returns
     -------

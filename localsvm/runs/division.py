@@ -110,7 +110,6 @@ def divide(
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
         return fold_order(data.y[cells[index].rows], config.folds, rng)
 
-    scaling.origin = data.origin
     orders = threads.map(order_of, len(cells))
     rows = np.concatenate([cell.rows[order] for cell, order in zip(cells, orders, strict=True)])
     weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
@@ -136,7 +135,6 @@ def partition_only(
     key = fingerprint(data.X, data.y)
     _leave_out(data)
     scaling, partition, _, cells = _fit(data, config, threads)
-    scaling.origin = data.origin
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
     for index, cell in enumerate(cells):
@@ -174,6 +172,7 @@ def _fit(
     data: Dataset, config: TrainingConfig, threads: Threads
 ) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
     scaling = Scaling.fit(data.X, config.scale, threads)
+    scaling.origin = data.origin
     X = scaling.apply(data.X, in_place=True)
     partition = create(_partition_name(config, len(data.y)), config.repeats)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
@@ -185,6 +184,7 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Exa
     features = data.X.shape[1]
     with checked(stored.path):
         scaling = Scaling.from_state(*stored.scaling, features)
+        scaling.origin = data.origin
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))
     return scaling, partition, scaling.apply(data.X, in_place=True), cells
