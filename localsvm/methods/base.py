@@ -169,6 +169,9 @@ class CellSize:
     solutions : folds times the problems that a row takes part in.
     folds, problems : of the run.
     part : rows of the largest problem that leaves rows out, 0 where none does.
+    columns, width : of a row, whether a value occurs in them or not; None for `features`.
+    entries, stored : the most values other than 0 in any cell; None for a value in each place.
+    dense : whether the rows are stored so.
     """
 
     rows: int
@@ -178,6 +181,12 @@ class CellSize:
     part: int
     folds: int = 5
     problems: int = 1
+    columns: int | None = None
+    entries: int | None = None
+    dense: bool = True
+
+    width = property(lambda self: self.features if self.columns is None else self.columns)
+    stored = property(lambda self: self.rows * self.features if self.entries is None else self.entries)
 
     def held_out_bytes(self, method: Method) -> int:
         """Memory of selection itself: encoded labels, and held-out values of some costs and of the best point."""

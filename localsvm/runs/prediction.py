@@ -19,6 +19,7 @@ from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError, ModelError
+from localsvm.memory import affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
@@ -81,7 +82,7 @@ class LocalModel:
         self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[tuple[int, bool], Predictor] = OrderedDict()
         self._cached_bytes: dict[tuple[int, bool], int] = {}
-        self._jobs = jobs
+        self._jobs = jobs = affordable_threads(jobs)
         self._threads = ThreadPoolExecutor(jobs)
 
     def _adopt(self, file: Model) -> CellCheck:
