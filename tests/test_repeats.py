@@ -148,7 +148,7 @@ def test_the_copy_of_a_cell_is_counted_as_memory(thin: bool) -> None:
     needed = []
     for divided in (one, three):
         divided.X.features, divided.X._parts[0].shape = 10**9, (0, 10**9)  # as if the rows were long
-        cells = RunCells(divided, THREE.for_classes(2), 1, 1 << 20, Silent(), None)  # type: ignore[arg-type]
+        cells = RunCells(divided, THREE.for_classes(np.arange(2), [1, 1]), 1, 1 << 20, Silent(), None)  # type: ignore[arg-type]
         with pytest.raises(RunError) as refused:
             cells._within_memory()
         needed.append(float(str(refused.value).split(" rows needs ")[1].split()[0]))

@@ -79,6 +79,7 @@ class RunCells:
             X=divided.X.handle(),
             y=divided.y.handle(),
             count=divided.count.handle(),
+            mass=None if divided.mass is None else divided.mass.handle(),
             places=divided.places.handle(),
             class_weights=config.class_weights,
             fit=fit,
@@ -158,10 +159,11 @@ class RunCells:
 
     def _largest_cell(self, rows: int) -> CellSize:
         divided, target = self.divided, self.inputs.target
+        mass = divided.count if divided.mass is None else divided.mass
         return CellSize(
             rows=rows,
             features=divided.X.widest(divided.cells()),
-            weight=float(divided.count.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
+            weight=float(mass.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
             solutions=self.config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(divided.class_rows)),
             folds=self.config.folds,
