@@ -198,9 +198,7 @@ class Predictor(Protocol):
     """
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for scaled rows X (n, d): what the target's `combine` makes of the models' values. It
-        may make probabilities of them.
-        """
+        """(n, problems) float64 for scaled rows X (n, d), as the target's `combine` makes them, or probabilities."""
 
 
 def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
@@ -227,6 +225,7 @@ class Method(ABC):
     joint : a job is about all classes at once.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
+    takes_products : of rows, so that a shift of all rows changes the problem.
     gap_unit : of the duality gaps in reports and models.
     """
 
@@ -235,6 +234,7 @@ class Method(ABC):
     joint: ClassVar[bool] = False
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
+    takes_products: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "C n"
 
     def check_choices(self) -> None:

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
-from localsvm.data.dataset import Dataset, Examples
-from localsvm.data.scaling import Scaling
+from localsvm.data.dataset import REACH, Dataset, Examples, out_of_reach
+from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.data.weights import leave_out
-from localsvm.errors import OptionError
+from localsvm.errors import DataError, OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.progress import Observer
 from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
@@ -45,6 +46,7 @@ class Divided:
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
+    off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
     scaling: Scaling
@@ -60,6 +62,7 @@ class Divided:
     columns: NDArray[np.int64] | None
     width: int
     classes: dict[str, Any] | None = None
+    off_centre: int = 0
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -118,7 +121,8 @@ def divide(
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights = None if mass is None else SharedArray.copy(mass)
     about = scaling, partition, labels, [int(c) for c in class_rows]
-    return Divided(*about, *shared, weights, edges, places, data.columns, width, data.classes)
+    off_centre = off_centre_columns(X) if config.method.takes_products else 0
+    return Divided(*about, *shared, weights, edges, places, data.columns, width, data.classes, off_centre)
 
 
 def _in_order(
@@ -193,6 +197,7 @@ def _fit(
     scaling = Scaling.fit(data.X, config.scale, threads)
     scaling.origin = data.origin
     X = scaling.apply(data.X, in_place=True)
+    _check_reach(X)
     partition = create(_partition_name(config, len(data.y)), config.repeats)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
     partition.fit(X, data.y, config.cell_size, rng, threads)
@@ -207,6 +212,24 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Exa
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))
     return scaling, partition, scaling.apply(data.X, in_place=True), cells
+
+
+def _check_reach(X: Examples) -> None:
+    if out_of_reach(X):
+        raise DataError(
+            f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
+            "float32; scale them by --scale std"
+        )
+
+
+def tell_off_centre(observer: Observer, columns: int) -> None:
+    """Tell of columns that are far from 0 where that matters, if there are some."""
+    if columns:
+        what = "feature is" if columns == 1 else "features are"
+        observer.note(
+            f"{columns} {what} {OFF_CENTRE:g} deviations or more away from 0, nearly constant to this method; "
+            "--scale zscore moves them to 0"
+        )
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.scaling import off_centre_columns
 from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, State
@@ -25,6 +26,7 @@ from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
 from localsvm.runs.weighing import tell_left_out
@@ -87,6 +89,7 @@ def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observ
     most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
     survey = stream.survey(config.scale, most, rng)
     check_labels(survey.labels, stream.rows, config)
+    tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey
 
 

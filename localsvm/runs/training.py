@@ -20,14 +20,14 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide
+from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
 from localsvm.store.container_writing import creation_time
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import write_model
+from localsvm.store.model import check_finite, write_model
 from localsvm.store.outputs import signals_held
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
@@ -89,9 +89,11 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
         if not reports.keys() <= set(range(len(cells.divided.sizes))):
             raise ValueError("a record of a cell that is not there")
     observer.cells(len(cells.divided.sizes), len(reports))
+    tell_off_centre(observer, cells.divided.off_centre)
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
         for result in results:
+            check_finite(f"cell {result.index}", result.state)
             with signals_held():  # what a stopped run says of itself is what its journal has
                 journal.append(str(result.index), pack(result))
                 reports[result.index] = result.report
