@@ -19,6 +19,7 @@ import h5py
 import numpy as np
 
 from localsvm.runs.config import LATER
+from localsvm.runs.stored import OPTIONAL
 
 HUGE = 10**12
 CHUNKS = {"short chunk", "long chunk", "bomb", "chunk of nonsense"}  # HDF5 reads beyond its buffer in the first
@@ -384,7 +385,7 @@ def _of_config(config: dict[str, Any], owner: str, seen: set[tuple[str, ...]]) -
             continue
         seen.add(("/@config", key))
         rest = {name: value for name, value in owner_.items() if name != key}
-        if key not in LATER | {"width", "classes"}:
+        if key not in LATER | OPTIONAL:
             yield with_("missing", key, whole(rest))
         for kind, value in _VALUES.items():
             if value != owner_[key] and (key, kind) not in _ALLOWED:
