@@ -87,6 +87,7 @@ class RunCells:
             X=divided.X.handle(),
             y=divided.y.handle(),
             count=divided.count.handle(),
+            mass=None if divided.mass is None else divided.mass.handle(),
             places=divided.places.handle(),
             class_weights=config.class_weights,
             fit=fit,
@@ -116,14 +117,7 @@ class RunCells:
         ------
         RunError : the memory does not suffice for one worker, or the worker of a cell was killed twice.
         """
-        order = np.argsort(-self.divided.sizes, kind="stable")
-        todo = [int(i) for i in order if int(i) not in (skip or ())]
-        cores = self._within_memory() if todo else 1  # a thread inside a cell needs no more than a worker
-        workers = self._workers(todo, cores)
-        few = len(todo) < 4 * workers
-        queue = _Queue(self._units(todo, known or {}, few), cores)
-        if few and workers > 1 and self.config.folds > 1 and self.config.method.sees == "rows":
-            queue.split(self._grid())
+        queue, workers = self._queue(skip or set(), known or {})
         try:
             with self._pool(min(workers, max(1, len(queue.waiting))), Scratch) as pool:
                 for done, result in pool.unordered(queue.waiting):
@@ -140,6 +134,18 @@ class RunCells:
             raise RunError(f"{error}; what was finished is kept: go on with --resume") from error
         finally:
             shared.forget()  # what this process, too, mapped
+
+    def _queue(self, skip: set[int], known: Mapping[int, Mapping[int, Scores]]) -> tuple[_Queue, int]:
+        """What waits to be done at the beginning, and for how many workers."""
+        order = np.argsort(-self.divided.sizes, kind="stable")
+        todo = [int(i) for i in order if int(i) not in skip]
+        cores = self._within_memory() if todo else 1  # a thread inside a cell needs no more than a worker
+        workers = self._workers(todo, cores)
+        few = len(todo) < 4 * workers
+        queue = _Queue(self._units(todo, known, few), cores)
+        if few and workers > 1 and self.config.folds > 1 and self.config.method.sees == "rows":
+            queue.split(self._grid())
+        return queue, workers
 
     def _units(self, todo: list[int], known: Mapping[int, Mapping[int, Scores]], few: bool) -> list[WorkUnit]:
         """A unit a cell; few: there are so few that each tells its settings."""
@@ -210,10 +216,11 @@ class RunCells:
 
     def _largest_cell(self, rows: int) -> CellSize:
         divided, target = self.divided, self.inputs.target
+        mass = divided.count if divided.mass is None else divided.mass
         return CellSize(
             rows=rows,
             features=divided.X.widest(divided.cells()),
-            weight=float(divided.count.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
+            weight=float(mass.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
             solutions=self.config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(divided.class_rows)),
             folds=self.config.folds,

@@ -2,10 +2,10 @@
 
 The file begins with a header (magic, format version, the key of the run, and in JSON what the key was made of), then
 come records: a name and arrays, of a finished cell or of a scored setting. What `append` has returned for survives the
-end of the process, however it ends. A power cut may lose the last seconds: the disk is waited for at most every `SYNC_SECONDS`, as doing so for every
-record would slow small cells down. No pickle: a record is a line of JSON, which names arrays with their types and
-shapes, and their bytes. (NumPy's own format parses a Python expression for each array: half of the time of
-writing a model.)
+end of the process, however it ends. A power cut may lose the last seconds: the disk is waited for at most every
+`SYNC_SECONDS`, as doing so for every record would slow small cells down. No pickle: a record is a line of JSON, which
+names arrays with their types and shapes, and their bytes. (NumPy's own format parses a Python expression for each
+array: half of the time of writing a model.)
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._synced = time.monotonic()
 
     def __getitem__(self, name: str) -> dict[str, NDArray[Any]]:
-        """The arrays of a record, read-only. Raises ModelError when they have changed since they were read or written."""
+        """The arrays of a record, read-only. ModelError when they have changed since they were read or written."""
         start, size = self._places[name]
         body = self._body(start, size)
         if body is None:
