@@ -12,15 +12,18 @@ from localsvm.data.dataset import Examples, as_examples
 METHODS = ("svm", "rbf", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3")
 
 
-def sets() -> dict[str, tuple[Examples, np.ndarray]]:
-    """Rows and labels, by name."""
+def _rows() -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
+    """A generator, 24 rows and their labels, and a column that ascends."""
     rng = np.random.default_rng(7)
     Z = rng.normal(size=(24, 2)).astype(np.float32)
-    y = np.where(np.arange(24) % 2, 1.0, -1.0)
-    few = np.asarray([[0.0, 1.0], [1.0, 0.0]], np.float32)
-    step = np.arange(24, dtype=np.float32)[:, None]
+    return rng, Z, np.where(np.arange(24) % 2, 1.0, -1.0), np.arange(24, dtype=np.float32)[:, None]
 
-    found: dict[str, tuple[object, object]] = {
+
+def _few_and_equal() -> dict[str, tuple[object, object]]:
+    """Few rows, equal ones, and values at the ends of float32."""
+    rng, Z, y, step = _rows()
+    few = np.asarray([[0.0, 1.0], [1.0, 0.0]], np.float32)
+    return {
         "two rows": (few, [-1, 1]),
         "three rows": (np.vstack([few, [[2, 2]]]), [-1, 1, 1]),
         "a row a class": (np.eye(6), range(6)),
@@ -43,6 +46,13 @@ def sets() -> dict[str, tuple[Examples, np.ndarray]]:
         "1e19": (1e19 * Z, y),
         "one huge value": (np.where(np.arange(48).reshape(24, 2) == 7, 3e38, Z), y),
         "columns of all sizes": (Z[:, [0, 1, 0, 1, 0]] * 10.0 ** np.asarray([-30, -10, 0, 10, 30]), y),
+    }
+
+
+def _far_and_wide() -> dict[str, tuple[object, object]]:
+    """Rows far from the origin, many columns, odd labels, sparse rows."""
+    rng, Z, y, step = _rows()
+    return {
         "offset 1e3": (Z + 1e3, y),
         "offset 1e6": (Z + 1e6, y),
         "offset 1e8": (Z + 1e8, y),
@@ -63,13 +73,17 @@ def sets() -> dict[str, tuple[Examples, np.ndarray]]:
         "sparse, rows of one entry": (sparse.csr_array(np.eye(24, 1500, dtype=np.float32)), y),
         "sparse, equal rows": (sparse.csr_array(np.eye(1, 1500, dtype=np.float32).repeat(24, axis=0)), y),
     }
+
+
+def sets() -> dict[str, tuple[Examples, np.ndarray]]:
+    """Rows and labels, by name."""
     return {
         name: (
-            X if sparse.issparse(X) else np.asarray(X, np.float64).astype(np.float32),
+            as_examples(X) if sparse.issparse(X) else np.asarray(X, np.float64).astype(np.float32),
             np.asarray(labels, np.float64),
         )
-        for name, (X, labels) in found.items()
-    } | {"sparse, mostly empty": (as_examples(found["sparse, mostly empty"][0]), y)}
+        for name, (X, labels) in (_few_and_equal() | _far_and_wide()).items()
+    }
 
 
 # --- options: what is given, once for each method that has it
