@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: help demo build test pytest lint check-c sanitize count-instructions check-instructions
+.PHONY: help demo build test accidents pytest lint check-c sanitize count-instructions check-instructions
 .PHONY: sdist wheel test-pythons test-lowest
 .PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear clean
 
@@ -57,6 +57,9 @@ lint: build ## style of Python and C, types
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.[ch]
 	$(BIN)/mypy
+
+accidents: build ## 25 killed runs, and runs in which one of the first 40 writes or syncs fails; all resumed and compared
+	LOCALSVM_KILLS=25 LOCALSVM_FAULTS=40 $(BIN)/python -m pytest -q tests/cli/test_accidents.py
 
 check-c: ## the C code under strict warnings
 	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/*.c

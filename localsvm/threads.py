@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from localsvm.memory import affordable_threads
+
 Result = TypeVar("Result")
 
 
@@ -17,6 +19,7 @@ class Threads:
     """
 
     def __init__(self, count: int) -> None:
+        count = affordable_threads(count)
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
 
     def __enter__(self) -> Threads:

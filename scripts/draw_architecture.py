@@ -22,7 +22,8 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 MARKS = "<!-- rooms: written by scripts/draw_architecture.py -->", "<!-- end of rooms -->"
 
 # rooms that share a box, by the name that is on it
-BOX = {"__main__": "cli", "errors": "errors, threads", "threads": "errors, threads", "__init__": "errors, threads"}
+GROUND = "errors, memory, threads"
+BOX = {"__main__": "cli"} | dict.fromkeys(("errors", "memory", "threads", "__init__"), GROUND)
 # the middles of boxes, from the left, so that few lines pass behind a box; the others of a row are spread evenly
 MIDDLES = {
     "cli": 6.09,

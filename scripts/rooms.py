@@ -23,10 +23,10 @@ ROOMS = (
     ("parallel", "data"),
     ("store",),
     ("_core",),
-    ("errors", "threads", "__init__"),
+    ("errors", "memory", "threads", "__init__"),
 )
 FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
-BESIDE = {("__main__", "cli")}
+BESIDE = {("__main__", "cli"), ("memory", "errors"), ("threads", "memory")}
 IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+(localsvm(?:\.\w+)*)(?:\s+c?import\s+(.+))?", re.MULTILINE)
 
 

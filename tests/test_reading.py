@@ -537,3 +537,28 @@ def test_private_memory_stays_within_the_matrix(
     )
     assert (done.stdout.strip() == f"({rows}, {columns})") is fits, done.stderr
     assert fits or "MemoryError" in done.stderr
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_line_has_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    for module in ("pieces", "spans", "faults"):
+        monkeypatch.setattr(f"localsvm.data.{module}.LONGEST_LINE", 1 << 20)
+    path = tmp_path / "long.libsvm"
+    path.write_bytes(pack(b"1 1:1\n" * 7 + b"1 2:1" + b" " * (2 << 20) + b"\n1 1:1\n"))
+    for block_bytes in (500, 5000, 1 << 18):
+        with pytest.raises(DataError, match=r"long.libsvm:8: the line is longer than 1 MiB; end each row"):
+            read(path, block_bytes=block_bytes)
+    path.write_bytes(pack(b"1 1:1\n" * 7 + b"1 2:1" + b" " * (1 << 19) + b"\n1 1:1\n"))
+    assert read(path, block_bytes=5000).X.shape == (9, 2)
+
+
+def test_zeros_without_an_end_take_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "zeros.libsvm.zst"
+    path.write_bytes(zstandard.compress(bytes(600 << 20)))  # 32 KB
+    assert path.stat().st_size < 100_000
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"zeros.libsvm.zst:1: the line is longer than 256 MiB"):
+        read(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 300 << 20

@@ -74,7 +74,7 @@ def test_values_are_the_mean_over_the_repeats(classes: int, select: str, tmp_pat
         for part in parts:
             cells = part.assign(X)
             for i, cell in enumerate(cells):
-                values = model._predictor(before + int(cell)).decision_function(X[i : i + 1])
+                values = model._predictor(before + int(cell), None).decision_function(X[i : i + 1])
                 expected[i] += np.clip(values[0], -1.0, 1.0) / 3
             before += part.n_cells
         assert before == model.file.n_cells and len(parts) == 3
@@ -148,7 +148,7 @@ def test_the_copy_of_a_cell_is_counted_as_memory(thin: bool) -> None:
     needed = []
     for divided in (one, three):
         divided.X.features, divided.X._parts[0].shape = 10**9, (0, 10**9)  # as if the rows were long
-        cells = RunCells(divided, THREE.for_classes(2), 1, 1 << 20, Silent(), None)  # type: ignore[arg-type]
+        cells = RunCells(divided, THREE.for_classes(np.arange(2), [1, 1]), 1, 1 << 20, Silent(), None)  # type: ignore[arg-type]
         with pytest.raises(RunError) as refused:
             cells._within_memory()
         needed.append(float(str(refused.value).split(" rows needs ")[1].split()[0]))

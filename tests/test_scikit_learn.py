@@ -32,6 +32,13 @@ SMALL = {
 }
 
 
+# copies of a row are as good as its weight up to float32, where no clusters, scaling or folds are made of rows
+COPIES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "see test_weights.py, with its own tolerance"
+    for kind in ("dense", "sparse")
+}
+
+
 def small(name: str, **given: object) -> LocalClassifier:
     """A classifier that is trained in no time."""
     kind = getattr(estimators, name)
@@ -42,13 +49,13 @@ def small(name: str, **given: object) -> LocalClassifier:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("name", estimators.names())
 def test_scikit_learns_own_checks(name: str) -> None:
-    check_estimator(small(name))
+    check_estimator(small(name), expected_failed_checks=COPIES)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("name", ["LocalSVC", "LinearSVMClassifier", "KernelL3SVMClassifier"])
 def test_scikit_learns_own_checks_of_pairs_of_classes(name: str) -> None:
-    check_estimator(small(name, multiclass="ava"))
+    check_estimator(small(name, multiclass="ava"), expected_failed_checks=COPIES)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -77,7 +84,7 @@ def test_many_classes_have_their_probabilities_in_the_order_of_the_labels() -> N
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learns_own_checks_of_default_parameters() -> None:
-    check_estimator(estimators.LocalSVC())
+    check_estimator(estimators.LocalSVC(), expected_failed_checks=COPIES)
 
 
 def test_pairs_in_the_order_of_scikit_learn() -> None:

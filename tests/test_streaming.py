@@ -135,8 +135,8 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     order = [np.lexsort(rows.T) for rows in (expected, found)]
     assert_allclose(expected[order[0]], found[order[1]], rtol=1e-5)
     folds = np.concatenate([part.folds for part in parts])
-    assert_array_equal(np.bincount(folds), stream.fold_rows())
-    assert np.ptp(stream.fold_rows()) <= 4  # even without a look at the rows
+    assert_array_equal(np.bincount(folds), stream.fold_mass())
+    assert np.ptp(stream.fold_mass()) <= 4  # even without a look at the rows
     assert measure(file).rows == 400
 
 

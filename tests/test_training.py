@@ -340,9 +340,9 @@ def test_a_method_for_all_rows_is_not_divided() -> None:
 
 
 def test_the_method_decides_what_follows_selection() -> None:
-    assert [TrainingConfig().for_classes(n).select for n in (2, 3)] == ["vote", "refit"]
-    assert [TrainingConfig(CostAlone()).for_classes(n).select for n in (2, 3)] == ["refit", "refit"]
-    assert TrainingConfig(CostAlone(), select="vote").for_classes(2).select == "vote"
+    assert [TrainingConfig().for_classes(np.arange(n), [1] * n).select for n in (2, 3)] == ["vote", "refit"]
+    assert [TrainingConfig(CostAlone()).for_classes(np.arange(n), [1] * n).select for n in (2, 3)] == ["refit", "refit"]
+    assert TrainingConfig(CostAlone(), select="vote").for_classes(np.arange(2), [1, 1]).select == "vote"
 
 
 @pytest.mark.parametrize(
@@ -366,6 +366,6 @@ def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path
 
 def test_every_setting_of_several_parameters_is_scored() -> None:
     config = TrainingConfig(Several(), None, 1000)
-    cells = RunCells(divide(data(), config), config.for_classes(2), 1, None, Silent(), LocalPool)
+    cells = RunCells(divide(data(), config), config.for_classes(np.arange(2), [1, 1]), 1, None, Silent(), LocalPool)
     results = list(cells.results())
     assert not np.isnan(results[0].loss).all(axis=1).any() and np.isnan(results[0].loss).any()

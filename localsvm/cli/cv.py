@@ -27,6 +27,7 @@ from localsvm.cli.reporting import print_json
 @opt.partitioning
 @opt.repeats
 @opt.selection
+@opt.weights
 @opt.seed
 @opt.partition_file
 @opt.plot("the error over the grid")
@@ -48,10 +49,12 @@ def cv(
     """
     from localsvm.cli import plotting
     from localsvm.data.reading import read
+    from localsvm.data.weights import read_weights
     from localsvm.runs.progress import Clock
     from localsvm.runs.validation import cross_validate, mean_grid
 
-    check_outputs(force, [train_file, partition_file], [plot])
+    weights = opt.weights_file(options, train_file)
+    check_outputs(force, [train_file, partition_file, weights], [plot])
     plotting.check(plot)
     config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
     with Progress(quiet) as progress:
@@ -60,6 +63,7 @@ def cv(
             progress.note(note)
         with clock("read"):
             data = read(train_file, zero_based=config.zero_based, jobs=count)
+            data.weight = None if weights is None else read_weights(weights, len(data.y))
         result = cross_validate(
             data, config, jobs=count, memory=memory, partition_file=partition_file, observer=progress
         )

@@ -76,7 +76,8 @@ def description_text(found: dict[str, Any]) -> str:
     """The description as a table for people."""
     config, models = found["config"], found["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
-    weights = "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
+    weights = ", rows weighted" if config.get("weighted") else ""
+    weights += "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
     from_0 = " with indices from 0" if config.get("zero_based") else ""
     lines = [
         ("file", f"{found['file']}, {found['bytes']:,} bytes, checksums agree"),

@@ -27,6 +27,7 @@ Decorator = Callable[[Any], Any]
 
 PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 SCALES = ("std", "none", "zscore", "minmax", "row")
+BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
 FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale"}
 ZERO_BASED = (
@@ -139,6 +140,13 @@ class_weights = option(
 seed = option(
     "--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.", group=Group.SELECTION
 )
+weights = option(
+    "--weights",
+    metavar="FILE|balanced",
+    help="Multiply C by a weight for each row: from FILE, with a number a line for each row of TRAIN_FILE, or such "
+    "that all classes weigh the same (balanced). A row of weight 0 is left out.",
+    group=Group.SELECTION,
+)
 probability = option(
     "-b",
     "--probability",
@@ -214,9 +222,20 @@ def training_config(options: dict[str, Any], file: str | None = None) -> Trainin
     from localsvm.runs.config import TrainingConfig
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
+    if given.get("weights") == BALANCED:
+        given["balanced"] = True
+    given.pop("weights", None)
     shared = {name: given.pop(name) for name in [f.name for f in fields(TrainingConfig)] if name in given}
     shared["method"] = method_options.create(shared.get("method", "svm"), given)
     return TrainingConfig(**(shared | _from_file(shared, file) if file else shared))
+
+
+def weights_file(options: dict[str, Any], train_file: str) -> str | None:
+    """The file of --weights, if one was given; UsageError where it and the training file are stdin."""
+    file: str | None = options["weights"]
+    if file == train_file == "-":
+        raise click.UsageError("TRAIN_FILE and --weights cannot both come from stdin.")
+    return None if file == BALANCED else file
 
 
 def words_given(ctx: click.Context, method: str, names: Sequence[str]) -> list[str]:

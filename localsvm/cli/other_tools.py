@@ -15,7 +15,8 @@ UNKNOWN = {
     "-f": "The number of folds is -v.",
     "-k": "The kernel is -t.",
     "-R": "The selection among the fold models is --select.",
-    "-W": "liquidSVM's kinds of tasks are --multiclass ova and ava; weights of classes are -w LABEL WEIGHT.",
+    "-W": "Weights of rows are --weights FILE, those of classes -w LABEL WEIGHT; liquidSVM's kinds of tasks are "
+    "--multiclass ova and ava.",
 }
 
 # values of options that exist here

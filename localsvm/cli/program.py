@@ -23,6 +23,7 @@ from localsvm.cli import method_options
 from localsvm.cli.other_tools import UNKNOWN
 from localsvm.cli.value_types import Group, Option
 from localsvm.errors import LocalSVMError, MethodError
+from localsvm.memory import check_addresses, is_shortage, remedy
 
 HELP_WIDTH = 100  # columns at most
 INTERRUPTED = 130
@@ -86,7 +87,11 @@ class Program(Guarded):
         if not ctx.resilient_parsing and (problem := method_options.problem() or self._clash()):
             _fail(ctx, str(problem), problem.exit_code)
         try:
+            if not ctx.resilient_parsing and "--help" not in args:
+                check_addresses()
             return super().parse_args(ctx, args)
+        except LocalSVMError as error:
+            _fail(ctx, str(error), error.exit_code)
         except click.NoSuchOption as error:
             if error.option_name in UNKNOWN:
                 raise click.UsageError(f"{error.message} {UNKNOWN[error.option_name]}", ctx) from None
@@ -115,9 +120,11 @@ class Program(Guarded):
         except BrokenPipeError:
             _drop_stdout()
             ctx.exit(1)
-        except MemoryError as error:
-            _fail(ctx, f"out of memory: {error}; use smaller cells (-c) or fewer jobs (-j)", 1)
-        except OSError as error:
+        except Exception as error:
+            if is_shortage(error):
+                _fail(ctx, f"out of memory: {error}; {remedy()}", 1)
+            if not isinstance(error, OSError):
+                raise
             _drop_stdout()
             _fail(ctx, f"{error.filename or 'output'}: {error.strerror or error}", 1)
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @opt.partitioning
 @opt.repeats
 @opt.selection
+@opt.weights
 @opt.grid
 @opt.select
 @opt.probability
@@ -64,7 +65,8 @@ def train(
 
     output = model_file or default_model(train_file)
     check_model_output(output, resume, as_json)
-    check_outputs(force, [train_file, partition_file], [output])
+    weights = opt.weights_file(options, train_file)
+    check_outputs(force, [train_file, partition_file, weights], [output])
     config = opt.training_config(options, partition_file)
     if stream and (train_file == "-" or resume or partition_file):
         raise click.UsageError("--stream reads a file several times, and goes without --resume and --partition-file.")
@@ -73,10 +75,10 @@ def train(
             progress.note(note)
         clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
         if stream:
-            summary = _stream(train_file, config, path, common)
+            summary = _stream(train_file, config, path, common | {"weights": weights})
         else:
             own = {"memory": memory, "resume": resume, "partition_file": partition_file}
-            summary = _train(train_file, config, path, clock, common | own)
+            summary = _train(train_file, weights, config, path, clock, common | own)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
@@ -84,12 +86,16 @@ def train(
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
 
 
-def _train(file: str, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]) -> Summary:
+def _train(
+    file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]
+) -> Summary:
     from localsvm.data.reading import read
+    from localsvm.data.weights import read_weights
     from localsvm.runs.training import train
 
     with clock("read"):
         data = read(file, zero_based=config.zero_based, jobs=extra["jobs"])
+        data.weight = None if weights is None else read_weights(weights, len(data.y))
     return train(data, config, output, **extra)
 
 

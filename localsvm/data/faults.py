@@ -7,6 +7,7 @@ from typing import Any
 from localsvm.data._text import TextFault
 from localsvm.errors import DataError
 
+LONGEST_LINE = 256 << 20  # bytes: 15 million entries; text without line ends would be held whole
 SHOWN = 24  # bytes of a bad token that a message quotes
 COMPRESSIONS = "gzip, bzip2, xz and zstd are decompressed by themselves"
 
@@ -50,6 +51,14 @@ FOREIGN = {
     b"\x04\x22\x4d\x18": f"compressed by lz4; decompress it first ({COMPRESSIONS})",
     b"\x93NUMPY": "a NumPy array; write it as LIBSVM text",
 }
+
+
+def long_line(path: str, line: int) -> DataError:
+    """The error for a line that is too long to be a row."""
+    most = f"{LONGEST_LINE >> 20} MiB"
+    return DataError(
+        f"{path}:{line}: the line is longer than {most}; end each row with a line end, or leave out entries"
+    )
 
 
 def refuse_foreign(path: str, head: bytes) -> None:

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from localsvm.data import _text
 from localsvm.data.compression import Source
-from localsvm.data.faults import data_error
+from localsvm.data.faults import LONGEST_LINE, data_error, long_line
 from localsvm.data.spans import Span
+from localsvm.memory import affordable_threads
 
 BLOCK_BYTES = 4 << 20  # parsed in milliseconds, so that Ctrl-C acts at once, yet large enough that threads pay
 BOM = b"\xef\xbb\xbf"
@@ -87,30 +88,41 @@ class Piece:
 
 
 def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterator[Piece]:
-    """Cut a stream into pieces of about `block_bytes` decoded bytes, at line ends; longer lines make longer pieces."""
+    """Cut a stream into pieces of about `block_bytes` decoded bytes, at line ends; longer lines make longer pieces.
+
+    DataError for a line that is longer than LONGEST_LINE.
+    """
     line = 1
     for data in _whole_lines(source, block_bytes):
+        if data is None:
+            raise long_line(source.name, line)
         yield Piece(source.name, data, line, zero_based)
         line += data.count(b"\n")
 
 
-def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes]:
+def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes | None]:
+    """None, and no more, where a line has no end within bounds."""
     begun: list[bytes | memoryview] = []  # blocks of a line whose end was not read yet
-    first = True
+    first, length = True, 0
     while block := source.read(block_bytes):
         begun.append(block)
+        length += len(block)
         cut = block.rfind(b"\n") + 1
         if not cut:
+            if length > LONGEST_LINE:
+                yield None
+                return
             continue
         begun[-1] = memoryview(block)[:cut]  # a view, so that only the join copies
         yield b"".join(begun).removeprefix(BOM if first else b"")
-        begun, first = [block[cut:]], False
+        begun, first, length = [block[cut:]], False, len(block) - cut
     if any(begun):
         yield b"".join(begun).removeprefix(BOM if first else b"")
 
 
 def ordered(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
     """map(function, items) on `jobs` threads: results and errors come in order, and few items are taken ahead."""
+    jobs = affordable_threads(jobs)
     if jobs == 1:
         yield from map(function, items)
         return

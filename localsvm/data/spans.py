@@ -10,7 +10,7 @@ import os
 import threading
 from dataclasses import dataclass
 
-from localsvm.data.faults import CHANGED
+from localsvm.data.faults import CHANGED, LONGEST_LINE, long_line
 from localsvm.errors import DataError
 
 SEARCHED = 1 << 16  # bytes in which the end of a line is looked for at once
@@ -53,14 +53,25 @@ def spans(name: str, file: int, size: int, begin: int, block_bytes: int) -> list
 
 
 def _line_end(name: str, file: int, at: int, size: int) -> int:
-    """Where the line that holds byte `at` ends."""
-    part = bytearray(SEARCHED)
+    """Where the line that holds byte `at` ends; DataError if that is more than LONGEST_LINE away."""
+    part, last = bytearray(SEARCHED), at + LONGEST_LINE
     while at < size and (got := _read(name, file, memoryview(part), at)):
         newline = part.find(b"\n", 0, got)
         if newline >= 0:
             return min(at + newline + 1, size)
         at += got
+        if at > last:
+            raise long_line(name, 1 + _ends(name, file, last - LONGEST_LINE))
     return size
+
+
+def _ends(name: str, file: int, size: int) -> int:
+    """How many lines end in the first `size` bytes."""
+    part, at, found = bytearray(SEARCHED), 0, 0
+    while at < size and (got := _read(name, file, memoryview(part)[: size - at], at)):
+        found += part.count(b"\n", 0, got)
+        at += got
+    return found
 
 
 def _read(name: str, file: int, into: memoryview, at: int) -> int:

@@ -18,6 +18,7 @@ from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense,
 from localsvm.data.pieces import BLOCK_BYTES
 from localsvm.data.reading import measure, read_blocks
 from localsvm.data.scaling import Scaling
+from localsvm.data.weights import leave_out, read_weights
 from localsvm.errors import DataError
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are spread evenly
@@ -26,11 +27,12 @@ COUNTED_ROWS = 1 << 20  # rows whose folds are counted at once
 
 
 class StreamBlock(NamedTuple):
-    """Rows sorted by fold: X (n, d), labels y (n,), folds (n,) int64."""
+    """Rows sorted by fold: X (n, d), labels y (n,), folds (n,) int64, weights (n,) of the rows."""
 
     X: Examples
     y: NDArray[np.float64]
     folds: NDArray[np.int64]
+    weight: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Survey:
         Sorted and distinct.
     class_rows : (classes,) int64
         Number of rows of each label.
+    class_mass : (classes,) float64
+        Their weights, summed.
     scaling : Scaling
     sample : Examples
         A random sample of the rows, scaled.
@@ -50,12 +54,15 @@ class Survey:
 
     labels: NDArray[np.float64]
     class_rows: NDArray[np.int64]
+    class_mass: NDArray[np.float64]
     scaling: Scaling
     sample: Examples
 
 
 class Stream:
     """Rows of a file, block by block. The fold of a row depends only on its place in the file.
+
+    With weights, rows of weight 0 are passed over, as if the file did not have them; the other weights are in memory.
 
     Attributes
     ----------
@@ -64,6 +71,12 @@ class Stream:
     width, columns : int, (features,) int64 or None
         Columns up to the largest index, and those of them that occur; None where all do.
     dense : bool
+    weighted : bool
+        Whether there are weights.
+    left_out : int
+        Rows of weight 0.
+    mass : float
+        The weights of all rows, summed; their number without weights.
 
     Raises
     ------
@@ -72,8 +85,16 @@ class Stream:
     """
 
     def __init__(
-        self, path: str | Path, folds: int, *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
+        self,
+        path: str | Path,
+        folds: int,
+        *,
+        zero_based: bool = False,
+        jobs: int = 1,
+        block_bytes: int = BLOCK_BYTES,
+        weights: str | Path | None = None,
     ) -> None:
+        """weights : the file of the rows' weights, see `weights.read_weights`."""
         if os.path.exists(path) and not os.path.isfile(path):
             what = "not a regular file, and --stream reads it several times"
             raise DataError(f"{path}: {what}; write it to a file first, or leave --stream out")
@@ -81,6 +102,11 @@ class Stream:
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
         self.rows, self.width = counts.rows, counts.width
+        self._weights = None if weights is None else read_weights(weights, self.rows)
+        self.left_out, self.mass, self.weighted = 0, float(self.rows), weights is not None
+        if self._weights is not None:
+            self.rows, self.mass = int(np.count_nonzero(self._weights)), float(self._weights.sum())
+            self.left_out = counts.rows - self.rows
         self.columns = self._occurring()
         self.features = self.width if self.columns is None else len(self.columns)
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
@@ -90,11 +116,14 @@ class Stream:
         chosen = np.sort(rng.choice(self.rows, min(sample, self.rows), replace=False))
         found: list[Examples] = []
         counts: dict[float, int] = {}
+        masses: dict[float, float] = {}
 
         def looked_at() -> Iterator[Examples]:
-            for first, X, y in self._raw():
-                for label, count in zip(*np.unique(y, return_counts=True), strict=True):
-                    counts[float(label)] = counts.get(float(label), 0) + int(count)
+            for first, X, y, weight in self._raw():
+                labels, code, rows = np.unique(y, return_inverse=True, return_counts=True)
+                for label, count, mass in zip(labels.tolist(), rows, np.bincount(code, weight), strict=True):
+                    counts[label] = counts.get(label, 0) + int(count)
+                    masses[label] = masses.get(label, 0.0) + float(mass)
                 mine = chosen[slice(*np.searchsorted(chosen, [first, first + len(y)]))] - first
                 found.append(X[mine])
                 yield X
@@ -103,27 +132,38 @@ class Stream:
         labels = np.asarray(sorted(counts))
         rows = np.concatenate(found) if self.dense else as_examples(sparse.vstack(found, format="csr"))
         class_rows = np.asarray([counts[label] for label in labels])
-        return Survey(labels, class_rows, scaling, thinned(scaling.apply(rows)))
+        class_mass = np.asarray([masses[label] for label in labels])
+        return Survey(labels, class_rows, class_mass, scaling, thinned(scaling.apply(rows)))
 
     def parts(self, scaling: Scaling) -> Iterator[StreamBlock]:
         """All rows, scaled, one block at a time."""
-        for first, X, y in self._raw():
+        for first, X, y, weight in self._raw():
             folds = self.folds_of(first, len(y))
             order = np.argsort(folds, kind="stable")
-            yield StreamBlock(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order])
+            yield StreamBlock(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order], weight[order])
 
     def folds_of(self, first: int, n: int) -> NDArray[np.int64]:
         """The folds (n,) of rows first .. first + n - 1 of the file."""
         turned = np.arange(first, first + n, dtype=np.uint64) * GOLDEN >> np.uint64(32)
         return (turned * np.uint64(self._folds) >> np.uint64(32)).astype(np.int64)
 
-    def fold_rows(self) -> NDArray[np.int64]:
-        """Number of rows in each fold (folds,)."""
-        counts = np.zeros(self._folds, np.int64)
-        for first in range(0, self.rows, COUNTED_ROWS):
-            folds = self.folds_of(first, min(COUNTED_ROWS, self.rows - first))
-            counts += np.bincount(folds, minlength=self._folds)
-        return counts
+    def fold_mass(self) -> NDArray[np.float64]:
+        """The weights of the rows in each fold (folds,), summed."""
+        sums, first = np.zeros(self._folds), 0
+        for weight in self._positive():
+            sums += np.bincount(self.folds_of(first, len(weight)), weight, minlength=self._folds)
+            first += len(weight)
+        return sums
+
+    def _positive(self) -> Iterator[NDArray[np.float64]]:
+        """The weights of the rows that are not passed over, some at a time."""
+        if self._weights is None:
+            for first in range(0, self.rows, COUNTED_ROWS):
+                yield np.ones(min(COUNTED_ROWS, self.rows - first))
+        else:
+            for first in range(0, len(self._weights), COUNTED_ROWS):
+                weight = self._weights[first : first + COUNTED_ROWS]
+                yield weight[weight > 0]
 
     def _occurring(self) -> Columns | None:
         """The columns that occur, None where all do: then the pass ends where the last of them was seen."""
@@ -136,15 +176,26 @@ class Stream:
         return found
 
     def _read(self, dense: bool, columns: Columns | None) -> Generator[Dataset]:
-        yield from read_blocks(
+        """Blocks of the rows that are not passed over, with their weights; some may have no row."""
+        at = 0
+        for block in read_blocks(
             self._path, n_features=self.width, dense=dense, columns=columns, zero_based=self._zero_based,
             jobs=self._jobs, block_bytes=self._block_bytes,
-        )  # fmt: skip
+        ):  # fmt: skip
+            n = len(block.y)
+            if self._weights is not None and at + n <= len(self._weights):  # `_raw` tells of a file that grew
+                block.weight = self._weights[at : at + n]
+                leave_out(block)
+            at += n
+            yield block
 
-    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64]]]:
+    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
+        """(number of the first, X, y, weights) of the rows that are not passed over."""
         first = 0
         for part in self._read(self.dense, self.columns):
-            yield first, part.X, part.y
-            first += len(part.y)
+            n = len(part.y)
+            if n:
+                yield first, part.X, part.y, np.ones(n) if part.weight is None else part.weight
+            first += n
         if first != self.rows:
             raise DataError(f"{self._path}: the file changed while it was read; train again when it is complete")

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
@@ -65,22 +65,27 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cls.__init__ = __init__  # type: ignore[method-assign,assignment]
         cls.__doc__ = about(cls.method)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on rows X (n, d), dense or sparse, and labels y (n,).
+
+        sample_weight (n,): factors on C and on the held-out loss of the rows; a row of weight 0 is left out.
 
         Raises ValueError, which names the parameter, for what cannot be used; ConvergenceWarning for models that did
         not reach their tolerance.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
-        self.classes_, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        weight = None if sample_weight is None else _weights(sample_weight, X)
+        if weight is not None:
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]!r}; training needs at least two classes")
         self._check_shape()
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
             labels = label_values(self.classes_)
-            config, path = self._config(labels, counts), Path(folder) / "model.h5"
-            data = Dataset(_own(X), labels[codes], kept_classes(self.classes_))
+            config, path = self._config(labels, np.bincount(codes, weight)), Path(folder) / "model.h5"
+            data = Dataset(_own(X), labels[codes], kept_classes(self.classes_), weight=weight)
             observer = Lines() if self.verbose else Silent()
             self.summary_: Summary = train(data, config, path, jobs=self._jobs(), observer=observer)
             self._take(path.read_bytes())
@@ -206,7 +211,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f'decision_function_shape must be "ovr", or "ovo" with multiclass="ava", not {shape!r}'
             )
 
-    def _config(self, labels: NDArray[np.float64], counts: NDArray[np.int64]) -> TrainingConfig:
+    def _config(self, labels: NDArray[np.float64], counts: NDArray[Any]) -> TrainingConfig:
         given = {name: getattr(self, name) for name in RUN}
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
@@ -214,7 +219,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method = method_of(self.method, self.get_params(deep=False))
         return TrainingConfig(method=method, class_weights=self._class_weights(labels, counts), seed=int(seed), **given)
 
-    def _class_weights(self, labels: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[tuple[float, float], ...]:
+    def _class_weights(self, labels: NDArray[np.float64], counts: NDArray[Any]) -> tuple[tuple[float, float], ...]:
         """(label, factor on C) pairs; "balanced" is n / (classes * rows of the class), as in scikit-learn."""
         weights = self.class_weight
         if weights is None:
@@ -247,6 +252,13 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 class LocalSVC(LocalClassifier):
     method = KernelSVM
+
+
+def _weights(sample_weight: ArrayLike, X: Any) -> NDArray[np.float64]:
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise ParameterError("sample_weight: all weights are 0; some must be positive")
+    return np.asarray(weight)
 
 
 def _own(X: Any) -> Examples:

@@ -169,6 +169,9 @@ class CellSize:
     solutions : folds times the problems that a row takes part in.
     folds, problems : of the run.
     part : rows of the largest problem that leaves rows out, 0 where none does.
+    columns, width : of a row, whether a value occurs in them or not; None for `features`.
+    entries, stored : the most values other than 0 in any cell; None for a value in each place.
+    dense : whether the rows are stored so.
     """
 
     rows: int
@@ -178,6 +181,12 @@ class CellSize:
     part: int
     folds: int = 5
     problems: int = 1
+    columns: int | None = None
+    entries: int | None = None
+    dense: bool = True
+
+    width = property(lambda self: self.features if self.columns is None else self.columns)
+    stored = property(lambda self: self.rows * self.features if self.entries is None else self.entries)
 
     def held_out_bytes(self, method: Method) -> int:
         """Memory of selection itself: encoded labels, and held-out values of some costs and of the best point."""
@@ -191,9 +200,7 @@ class Predictor(Protocol):
     """
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for scaled rows X (n, d): what the target's `combine` makes of the models' values. It
-        may make probabilities of them.
-        """
+        """(n, problems) float64 for scaled rows X (n, d), as the target's `combine` makes them, or probabilities."""
 
 
 def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
@@ -222,6 +229,7 @@ class Method(ABC):
     costs_at_once : how many costs of a job are solved before its held-out values are looked at; the solutions of so
         many costs are in memory together.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
+    takes_products : of rows, so that a shift of all rows changes the problem.
     gap_unit : of the duality gaps in reports and models.
     """
 
@@ -230,6 +238,7 @@ class Method(ABC):
     joint: ClassVar[bool] = False
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
+    takes_products: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "C n"
 
     def check_choices(self) -> None:

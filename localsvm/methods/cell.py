@@ -30,6 +30,7 @@ class Cell:
     count : (n,) float64, how many identical rows stand behind this one.
     cost : (n,) float64, factor on C (class weights).
     folds : (n,) int64 ascending, the fold that holds the row out.
+    mass : (n,) float64, the weights of the rows behind this one, summed; None where all are 1, and it is `count`.
     random : for what a method draws; of this cell alone.
     threads, scratch : what the worker lends to the work on this cell, of no influence on its result.
     """
@@ -40,6 +41,7 @@ class Cell:
     count: Floats
     cost: Floats
     folds: NDArray[np.int64]
+    mass: Floats | None = None
     random: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
     threads: Threads = field(default=ALONE, repr=False)
     scratch: Scratch = field(default_factory=Scratch, repr=False)
@@ -52,7 +54,11 @@ class Cell:
     @cached_property
     def weight(self) -> Floats:
         """(n,) factor of each row on C and on the loss of selection."""
-        return self.count * self.cost
+        return self._mass * self.cost
+
+    @property
+    def _mass(self) -> Floats:
+        return self.count if self.mass is None else self.mass
 
     @cached_property
     def rows(self) -> float:
@@ -80,9 +86,12 @@ class Cell:
         return weight
 
     def trained_on(self, fold: int, problem: int = ALL) -> float:
-        """How many rows a problem is trained on without the fold; with ALL, the rows of the cell."""
+        """How many rows a problem is trained on without the fold, by their weights; with ALL, the rows of the cell.
+
+        This is n in C = 1 / (2 lambda n): a row of weight 2 is two rows, and a factor on all weights changes nothing.
+        """
         taken = self.folds != fold
-        return float(self.count[taken if problem == ALL else taken & (self.Y[:, problem] != 0)].sum())
+        return float(self._mass[taken if problem == ALL else taken & (self.Y[:, problem] != 0)].sum())
 
 
 @dataclass(frozen=True)

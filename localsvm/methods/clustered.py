@@ -8,13 +8,15 @@ import numpy as np
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.methods.base import Method, State, option
+from localsvm.methods.base import CellSize, Method, State, option
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_method import BIAS, LinearMethod
-from localsvm.representations.kmeans import Centres, find_centres
+from localsvm.representations.kmeans import BLOCK_ELEMENTS, ROWS_PER_CLUSTER, Centres, find_centres
 from localsvm.solvers._linear import LinearRows
 from localsvm.store.pieces import Pieces, floats32
 
+CENTRE_BYTES = 20  # for each value of the centres: they, their copies in float64, and packed
+DENSE_BYTES, SPARSE_BYTES = 8, 44  # for each value of a block of rows whose distances are computed
 CENTRES, LANDMARKS = 0, 1  # random streams of a cell
 CENTRES_PIECE: Pieces = {"centres": floats32("K", "features", least=1)}
 
@@ -36,6 +38,14 @@ class Clustered(Method):
         """OptionError unless they are whole numbers from 1."""
         if not self.clusters or not all(k >= 1 and k == int(k) for k in self.clusters):
             raise OptionError("-K/--clusters takes whole numbers from 1")
+
+    def clustering_bytes(self, size: CellSize, clusters: int) -> int:
+        """What finding centres, and the nearest of each row, takes: centres, the sample, and a block of rows."""
+        share = min(1.0, ROWS_PER_CLUSTER * clusters / max(1, size.rows))
+        stored = int(size.rows * size.width if size.dense else size.stored)
+        entry, blocked = (DENSE_BYTES, 8) if size.dense else (SPARSE_BYTES, 12)
+        centres = CENTRE_BYTES * clusters * int(size.width)
+        return centres + int(blocked * share * stored) + entry * min(stored, BLOCK_ELEMENTS)
 
     def clustering(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
@@ -66,6 +76,12 @@ class ClusteredMethod(Clustered, LinearMethod):
         """Each row in the task of its nearest centre."""
         centres = Centres(state["centres"])
         return LinearRows(X, len(centres.centres), centres.nearest(X), BIAS, shared_bias=False)
+
+    def representation_bytes(self, size: CellSize) -> tuple[int, int]:
+        """The rows, and what makes the clusters."""
+        kept, making = super().representation_bytes(size)
+        clusters = self.sizes(size.width)[0]
+        return kept + 4 * clusters * size.width, making + self.clustering_bytes(size, clusters)
 
     def sizes(self, features: int) -> tuple[int, int]:
         """A task a cluster."""

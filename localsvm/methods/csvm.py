@@ -17,7 +17,7 @@ from scipy import sparse
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.methods.base import State, option
+from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.clustered import ClusteredMethod
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_method import BIAS
@@ -80,3 +80,8 @@ class ClusteredSVM(ClusteredMethod):
         """One task more than clusters."""
         tasks, columns = super().sizes(features)
         return tasks + 1, columns
+
+    def representation_bytes(self, size: CellSize) -> tuple[int, int]:
+        """With the shares of each row in its tasks."""
+        kept, making = super().representation_bytes(size)
+        return kept + 16 * size.rows * 2, making

@@ -91,6 +91,11 @@ class KernelMethod(Method):
         if not np.isfinite(self.coef0):
             raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
 
+    @property
+    def takes_products(self) -> bool:  # type: ignore[override]
+        """For kernels of products."""
+        return self.kernel in ("polynomial", "linear")
+
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The distances of the cell's rows."""
         return PreparedKernel(self, cell, view.scratch, several=view.settings > 1)

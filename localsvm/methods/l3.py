@@ -14,7 +14,7 @@ import numpy as np
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.methods.base import State, option
+from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.grids import Values
 from localsvm.methods.landmarked import Landmarked
 from localsvm.methods.linear_method import BIAS, LinearMethod
@@ -73,3 +73,11 @@ class L3SVM(Landmarked, LinearMethod):
     def represented(self) -> Pieces:
         """Centres, landmarks, and gamma."""
         return self.landmark_pieces()
+
+    def memory(self, size: CellSize) -> int:
+        """As other linear methods, but projections are dense; there are no more landmarks than rows."""
+        clusters, landmarks = self.sizes(size.width)
+        landmarks = min(landmarks, size.rows)
+        kept, making = self.landmark_bytes(size, clusters, landmarks)
+        thin, thinning = self.representation_bytes(size)
+        return thin + kept + max(thinning, making, self.solving_bytes(size, landmarks, None))

@@ -53,6 +53,11 @@ class KernelL3SVM(Landmarked, KernelMethod):
         if self.projection == "linear" and self.projection_gamma:
             raise OptionError("--projection-gamma is for --projection rbf")
 
+    @property
+    def takes_products(self) -> bool:  # type: ignore[override]
+        """Where landmarks or the kernel take products."""
+        return self.projection == "linear" or super().takes_products
+
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the paper has it."""
         return "refit"
@@ -109,8 +114,10 @@ class KernelL3SVM(Landmarked, KernelMethod):
 
     def memory(self, size: CellSize) -> int:
         """That of the kernel, which is always held whole, and of the projections."""
-        landmarks = self.most_landmarks(size.features)
-        return super().memory(replace(size, features=landmarks)) + 8 * size.rows * (size.features + landmarks)
+        landmarks = min(self.most_landmarks(size.width), size.rows)
+        kept, making = self.landmark_bytes(size, int(max(self.clusters)), landmarks)
+        projected = replace(size, features=landmarks, columns=landmarks, entries=None, dense=True)
+        return kept + max(making, super().memory(projected))
 
 
 class Projections(NamedTuple):

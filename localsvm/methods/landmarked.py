@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples
 from localsvm.errors import OptionError
-from localsvm.methods.base import State, option
+from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.clustered import CENTRES_PIECE, LANDMARKS, Clustered, stream
 from localsvm.methods.grids import Values
-from localsvm.representations.kmeans import Centres
+from localsvm.representations.kmeans import BLOCK_ELEMENTS, Centres
 from localsvm.representations.landmarks import choose_landmarks, project
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64
 
@@ -71,3 +71,10 @@ class Landmarked(Clustered):
         """(n, L) float32 projections and (n,) the nearest centre of each row."""
         phi = project(X, state["landmarks"], self.projection, float(state["gamma"][0]))
         return phi, Centres(state["centres"]).nearest(X)
+
+    def landmark_bytes(self, size: CellSize, clusters: int, landmarks: int) -> tuple[int, int]:
+        """What centres, landmarks and projections take, and what else is needed while they are made."""
+        kept = 4 * (size.rows * landmarks + (landmarks + clusters) * size.width)
+        making = self.clustering_bytes(size, clusters) + 8 * landmarks * size.width + 8 * BLOCK_ELEMENTS
+        whole = 8 * size.rows * size.width if self.landmarks == "pca" else 0
+        return kept, making + whole

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, thinned
+from localsvm.data.dataset import DENSE_DENSITY, Examples, thinned
 from localsvm.errors import OptionError
 from localsvm.methods.base import (
     CellSize,
@@ -36,12 +36,13 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear_options import LinearOptions
 from localsvm.methods.saved import table
 from localsvm.solvers._linear import LinearRows
-from localsvm.solvers.linear import LinearSolution, few_weights, solve
+from localsvm.solvers.linear import LinearSolution, few_weights, solve, working_bytes
 from localsvm.solvers.primal import FIRST_WIDTH
 from localsvm.store.pieces import Lengths, Piece, Pieces
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
+THINNED = 32  # bytes for each value of dense rows that become sparse
 BIAS = 1.0  # the constant appended to every row: the bias is regularised, as in LIBLINEAR with -B 1
 
 
@@ -107,14 +108,38 @@ class LinearMethod(LinearOptions):
         return {}
 
     def memory(self, size: CellSize) -> int:
-        """The rows and what they become, two vectors a solution with those kept of the best point, weights."""
-        tasks, columns = self.sizes(size.features)
-        vectors = 2 * size.folds * size.problems * 8 * (size.rows + tasks * (columns + 1))
-        return 4 * size.rows * (size.features + columns + 2 * tasks) + 2 * vectors + 8 * tasks * (columns + 8) ** 2
+        """The rows as they are made, and the larger of what making them and what solving on them takes."""
+        kept, making = self.representation_bytes(size)
+        return kept + max(making, self.solving_bytes(size, self.sizes(size.width)[1], thin_entries(size)))
+
+    def representation_bytes(self, size: CellSize) -> tuple[int, int]:
+        """What is made of the rows and stays, and what else is needed meanwhile.
+
+        Dense rows that hold mostly zeros become sparse.
+        """
+        thinned_bytes = THINNED * size.stored if size.dense and thin_entries(size) is not None else 0
+        return thinned_bytes // 4, thinned_bytes - thinned_bytes // 4
+
+    def solving_bytes(self, size: CellSize, features: int, entries: int | None) -> int:
+        """Solutions and the work of one solver, for rows of so many features and, where sparse, entries.
+
+        There are the solutions at a cost, those at the cost before, and those of the best point so far; where there is
+        one point, its solutions and their weights as they are packed.
+        """
+        tasks = self.sizes(size.width)[0]
+        points = self.grid_for(size.width).n_points
+        solutions = 2 * size.problems if points == 1 else min(3, points) * size.problems * size.folds
+        work = working_bytes(size.rows, features, tasks, entries, self.solver, self.one_task_each)
+        return work + 8 * solutions * (size.rows + tasks * (features + 1)) + 8 * size.rows * size.problems
 
     def sizes(self, features: int) -> tuple[int, int]:
         """The most tasks, and the most features phi, for rows of so many features."""
         return 1, features
+
+
+def thin_entries(size: CellSize) -> int | None:
+    """How many entries the rows have when `thinned`; None where they stay dense."""
+    return None if size.dense and size.stored >= DENSE_DENSITY * size.rows * size.width else size.stored
 
 
 class PreparedLinear(Prepared):

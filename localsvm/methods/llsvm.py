@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.methods.base import State, option
+from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.clustered import ClusteredMethod
 from localsvm.methods.linear_method import BIAS
 from localsvm.representations.kmeans import Centres
@@ -44,3 +44,8 @@ class LocallyLinearSVM(ClusteredMethod):
         """Each row in the tasks of its nearest anchors, by its local coordinates."""
         shares = Centres(state["centres"]).coordinates(X, self.neighbours, self.coding)
         return LinearRows(X, shares.shape[1], shares, BIAS, shared_bias=False)
+
+    def representation_bytes(self, size: CellSize) -> tuple[int, int]:
+        """With the shares of each row in its tasks."""
+        kept, making = super().representation_bytes(size)
+        return kept + 16 * size.rows * min(self.neighbours, int(max(self.clusters))), making

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, as_examples, between
+from localsvm.data.dataset import Dense, Examples, between, canonical
 from localsvm.errors import OptionError
 from localsvm.methods.base import (
     CellSize,
@@ -46,7 +46,7 @@ from localsvm.targets.classification import Classification
 from localsvm.threads import ALONE
 
 MOST_PRODUCTS = 1 << 28  # in a pass, up to which `auto` solves exactly; mnist, 15 times faster without, has 2^30
-LBFGS_VECTORS = 40  # of the size of all weights, in float64: those of scipy's L-BFGS and around it
+LBFGS_VECTORS = 34  # of the size of all weights, in float64: those of scipy's L-BFGS and around it
 Floats = NDArray[np.float64]
 
 
@@ -137,18 +137,20 @@ class ML3SVM(LinearOptions):
         }
 
     def memory(self, size: CellSize) -> int:
-        """The rows; of the exact solver two more copies, combinations, L-BFGS's vectors and the coordinates' matrices;
-        of the other one a few float32 copies of the weights. Weights of the folds.
+        """Solutions; of the exact solver two copies of the rows, combinations, L-BFGS's vectors and the coordinates'
+        matrices; of the other one a few float32 copies of the weights.
 
-        There are at least two folds, so at most half as many classes as solutions a row is a part of, and one.
+        There are at least two classes, and at most one more than problems that a row takes part in.
         """
-        models, features = int(max(self.models)), size.features
-        weights = 4 * max(2, size.solutions // 2 + 1) * models * (features + 1)
-        own = 4 * size.rows * features + size.solutions * weights
+        models, columns = int(max(self.models)), int(size.width) + 1
+        classes = max(2, size.solutions // size.folds + 1)
+        weights, points = 4 * classes * models * columns, self.grid_for(size.width).n_points
+        own = weights * (2 if points == 1 else min(3, points) * size.folds)
         if self.solver == "sgd":
             return own + 6 * weights
-        metric = 3 * 8 * (features + 1) ** 2 if features < FULL_METRIC else 0
-        return own + 8 * size.rows * (features + models) + 2 * LBFGS_VECTORS * weights + metric
+        metric = 3 * 8 * columns**2 if size.width < FULL_METRIC else 0
+        rows = int(4 * size.rows * size.width if size.dense else 12 * size.stored)
+        return own + 2 * rows + 8 * size.rows * (classes + models) + 2 * LBFGS_VECTORS * weights + metric
 
 
 class PreparedML3(Prepared):
@@ -230,7 +232,7 @@ class ML3Predictor:
         """(n, problems) float64, from the scores of the only model, or the mean scores of the fold models: clipped
         differences, as other methods average, would let the labels depend on which are taken.
         """
-        X = as_examples(X)
+        X = canonical(X)
         values = differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
         return self._target.combine(values, np.arange(len(self._pairs)))  # one model a problem
 

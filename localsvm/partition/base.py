@@ -30,10 +30,13 @@ class TrainingCell:
         Ascending indices into the training matrix.
     weight : (n,) float64 or None
         The number of identical training rows that each row stands for; None if each stands for itself.
+    mass : (n,) float64 or None
+        The weights of these rows, summed; None where the data have no weights. A partition knows nothing of weights.
     """
 
     rows: NDArray[np.int64]
     weight: NDArray[np.float64] | None = None
+    mass: NDArray[np.float64] | None = None
 
 
 class Partition(ABC):

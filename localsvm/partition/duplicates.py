@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.errors import DataError
 from localsvm.partition._nearest import Matrix
 from localsvm.threads import ALONE, Threads
 
 STRIP_ROWS = 1 << 16  # rows that a thread hashes at once
+SEEDS = 4  # of hashes, until no two rows share one
 
 
 def collapse(
@@ -40,6 +42,44 @@ def collapse(
     weight[rows] = 0
     weight[rows[firsts]] = np.diff(np.r_[firsts, len(rows)])
     return np.flatnonzero(weight).astype(np.int64, copy=False), weight
+
+
+def summed(
+    matrix: Matrix, y: NDArray[np.float64], weight: NDArray[np.float64], count: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The weights (n,) that rows have with those of the rows they stand for.
+
+    Parameters
+    ----------
+    weight : (n,) float64
+        Of each row alone.
+    count : (n,) float64
+        How many rows each stands for: what `collapse` gave.
+    """
+    gone, kept = np.flatnonzero(count == 0), np.flatnonzero(count > 1)
+    if not len(gone):
+        return weight
+    total = weight.copy()
+    np.add.at(total, _stand_ins(matrix, y, gone, kept), weight[gone])
+    total[gone] = 0
+    return total
+
+
+def _stand_ins(
+    matrix: Matrix, y: NDArray[np.float64], gone: NDArray[np.int64], kept: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For each row that is gone, the kept row with its values and its label; DataError where there is none."""
+    rows = np.r_[kept, gone]
+    labels = np.unique(y[rows], return_inverse=True)[1].astype(np.uint64)
+    for seed in range(SEEDS):  # where two kept rows share a hash, one of them is taken for the other
+        keys = np.stack([matrix.hashes(seed)[rows], labels], axis=1)
+        kind = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+        place = np.full(len(rows), kept[0] if len(kept) else gone[0], dtype=np.int64)
+        place[kind[: len(kept)]] = kept
+        into: NDArray[np.int64] = place[kind[len(kept) :]]
+        if np.all(matrix.same(gone, into) & (y[gone] == y[into])):
+            return into
+    raise DataError("rows that the partition leaves out are equal to none that it keeps; divide the rows anew")
 
 
 def _hashes(matrix: Matrix, seed: int, threads: Threads) -> NDArray[np.uint64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from localsvm.data.shared import ExamplesHandle, Handle, PlacesHandle
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
-from localsvm.methods.cell import Cell
+from localsvm.methods.cell import WHOLE, Cell
 from localsvm.methods.grids import Grid
 from localsvm.selection.cross_validation import CellSelection, Point, Scores
 from localsvm.selection.folds import ordered_folds
@@ -82,7 +82,8 @@ class RunInputs:
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
     average_rows : the mean size of all cells.
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
-    count, places : how many rows each row of each cell stands for, and where that row is in X and y.
+    count, mass, places : how many rows each row of each cell stands for, with which weight in all (None: their number),
+        and where that row is in X and y.
     fit : whether cells are trained, or only cross-validated.
     probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
@@ -96,6 +97,7 @@ class RunInputs:
     X: ExamplesHandle
     y: Handle
     count: Handle
+    mass: Handle | None
     places: PlacesHandle
     class_weights: tuple[tuple[float, float], ...] = ()
     fit: bool = True
@@ -115,6 +117,7 @@ class RunInputs:
             target=self.target,
             count=self.count.open()[first:last],
             cost=cost,
+            mass=None if self.mass is None else self.mass.open()[first:last],
             folds=ordered_folds(len(y), self.folds),
             random=np.random.SeedSequence(self.seed, spawn_key=(index, 1)),
             threads=threads,
@@ -167,7 +170,7 @@ class WorkUnit:
         return [replace(self, settings=(i,), scores=None) for i in following]
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
-        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(float(np.floor(cell.rows)))
+        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
         at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
         cost = float(grid.costs_for(cell.rows)[at.cost])
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -20,7 +21,9 @@ from localsvm.targets.classification import SCHEMES, Classification
 
 DEFAULT_CELL_SIZE = 2000
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
-LATER = {"repeats", "zero_based", "force_classes", "probability"}  # a model without has their defaults
+WHERE_TRUE = ("zero_based", "probability", "balanced")
+# a model without these options has their defaults
+LATER = {"repeats", "balanced", "zero_based", "force_classes", "probability"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class TrainingConfig:
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
     multiclass : "ova" or "ava".
     class_weights : (label, factor on C) pairs.
+    balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
     seed : of everything random, from 0.
     repeats : partitions by different seeds, which answer together.
@@ -61,6 +65,7 @@ class TrainingConfig:
     probability: bool = False
     seed: int = 0
     repeats: int = 1
+    balanced: bool = False
     zero_based: bool = False
     force_classes: bool = False
 
@@ -96,15 +101,21 @@ class TrainingConfig:
         except OptionError as error:
             raise Unsound(f"/@config: {error}") from error
 
-    def for_classes(self, n: int) -> TrainingConfig:
-        """With what depends on the number of classes decided."""
-        return replace(self, select=self.select or self.method.default_select(n))
+    def for_classes(self, labels: NDArray[np.float64], class_rows: Sequence[int]) -> TrainingConfig:
+        """With what depends on the classes decided: their labels (classes,), and the rows of each."""
+        weights = self.class_weights
+        if self.balanced:
+            given, n = dict(weights), sum(class_rows) / len(labels)
+            balance = zip(labels.tolist(), class_rows, strict=True)
+            weights = tuple((label, given.get(label, 1.0) * n / rows) for label, rows in balance)
+        select = self.select or self.method.default_select(len(labels))
+        return replace(self, select=select, class_weights=weights, balanced=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The options that determine the model, as JSON can hold them; zero_based and probability where true."""
+        """The options that determine the model, as JSON can hold them; those of WHERE_TRUE where they are true."""
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
         # a model that could be made before there were these options stays the same
-        left_out = {"force_classes", *(name for name in ("zero_based", "probability") if not getattr(self, name))}
+        left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
         return {name: value for name, value in {**asdict(self), "method": method}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
-from localsvm.data.dataset import Dataset, Examples
-from localsvm.data.scaling import Scaling
+from localsvm.data.dataset import REACH, Dataset, Examples, out_of_reach
+from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
-from localsvm.errors import OptionError
+from localsvm.data.weights import leave_out
+from localsvm.errors import DataError, OptionError
 from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.progress import Observer
 from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
@@ -38,10 +41,12 @@ class Divided:
     X, y : in shared memory, (n, d) float32 and (n,) float64 labels.
     count : in shared memory, (all,) float64: how many rows stand behind each row of each cell. With repeats a row
         is in several cells, else all = n.
+    mass : in shared memory, (all,) float64: the weights of those rows, summed; None where the data have no weights.
     edges : (cells + 1,) int64; cell i has the places edges[i] to edges[i + 1] - 1 of `count`.
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
+    off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
     scaling: Scaling
@@ -51,11 +56,13 @@ class Divided:
     X: SharedExamples
     y: SharedArray
     count: SharedArray
+    mass: SharedArray | None
     edges: NDArray[np.int64]
     places: SharedPlaces
     columns: NDArray[np.int64] | None
     width: int
     classes: dict[str, Any] | None = None
+    off_centre: int = 0
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -75,7 +82,7 @@ class Divided:
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
         about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
-        about |= {} if self.columns is None else {"width": self.width}
+        about |= {"weighted": self.mass is not None} | ({} if self.columns is None else {"width": self.width})
         return about | ({"classes": self.classes} if self.classes else {})
 
 
@@ -86,7 +93,7 @@ def divide(
 
     Parameters
     ----------
-    data : left without the columns that do not occur; both in place where dense.
+    data : left without rows of weight 0 and columns that do not occur; both in place where dense. Weights are checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
     threads : of no influence on the result.
 
@@ -98,27 +105,43 @@ def divide(
     """
     if partition_file is not None and config.repeats > 1:
         raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
-    labels, class_rows = np.unique(data.y, return_counts=True)
-    check_labels(labels, len(data.y), config)
     stored = None if partition_file is None else load_partition(partition_file, fingerprint(data.X, data.y))
+    if stored is None:
+        leave_out(data)
+    labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
+    check_labels(labels, int(class_rows.sum()), config)
     width = data.X.shape[1]
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
         _leave_out(data)
     scaling, partition, X, cells = _fit(data, config, threads) if stored is None else _load(data, stored)
-
-    def order_of(index: int) -> NDArray[np.int64]:
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
-        return fold_order(data.y[cells[index].rows], config.folds, rng)
-
-    orders = threads.map(order_of, len(cells))
-    rows = np.concatenate([cell.rows[order] for cell, order in zip(cells, orders, strict=True)])
-    weights = [np.ones(len(c.rows)) if c.weight is None else c.weight for c in cells]
-    count = np.concatenate([weight[order] for weight, order in zip(weights, orders, strict=True)])
+    cells = weighing.weighed(X, data, partition, cells)
+    rows, count, mass = _in_order(data.y, cells, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
     shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
+    weights = None if mass is None else SharedArray.copy(mass)
     about = scaling, partition, labels, [int(c) for c in class_rows]
-    return Divided(*about, *shared, edges, places, data.columns, width, data.classes)
+    off_centre = off_centre_columns(X) if config.method.takes_products else 0
+    return Divided(*about, *shared, weights, edges, places, data.columns, width, data.classes, off_centre)
+
+
+def _in_order(
+    y: NDArray[np.float64], cells: list[TrainingCell], config: TrainingConfig, threads: Threads
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
+    """The rows of all cells, cell after cell in the order of their folds; their counts, and their masses if any."""
+
+    def order_of(index: int) -> NDArray[np.int64]:
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
+        return fold_order(y[cells[index].rows], config.folds, rng)
+
+    orders = threads.map(order_of, len(cells))
+
+    def ordered(of_cells: list[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate([values[order] for values, order in zip(of_cells, orders, strict=True)])
+
+    masses = [cell.mass for cell in cells if cell.mass is not None]
+    counts = [np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in cells]
+    return ordered([cell.rows for cell in cells]), ordered(counts), ordered(masses) if masses else None
 
 
 def partition_only(
@@ -173,6 +196,7 @@ def _fit(
 ) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
     scaling = Scaling.fit(data.X, config.scale, threads)
     X = scaling.apply(data.X, in_place=True)
+    _check_reach(X)
     partition = create(_partition_name(config, len(data.y)), config.repeats)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
     partition.fit(X, data.y, config.cell_size, rng, threads)
@@ -186,6 +210,24 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Exa
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))
     return scaling, partition, scaling.apply(data.X, in_place=True), cells
+
+
+def _check_reach(X: Examples) -> None:
+    if out_of_reach(X):
+        raise DataError(
+            f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
+            "float32; scale them by --scale std"
+        )
+
+
+def tell_off_centre(observer: Observer, columns: int) -> None:
+    """Tell of columns that are far from 0 where that matters, if there are some."""
+    if columns:
+        what = "feature is" if columns == 1 else "features are"
+        observer.note(
+            f"{columns} {what} {OFF_CENTRE:g} deviations or more away from 0, nearly constant to this method; "
+            "--scale zscore moves them to 0"
+        )
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.columns import keep_columns
-from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.dataset import Dataset, Examples, as_examples, within_reach
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError, ModelError
+from localsvm.memory import affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
@@ -79,7 +80,7 @@ class LocalModel:
         self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[tuple[int, bool], Predictor] = OrderedDict()
         self._cached_bytes: dict[tuple[int, bool], int] = {}
-        self._jobs = jobs
+        self._jobs = jobs = affordable_threads(jobs)
         self._threads = ThreadPoolExecutor(jobs)
 
     def _adopt(self, file: Model) -> CellCheck:
@@ -112,7 +113,7 @@ class LocalModel:
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
-        return self._decide(self._with_known_columns(X))
+        return self._decide(self._with_known_columns(X), 1)
 
     def calibrated(self) -> Calibration:
         """The calibration. Raises ModelError for a model without."""
@@ -126,7 +127,7 @@ class LocalModel:
         Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
         `calibrated` raises.
         """
-        return self._probabilities(self._with_known_columns(X))
+        return self._probabilities(self._with_known_columns(X), 1)
 
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
@@ -144,40 +145,51 @@ class LocalModel:
             raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
         return keep_columns(X, self.columns)
 
-    def _decide(self, X: Examples) -> NDArray[np.float64]:
-        return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)))
+    def _decide(self, X: Examples, number: int) -> NDArray[np.float64]:
+        return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
 
-    def _probabilities(self, X: Examples) -> NDArray[np.float64]:
-        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), self.calibrated())
+    def _probabilities(self, X: Examples, number: int) -> NDArray[np.float64]:
+        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict_blocks(self, blocks: Iterable[Dataset], probabilities: bool = False) -> Iterator[Predicted]:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
+        number = 1
         for block in merged(blocks):
             X = block.X if block.columns is not None else self._with_known_columns(block.X)
+            first, number = number, number + len(block.y)
             if probabilities:
-                found = self._probabilities(X)
+                found = self._probabilities(X, first)
                 labels = self.target.labels[found.argmax(axis=1)]
                 yield Predicted(labels, np.empty((len(labels), 0)), block.y, found)
             else:
-                decisions = self._decide(X)
+                decisions = self._decide(X, first)
                 yield Predicted(self.target.decide(decisions), decisions, block.y)
 
     def _answers(
-        self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None = None
+        self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None
     ) -> NDArray[np.float64]:
-        """Decision values, or with a calibration probabilities of classes, added to `out`."""
+        """Decision values, or with a calibration probabilities of classes, added to `out`.
+
+        number: of the first row, in the message where an answer is not finite.
+        """
         X = self.scaling.apply(self._as_trained(X))
         for first in range(0, X.shape[0], ROW_BLOCK):
             rows = X[first : first + ROW_BLOCK]
             self._decide_block(rows, out[first : first + ROW_BLOCK], calibration)
+        bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(bad):
+            raise DataError(
+                f"row {number + bad[0]}: no label, as its decision value is not a finite number: its values are too "
+                "large for this model; correct them, or remove the row"
+            )
         return out
 
     def _decide_block(self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> None:
         """Cell by cell, the rows of a cell in strips: one large cell keeps all threads busy, too. What a row gets does
         not depend on the strip that it lies in.
         """
-        routes = self.partition.route(X).tocsc()
+        routes = self.partition.route(within_reach(X)[0]).tocsc()
         cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
         several = len(routes.data) > X.shape[0]
         strips = [

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from localsvm.data import shared
 from localsvm.errors import RunError, WorkerLost
 from localsvm.kernels.scratch import Scratch
+from localsvm.memory import addresses_left, affordable_workers, available_memory
 from localsvm.methods.base import CellSize
 from localsvm.runs.cell_work import CellResult, RunInputs, WorkUnit
 from localsvm.runs.config import TrainingConfig
@@ -79,6 +79,7 @@ class RunCells:
             X=divided.X.handle(),
             y=divided.y.handle(),
             count=divided.count.handle(),
+            mass=None if divided.mass is None else divided.mass.handle(),
             places=divided.places.handle(),
             class_weights=config.class_weights,
             fit=fit,
@@ -99,9 +100,10 @@ class RunCells:
         """
         edges, order = self.divided.edges, np.argsort(-self.divided.sizes, kind="stable")
         todo = [int(i) for i in order if int(i) not in (skip or ())]
-        workers = self._workers(todo)
+        cores = self._within_memory() if todo else 1  # a thread inside a cell needs no more than a worker
+        workers = self._workers(todo, cores)
         units = [WorkUnit(self.inputs, i, int(edges[i]), int(edges[i + 1])) for i in todo]
-        queue = _Queue(units, self._jobs)
+        queue = _Queue(units, cores)
         few = workers > 1 and len(units) < 4 * workers
         if few and self.config.folds > 1 and self.config.method.sees == "rows":
             first = self.inputs.cell(0, 0, 1)
@@ -122,46 +124,53 @@ class RunCells:
         finally:
             shared.forget()  # what this process, too, mapped
 
-    def _workers(self, todo: list[int]) -> int:
-        """How many workers the run is worth, and has memory for."""
-        if not todo:
-            return 1
-        within = self._within_memory()
+    def _workers(self, todo: list[int], cores: int) -> int:
+        """How many workers the run is worth."""
         squares = float((self.divided.sizes[todo].astype(np.float64) ** 2).sum())
-        return 1 if squares * self.inputs.target.problems_a_row <= SMALL_RUN else within
+        return 1 if squares * self.inputs.target.problems_a_row <= SMALL_RUN else cores
+
+    def worker_bytes(self) -> int:
+        """Memory that the work on the largest cell needs, beside the data and the process itself."""
+        size = self._largest_cell(int(self.divided.sizes.max()))
+        copied = self.divided.X.copied_bytes(self.divided.cells())
+        return self.config.method.memory(size) + size.held_out_bytes(self.config.method) + copied
 
     def _within_memory(self) -> int:
         """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
         divided, jobs = self.divided, self._jobs
         largest = int(divided.sizes.max())
-        size = self._largest_cell(largest)
-        copied = divided.X.copied_bytes(divided.cells())
-        worker = self.config.method.memory(size) + size.held_out_bytes(self.config.method) + copied + WORKER_BYTES
+        worker = self.worker_bytes() + WORKER_BYTES
         data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
         limit = max(0, self._memory - data if self._memory is not None else available_memory())
-        fit = limit // worker
-        if fit < 1:
+        addresses = addresses_left()  # of this process; a worker has as many
+        short = addresses is not None and self.worker_bytes() > addresses
+        if (fit := limit // worker) < 1 or short:
+            left, more = (addresses or 0, "addresses (ulimit -v)") if short else (limit, "--memory")
             raise RunError(
                 f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {data / 2**30:.2f} GiB of data, and "
-                f"{limit / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or "
-                "more --memory"
+                f"{left / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) "
+                f"or more {more}"
             )
         if fit < jobs:
             self._observer.note(
                 f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {worker / 2**30:.2f} GiB)"
             )
-        return int(min(jobs, fit))
+        return affordable_workers(int(min(jobs, fit)))
 
     def _largest_cell(self, rows: int) -> CellSize:
         divided, target = self.divided, self.inputs.target
+        mass = divided.count if divided.mass is None else divided.mass
         return CellSize(
             rows=rows,
             features=divided.X.widest(divided.cells()),
-            weight=float(divided.count.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
+            weight=float(mass.array.max()) * max([1.0, *(w for _, w in self.config.class_weights)]),
             solutions=self.config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(divided.class_rows)),
             folds=self.config.folds,
             problems=target.n_problems,
+            columns=divided.X.features,
+            entries=divided.X.most_entries(divided.cells()),
+            dense=divided.X.dense,
         )
 
 
@@ -201,22 +210,3 @@ class _Queue:
     def _threaded(self, parts: list[WorkUnit]) -> list[WorkUnit]:
         """The parts of a cell's work with the threads that are left for each, of the cell's share of the cores."""
         return [replace(part, threads=max(1, self._cores // len(parts))) for part in parts]
-
-
-def available_memory() -> int:
-    """Bytes that can be had without swapping, as the kernel estimates them, within the limits of the control group."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return min(int(line.split()[1]) << 10, *_group_limits(), 1 << 62)
-    raise RunError("/proc/meminfo does not say how much memory is available; give --memory")
-
-
-def _group_limits() -> Iterator[int]:
-    """What the control groups of a batch system or a container leave (version 2)."""
-    lines = Path("/proc/self/cgroup").read_text().splitlines()
-    group = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    here = Path("/sys/fs/cgroup") / group.lstrip("/")
-    for folder in (here, *here.parents):
-        limit, used = folder / "memory.max", folder / "memory.current"
-        if limit.exists() and used.exists() and (text := limit.read_text().strip()) != "max":
-            yield max(0, int(text) - int(used.read_text()))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.scaling import off_centre_columns
 from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, State
@@ -25,8 +26,10 @@ from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
+from localsvm.runs.weighing import tell_left_out
 from localsvm.selection.cross_validation import Kept, Point, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
@@ -47,21 +50,20 @@ def train_stream(
     force: bool = False,
     observer: Observer | None = None,
     block_bytes: int = BLOCK_BYTES,
+    weights: str | Path | None = None,
 ) -> Summary:
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
-    Raises OptionError for what streams cannot do, DataError for the file, RunError for the output.
+    weights: their file. Raises OptionError for what streams cannot do, DataError for a file, RunError for the output.
     """
     method = _check(config)
-    clock = Clock(observer or Silent())
+    clock = Clock(observer := observer or Silent())
     with clock("read"):
-        stream = Stream(path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes)
-        check_features(stream.features)
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
-        most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
-        survey = stream.survey(config.scale, most, rng)
-        check_labels(survey.labels, stream.rows, config)
-    config = config.for_classes(len(survey.labels))
+        stream = Stream(
+            path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes, weights=weights
+        )
+        survey = _survey(stream, method, config, observer)
+    config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):
         fitted, report = StreamedCell(stream, survey, method, config).fit()
     with clock("write"):
@@ -76,13 +78,24 @@ def train_stream(
             n_cells=1,
             force=force,
         )
-    known = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
-    return summarise(*known, np.asarray([stream.rows]), [report], clock.seconds)
+    about = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
+    return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds)
+
+
+def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observer: Observer) -> Survey:
+    tell_left_out(stream.rows, stream.left_out, observer)
+    check_features(stream.features)
+    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
+    most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
+    survey = stream.survey(config.scale, most, rng)
+    check_labels(survey.labels, stream.rows, config)
+    tell_off_centre(observer, off_centre_columns(survey.sample))
+    return survey
 
 
 def _described(stream: Stream) -> dict[str, Any]:
     """What prediction has to know of the data, as `Divided.as_dict` has it."""
-    known = {"features": stream.features, "dense": stream.dense, "partition": "none"}
+    known = {"features": stream.features, "dense": stream.dense, "partition": "none", "weighted": stream.weighted}
     return known if stream.columns is None else known | {"width": stream.width}
 
 
@@ -111,7 +124,7 @@ class StreamedCell:
         self._factors = np.ones(len(survey.labels))  # on the cost, by class
         for label, factor in config.class_weights:
             self._factors[survey.labels == label] = factor
-        self._fold_rows = stream.fold_rows()
+        self._fold_mass = stream.fold_mass()
 
     def fit(self) -> tuple[Fitted, CellReport]:
         """Choose a point by cross-validation, where there is a choice, and solve it on all rows."""
@@ -119,10 +132,10 @@ class StreamedCell:
         best = Point(0.0, 0.0, 0, 0)
         if grid.n_points > 1:
             best = search_grid(grid, search, lambda some: score(grid, some, search, self._path)).best
-            weight = float(self._factors @ self.survey.class_rows)
+            weight = float(self._factors @ self.survey.class_mass)
         state = self.represent(best.setting)
         found = self.solve(best.cost, state, [WHOLE])
-        cost = float(grid.costs_for(self.stream.rows)[best.cost])
+        cost = float(grid.costs_for(self.stream.mass)[best.cost])
         models = [
             (Job(p, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, reached))
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
@@ -140,8 +153,8 @@ class StreamedCell:
 
         Problem p without left_out[k] is number p * len(left_out) + k of what is found.
         """
-        seen = self.stream.rows - np.asarray([0 if k == WHOLE else self._fold_rows[k] for k in left_out])
-        costs = np.asarray([self.grid.costs_for(max(1.0, float(n)))[c] for n in seen])
+        seen = self.stream.mass - np.asarray([0 if k == WHOLE else self._fold_mass[k] for k in left_out])
+        costs = np.asarray([self.grid.costs_for(float(n) or 1.0)[c] for n in seen])
 
         def blocks() -> Iterator[Block]:
             for part in self.stream.parts(self.survey.scaling):
@@ -164,7 +177,7 @@ class StreamedCell:
 
     def weight(self, part: StreamBlock) -> NDArray[np.float64]:
         """(n,) factor of each row on C and on the loss."""
-        return self._factors[self.target.codes(part.y)]
+        return self._factors[self.target.codes(part.y)] * part.weight
 
     def _path(self, setting: int) -> StreamedPath:
         return StreamedPath(self, setting)

@@ -17,16 +17,17 @@ from localsvm.data.dataset import Dataset
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods.base import FitReport
 from localsvm.parallel.local import LocalPool
+from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide
+from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
 from localsvm.store.container_writing import creation_time
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import write_model
+from localsvm.store.model import check_finite, write_model
 from localsvm.store.outputs import signals_held
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
@@ -34,7 +35,10 @@ from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
 RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
-OPTIONS = {"class_weights": "-w"}  # whose names are not made of those of TrainingConfig
+OPTIONS = {
+    "class_weights": "-w",
+    "balanced": "--weights balanced",
+}  # whose names are not made of those of TrainingConfig
 
 
 def train(
@@ -54,9 +58,8 @@ def train(
 
     Parameters
     ----------
-    jobs, memory : workers; bytes that the run may use, None for what the machine has free.
+    jobs, memory, pool : workers; bytes that the run may use, None for what is free; where cells are trained.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
-    pool : where cells are trained.
 
     Raises
     ------
@@ -65,10 +68,11 @@ def train(
     creation_time()  # refuses a mistake in SOURCE_DATE_EPOCH now, not when the model is written
     clock = Clock(observer := observer or Silent())
     with clock("partition"), Threads(jobs) as threads:
+        weighing.check(data, observer)
         key = run_key(data, config, partition_file)
         divided = divide(data, config, partition_file, threads)
-        config = config.for_classes(len(divided.labels))
-    data.X = data.y = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
+        config = config.for_classes(divided.labels, divided.class_rows)
+    data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer)
@@ -85,9 +89,11 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[
         if not reports.keys() <= set(range(len(cells.divided.sizes))):
             raise ValueError("a record of a cell that is not there")
     observer.cells(len(cells.divided.sizes), len(reports))
+    tell_off_centre(observer, cells.divided.off_centre)
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
     with closing(cells.results(skip=set(reports))) as results:
         for result in results:
+            check_finite(f"cell {result.index}", result.state)
             with signals_held():  # what a stopped run says of itself is what its journal has
                 journal.append(str(result.index), pack(result))
                 reports[result.index] = result.report
@@ -102,12 +108,16 @@ class JournalValues:
     def __init__(self, divided: Divided, journal: Journal) -> None:
         self._divided, self._journal, self.sizes = divided, journal, divided.sizes
         self._places = divided.places.handle()
+        self._counts = divided.count.array
+        if divided.mass is not None:  # rows of a mean weight count as one: calibration weighs them against its priors
+            mass = divided.mass.array
+            self._counts = mass * (self._counts.sum() / mass.sum())
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
-        """(problems, n) values, (n,) labels and (n,) how many rows each stands for."""
+        """(problems, n) values, (n,) labels and (n,) how many rows each stands for, by their weights."""
         first, last = (int(edge) for edge in self._divided.edges[index : index + 2])
         y = self._divided.y.array[self._places.rows(first, last)]
-        return unpack(self._journal[str(index)]).values, y, self._divided.count.array[first:last]
+        return unpack(self._journal[str(index)]).values, y, self._counts[first:last]
 
 
 def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clock: Clock) -> Calibration | None:
@@ -146,6 +156,8 @@ def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | 
     options = config.as_dict()
     method = options.pop("method")
     parts = {"the content of the data": fingerprint(data.X, data.y), "--method": method.pop("name")}
+    weight = b"" if data.weight is None else data.weight.tobytes()
+    parts["the weights of the rows"] = hashlib.sha256(weight).hexdigest()
     if partition_file:
         parts["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
     for name, value in {**options, **method}.items():

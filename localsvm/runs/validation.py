@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
 from localsvm.parallel.local import LocalPool
+from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
+from localsvm.runs.division import divide, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import cross_validated_error
@@ -80,10 +81,12 @@ def cross_validate(
     observer = observer or Silent()
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
+        weighing.check(data, observer)
         divided = divide(data, config, partition_file, threads)
+        tell_off_centre(observer, divided.off_centre)
         # the table is of the whole grid, whatever search a training would use
-        config = replace(config.for_classes(len(divided.labels)), grid="full")
-    data.X = data.y = None  # type: ignore[assignment]
+        config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")
+    data.X = data.y = data.weight = None  # type: ignore[assignment]
     results: dict[int, CellResult] = {}
     with clock("select"):
         observer.cells(len(divided.sizes), 0)

@@ -157,7 +157,7 @@ class CellSelection:
         select : "vote" for the fold models, "refit" for one model of the whole cell.
         """
         point = scores.best if scores else Point(np.nan, np.nan, 0, 0)
-        cost = float(self.grid.costs_for(self.cell.rows)[point.cost])
+        cost = float(self.grid.costs_for(self.cell.trained_on(WHOLE))[point.cost])
         purpose = Purpose(cost, final=True, single=scores is None)
         vote = select == "vote" and scores is not None
         folds = range(self.cell.n_folds) if vote else [WHOLE]
@@ -203,7 +203,7 @@ class CellSelection:
 
     def _costs(self, problem: int, fold: int) -> Floats:
         rows = self.cell.trained_on(fold, problem if self.grid.of_problem else ALL)
-        return self.grid.costs_for(max(1.0, rows))
+        return self.grid.costs_for(rows or 1.0)
 
     def _whole_start(self, system: System, known: list[Start] | None, problem: int) -> Start | None:
         """Of a job of all rows, which are one a problem."""
@@ -216,7 +216,7 @@ class CellPath:
 
     def __init__(self, selection: CellSelection, setting: int, n_settings: int) -> None:
         self._selection, self.costs_at_once = selection, selection.method.costs_at_once
-        purpose = Purpose(float(selection.grid.costs_for(selection.cell.rows).max()))
+        purpose = Purpose(float(selection.grid.costs_for(selection.cell.trained_on(WHOLE)).max()))
         self._jobs = selection.fold_jobs
         self._systems = [
             (selection.system(view, setting, purpose, n_settings), places)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import as_examples
 from localsvm.solvers._linear import LinearReport, LinearRows
-from localsvm.solvers.primal import FIRST_WIDTH, newton
+from localsvm.solvers.centred import Stretch
+from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, newton
 from localsvm.solvers.stochastic import Block, descend
 
 Vector = NDArray[np.float64]
@@ -26,6 +27,8 @@ SAMPLE = 16  # with very many rows, Newton's method starts from the solution for
 SAMPLE_ROWS = 1024  # rows for each weight that are very many
 WIDER = 4.0  # the smoothing of the hinge starts this much wider than where that of a similar problem ended
 DIRECT = ("blocks", "rows")
+VECTORS, WEIGHTS = 14, 8  # of the size of the rows, and of all weights, that a solve has in memory
+SQUARES = 4  # matrices of the size of a task's, while a step is solved for
 
 
 class Ascent(NamedTuple):
@@ -119,7 +122,7 @@ def solve(
     system = system_of(rows, one_task_each)
     if solver == "sdca":
         return _by_ascent(rows, y, cost, squared, tolerance, start, seed)
-    if solver == "auto":
+    if solver == "auto" and Stretch.of(rows) is None:  # nearly parallel rows hold up an ascent, one after the other
         ascent = ascent_of(rows, system, squared, start)
         if ascent.passes:
             found = _by_ascent(rows, y, cost, squared, tolerance, start, seed, ascent.passes)
@@ -182,9 +185,14 @@ def few_weights(rows: LinearRows) -> bool:
     A Hessian never takes more memory than the rows. Dense rows, as many as are needed here, are always larger; the
     entries of sparse rows are counted.
     """
-    if rows.side > LARGEST_BLOCK or rows.n < ROWS_A_WEIGHT * rows.size:
+    entries = None if isinstance(rows.X, np.ndarray) else rows.X.nnz
+    return _few_weights(rows.n, rows.size, rows.side, rows.tasks, entries)
+
+
+def _few_weights(n: int, size: int, side: int, tasks: int, entries: int | None) -> bool:
+    if side > LARGEST_BLOCK or n < ROWS_A_WEIGHT * size:
         return False
-    return isinstance(rows.X, np.ndarray) or rows.tasks * rows.side**2 <= max(SMALL_HESSIAN, rows.X.nnz)
+    return entries is None or tasks * side**2 <= max(SMALL_HESSIAN, entries)
 
 
 def small_tasks(rows: LinearRows) -> bool:
@@ -195,6 +203,31 @@ def small_tasks(rows: LinearRows) -> bool:
         return False
     largest = rows.n if rows.task is None else int(np.bincount(rows.task).max())
     return largest * rows.side <= LARGEST_TASK
+
+
+def working_bytes(n: int, features: int, tasks: int, entries: int | None, solver: str, one_task_each: bool) -> int:
+    """Memory of one solve: vectors, and what Newton's method takes for a step.
+
+    Parameters
+    ----------
+    n, features, tasks : int
+        Rows, columns of a row, and tasks.
+    entries : int or None
+        Entries of sparse rows, None for dense ones.
+    solver, one_task_each
+        As `solve` is given.
+    """
+    side, size = features + 1, tasks * (features + 1) + 1
+    if solver in ("sdca", "sgd"):
+        return 8 * (8 * n + 3 * size)
+    vectors = 8 * (VECTORS * n + WEIGHTS * size)
+    if not one_task_each:
+        return vectors
+    if _few_weights(n, size, side, tasks, entries):
+        return vectors + 8 * (tasks * side**2 + SQUARES * max(side**2, TOGETHER))
+    if entries is None or (entries >= LONG_ROW * n and n * side <= LARGEST_TASK):
+        return vectors + 8 * (2 * n * side + SQUARES * min(n, side) ** 2)
+    return vectors
 
 
 def _entries(rows: LinearRows) -> float:

@@ -373,6 +373,41 @@ def test_many_whole_labels_and_few_fractions_are_classes(tmp_path: Path) -> None
         invoke(*fast, tmp_path / name, tmp_path / f"{name}.h5")
 
 
+def test_rows_are_weighted_by_a_file_or_by_class(train_file: Path, tmp_path: Path) -> None:
+    weights, model = tmp_path / "weights.gz", tmp_path / "m.h5"
+    weights.write_bytes(gzip.compress(b"".join(b"%g\n" % ((i % 5) / 2) for i in range(300))))
+    told = invoke("train", *FAST, "--weights", weights, "--json", train_file, model)
+    assert "60 of 300 rows have the weight 0 and are left out" in told.stderr
+    report = json.loads(told.stdout)
+    assert report["summary"]["rows"] == 240
+    assert "rows weighted\n" in invoke("inspect", model).stdout
+    table = invoke("cv", *FAST, "--weights", weights, train_file).stdout.splitlines()
+    assert len(table) == 5 and table[1].split(",")[1] == "240"
+    report = json.loads(invoke("train", *FAST, "--json", "--force", train_file, model).stdout)
+    negative, positive = (150 / rows for rows in report["summary"]["class_rows"])
+    by_hand, balanced = tmp_path / "hand.h5", tmp_path / "balanced.h5"
+    invoke("train", *FAST, "-w", -1, negative, "-w", 1, positive, train_file, by_hand)
+    invoke("train", *FAST, "--weights", "balanced", train_file, balanced)
+    assert content(by_hand) == content(balanced)
+
+
+def test_weights_that_do_not_fit_are_refused(train_file: Path, tmp_path: Path) -> None:
+    weights, model = tmp_path / "w", tmp_path / "m.h5"
+    weights.write_text("1\n" * 299)
+    assert f"{weights}: ends after line 299; the training file has 300 rows" in error(
+        "train", "--weights", weights, train_file, model
+    )
+    weights.write_text("1\n" * 200 + "-3\n" + "1\n" * 99)
+    for command_name in (("train",), ("cv",), ("train", "--stream", "-m", "linear", "-s", "sgd")):
+        output = [model] if command_name[0] == "train" else []
+        message = error(*command_name, "--weights", weights, train_file, *output)
+        assert message.startswith(f"{weights}:201: '-3' is no weight; a weight is a finite number from 0")
+    assert "no such file" in error("train", "--weights", tmp_path / "none", train_file, model)
+    assert "both come from stdin" in usage_error("train", "--weights", "-", "-", model)
+    assert "would replace" in error("train", "--force", "--weights", weights, train_file, weights)
+    assert not model.exists()
+
+
 def test_a_model_goes_to_stdout(train_file: Path, model_file: Path, tmp_path: Path) -> None:
     common = ("-P", "voronoi", "-c", 80, *FAST, "-j", 1)
     done = invoke("train", *common, train_file, "-")

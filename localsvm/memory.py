@@ -1,0 +1,119 @@
+"""What memory a run may use: `--memory`, what is free, control groups, and the limit of the shell (ulimit -v)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from localsvm.errors import RunError
+
+# a thread reserves its stack and a pool of malloc's, 8 and 64 MiB, and needs some of them
+THREAD_BYTES = 96 << 20
+# addresses that a worker process takes before it has any work: the interpreter, numpy, scipy, scikit-learn
+WORKER_ADDRESSES = 512 << 20
+LEAST_ADDRESSES = 256 << 20  # of a process that reads a small file and trains on it
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The memory that `--memory` allows a run; None for no bound but that of the machine."""
+
+    bytes: int | None = None
+
+    def check(self, what: str, need: int, remedy: str) -> None:
+        """RunError if a phase needs more. what: with its verb, as in "the rows take"."""
+        if self.bytes is not None and need > self.bytes:
+            raise RunError(f"{what} {shown(need)}, and --memory allows {shown(self.bytes)}; {remedy}")
+
+
+UNBOUNDED = Budget()
+
+
+def shown(size: int) -> str:
+    """A size for people, such as 1.50 GiB or 300 MiB."""
+    return f"{size / 2**30:.2f} GiB" if size >= 1 << 30 else f"{size / 2**20:,.1f} MiB"
+
+
+def available_memory() -> int:
+    """Bytes that all processes together can have without swapping, as the kernel estimates them, within the limits of
+    the control group. `addresses_left` bounds each process.
+    """
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return min(int(line.split()[1]) << 10, *_group_limits(), 1 << 62)
+    raise RunError("/proc/meminfo does not say how much memory is available; give --memory")
+
+
+def address_limit() -> int | None:
+    """Bytes of address space that a process may have (ulimit -v), None for any number."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def addresses_left() -> int | None:
+    """What is left of `address_limit`."""
+    limit = address_limit()
+    if limit is None:
+        return None
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return max(0, limit - used)
+
+
+def affordable_threads(count: int) -> int:
+    """At most `count` threads: so many that they leave half of the address space for the work.
+
+    A thread that cannot be started is not only an error: Python may wait for it for ever.
+    """
+    left = addresses_left()
+    return count if left is None else min(count, max(1, left // (2 * THREAD_BYTES)))
+
+
+def affordable_workers(count: int) -> int:
+    """`count` worker processes, or only one, in this process, where the address space has no room for theirs."""
+    limit = address_limit()
+    few = limit is not None and (limit < 2 * WORKER_ADDRESSES or affordable_threads(4) < 4)
+    return 1 if few else count
+
+
+def check_addresses() -> None:
+    """RunError where the shell leaves too few addresses even for the libraries, which would fail in odd ways.
+
+    To be called before numpy is loaded: where addresses are bounded, its BLAS reserves none for threads of its own.
+    """
+    limit = address_limit()
+    if limit is not None:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if limit is not None and limit < LEAST_ADDRESSES:
+        what = f"the shell allows a process {shown(limit)} of addresses"
+        raise RunError(f"{what}, and {shown(LEAST_ADDRESSES)} are the least; raise the limit (ulimit -v)")
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether an exception says that memory, or the addresses that the shell allows, have run out."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    odd = isinstance(error, ImportError | SystemError) or "can't start new thread" in str(error)
+    return odd and address_limit() is not None
+
+
+def remedy() -> str:
+    """What helps where an allocation failed."""
+    limit = address_limit()
+    if limit is None:
+        return "free some memory, or use smaller cells (-c) or fewer jobs (-j)"
+    return f"the shell allows a process {shown(limit)} (ulimit -v); raise that limit, or use smaller cells (-c)"
+
+
+def _group_limits() -> Iterator[int]:
+    """What the control groups of a batch system or a container leave (version 2)."""
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    group = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    here = Path("/sys/fs/cgroup") / group.lstrip("/")
+    for folder in (here, *here.parents):
+        limit, used = folder / "memory.max", folder / "memory.current"
+        if limit.exists() and used.exists() and (text := limit.read_text().strip()) != "max":
+            yield max(0, int(text) - int(used.read_text()))

@@ -1,0 +1,73 @@
+"""Prints the memory that a cell's work is estimated to need, and what it took, in bytes: run in a process of its own.
+
+Arguments: method, kind of rows ("dense", "sparse"), rows, columns, entries a row, and the method's options as JSON.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localsvm.data.dataset import Dataset, sparse_examples
+from localsvm.methods import methods
+from localsvm.parallel.local import LocalPool
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide
+from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import RunCells
+
+
+def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
+    rng = np.random.default_rng(1)
+    if kind == "dense":
+        X = rng.standard_normal((rows, columns), dtype=np.float32)
+        side = X[:, 0] + 0.5 * X[:, 1] ** 2 - 0.5
+        return Dataset(X, np.where(side > 0, 1.0, -1.0))
+    indices = np.sort(rng.integers(0, columns - entries, (rows, entries)), axis=1) + np.arange(entries)
+    values = rng.random((rows, entries)).astype(np.float32) + 0.1
+    pointers = np.arange(0, rows * entries + 1, entries, dtype=np.int64)
+    S = sparse_examples(values.ravel(), indices.astype(np.int32).ravel(), pointers, columns)
+    side = (values * np.sin(indices)).sum(axis=1) + 0.3 * rng.standard_normal(rows)
+    return Dataset(S, np.where(side > 0, 1.0, -1.0))
+
+
+def cells_of(data: Dataset, method: Any) -> RunCells:
+    """One cell, whose rows are mapped already."""
+    config = TrainingConfig(method=method, partition="none", grid="full").for_classes(2)
+    divided = divide(data, config)
+    data.X = None  # type: ignore[assignment]
+    cells = RunCells(divided, config, 1, None, Silent(), LocalPool)
+    cell = cells.inputs.cell(0, 0, int(divided.edges[1]))
+    (cell.X if isinstance(cell.X, np.ndarray) else cell.X.data + cell.X.indices).sum()
+    (cell.y + cell.count).sum()
+    return cells
+
+
+def peak() -> int:
+    words = Path("/proc/self/status").read_text().split()
+    return int(words[words.index("VmHWM:") + 1]) << 10
+
+
+def main() -> None:
+    name, kind, rows, columns, entries, options = sys.argv[1:]
+    method = methods()[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(options).items()})
+    for _ in cells_of(made(kind, 60, 200, min(int(entries), 20)), method).results():
+        pass  # modules are imported, and libraries have their buffers
+    cells = cells_of(made(kind, int(rows), int(columns), int(entries)), method)
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = peak()
+    for _ in cells.results():
+        pass
+    print(cells.worker_bytes(), peak() - before)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Under `ulimit -v`: no hang, no traceback, and advice that helps."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+MIB = 1 << 20
+
+
+def run(limit: int | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`lsvm` with so many bytes of address space."""
+
+    def bound() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    command = [sys.executable, "-m", "localsvm", *arguments]
+    return subprocess.run(command, preexec_fn=bound, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 8))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    path = tmp_path_factory.mktemp("rows") / "rows.libsvm"
+    path.write_text(
+        "".join(
+            f"{a} " + " ".join(f"{i + 1}:{v:.4f}" for i, v in enumerate(b)) + "\n" for a, b in zip(y, X, strict=True)
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("limit", [90, 180, 205, 260, 300, 420, 900])
+def test_a_run_ends_with_a_model_or_with_advice(rows: Path, tmp_path: Path, limit: int, jobs: int) -> None:
+    model = tmp_path / "model.h5"
+    options = ["-q", "-P", "voronoi", "-c", "1000", "-g", "0.5", "-C", "1,10", "-j", str(jobs)]
+    done = run(limit * MIB, "train", *options, str(rows), str(model))
+    assert "Traceback" not in done.stderr
+    if done.returncode == 0:
+        assert model.exists() and limit > 200
+        return
+    assert done.returncode == 1 and limit < 420
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert "(ulimit -v)" in done.stderr and "--memory" not in done.stderr
+
+
+def test_a_cell_too_large_for_the_addresses(rows: Path, tmp_path: Path) -> None:
+    done = run(
+        450 * MIB,
+        "train",
+        "-q",
+        "-P",
+        "none",
+        "-g",
+        "0.1,1",
+        "-C",
+        "1,10",
+        "-e",
+        "1e-5",
+        str(rows),
+        str(tmp_path / "m.h5"),
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "use smaller cells (-P voronoi -c 1000) or more addresses (ulimit -v)" in done.stderr
+
+
+def test_help_needs_little() -> None:
+    done = run(90 * MIB, "train", "--help")
+    assert done.returncode == 0 and "TRAIN_FILE" in done.stdout

@@ -1,0 +1,54 @@
+"""What a method says that a cell needs is what its work takes, within a factor of 1.5: dense, sparse and wide rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsvm.methods import methods
+
+PROGRAM = Path(__file__).with_name("cell_memory.py")
+FACTOR = 1.5
+NOISE = 3 << 20  # what the allocator may keep or have left
+
+# (rows, columns, entries a row)
+DENSE, SPARSE, WIDE = (20_000, 100, 0), (20_000, 10_000, 10), (3_000, 200_000, 60)
+FEW: dict[str, tuple[int, int, int]] = {"dense": (2500, 100, 0), "sparse": (2500, 2000, 30), "wide": (600, 100_000, 60)}
+LINEAR = {"cost": [1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3], "solver": "sdca", "tolerance": 0.5}
+KERNEL = {"cost": [0.1, 1.0], "gamma": [0.1, 1.0]}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "linear": LINEAR,
+    "kmeans-svm": LINEAR | {"clusters": [4]},
+    "csvm": LINEAR | {"clusters": [4], "common": [5.0]},
+    "llsvm": LINEAR | {"clusters": [4]},
+    "l3": LINEAR | {"clusters": [4], "landmarks_count": [50]},
+    "svm": KERNEL,
+    "rbf": KERNEL,
+    "l3-kernel": KERNEL | {"landmarks_count": [50]},
+    "ml3": {"models": [4], "tolerance": 0.01},
+}
+ROWS = {
+    "linear": {"dense": DENSE, "sparse": SPARSE, "wide": WIDE},
+    "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
+    **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
+}
+
+
+def test_no_method_is_missing() -> None:
+    assert set(OPTIONS) == set(methods())
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "wide"])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
+    rows = ROWS.get(name, ROWS["linear"])[kind]
+    arguments = [name, "dense" if kind == "dense" else "sparse", *map(str, rows), json.dumps(OPTIONS[name])]
+    done = subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    estimate, taken = map(int, done.stdout.split())
+    assert taken / FACTOR - NOISE <= estimate <= FACTOR * taken + NOISE, (estimate >> 20, taken >> 20)
