@@ -9,7 +9,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo build test accidents pytest lint check-c sanitize count-instructions check-instructions
 .PHONY: sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear clean
+.PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear bench-probabilities clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -141,6 +141,9 @@ bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR, L3-SVM, pass
 	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
 	$(BIN)/python scripts/bench_l3.py $(BENCH_OPTIONS) $(DATA)
 	$(BIN)/python scripts/bench_ascents.py $(filter --quick --fresh --page-only,$(BENCH_OPTIONS)) $(DATA)
+
+bench-probabilities: build ## [DATA=folder] probabilities against scikit-learn's CalibratedClassifierCV; into docs/results/bench
+	$(BIN)/python scripts/bench_probabilities.py $(BENCH_OPTIONS) $(DATA)
 
 bench: ## [DATA=folder] the tables of docs/results/bench: hours
 bench-quick: ## [DATA=folder] the small end of the same, in build/bench/quick: about three minutes

@@ -41,6 +41,8 @@ struct lsvm_text_sink {
     int32_t *indices; /* sparse: (capacity) columns, from 0 */
     int64_t *lengths; /* sparse: (rows) entries kept in each row */
     int64_t row, entry;
+    const int32_t *picked; /* picks: (width) columns, ascending */
+    double *wide;          /* picks: (rows, width) */
 };
 
 /* Counts what a correct text holds, at several GB/s. Finds no mistakes: on an incorrect text the counts are bounds. */
@@ -50,6 +52,9 @@ void lsvm_text_count(const char *text, size_t size, int zero_based, struct lsvm_
  * LSVM_OK, LSVM_NO_MEMORY, or the mistake (LSVM_TEXT_*) that stands at *place. */
 int lsvm_text_read_dense(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
 int lsvm_text_read_sparse(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
+
+/* Picks some columns of the first rows, at most sink->rows, in float64; labels are written, too. As the readers else. */
+int lsvm_text_pick(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
 
 /* The most bytes that the writers need for a nonzero entry, and for a row besides its label and entries */
 enum { LSVM_TEXT_ENTRY_BYTES = 32, LSVM_TEXT_ROW_BYTES = 1 };

@@ -94,7 +94,7 @@ def _train(
     from localsvm.runs.training import train
 
     with clock("read"):
-        data = read(file, zero_based=config.zero_based, jobs=extra["jobs"])
+        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"])
         data.weight = None if weights is None else read_weights(weights, len(data.y))
     return train(data, config, output, **extra)
 

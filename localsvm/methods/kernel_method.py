@@ -92,6 +92,11 @@ class KernelMethod(Method):
             raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
 
     @property
+    def shift_invariant(self) -> bool:
+        """Kernels of distances."""
+        return self.kernel_of(1.0).uses_distances
+
+    @property
     def takes_products(self) -> bool:  # type: ignore[override]
         """For kernels of products."""
         return self.kernel in ("polynomial", "linear")

@@ -90,6 +90,11 @@ class TrainingConfig:
         if self.repeats > 1 and self.partition == "none":
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
 
+    @property
+    def shifts(self) -> bool:
+        """Whether columns may be read from an origin: a shift of all rows changes neither scaling nor method."""
+        return self.scale != "row" and self.method.shift_invariant
+
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> TrainingConfig:
         """The options that `as_dict` gave; Unsound for any that cannot be trained with."""
