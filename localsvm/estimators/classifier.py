@@ -118,7 +118,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The predicted labels (n,): with `probability` the most probable ones."""
         if self.probability:
-            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+            most = self.predict_proba(X).argmax(axis=1)
+            return np.asarray(self.classes_[most])
         values = self._decisions(X)
         labels = self._use(lambda model: model.file.labels.searchsorted(model.target.decide(values)))
         return np.asarray(self.classes_[labels])
