@@ -21,7 +21,7 @@ struct lsvm_text_counts {
     int64_t lines;   /* lines begun, examples or not */
     int64_t rows;    /* examples */
     int64_t entries; /* index:value pairs */
-    int64_t width;   /* columns that the largest index asks for */
+    int64_t width;   /* columns that the largest index asks for, at most INT32_MAX */
 };
 
 /* Where a mistake is, counted in bytes: line and column from 1, offset from 0, all from the start of the buffer. */
@@ -34,7 +34,7 @@ struct lsvm_text_place {
 struct lsvm_text_sink {
     int zero_based;
     int64_t rows;     /* room for rows */
-    int64_t width;    /* columns kept; entries beyond are checked and dropped */
+    int64_t width;    /* columns kept, at most INT32_MAX; entries beyond are checked and dropped */
     int64_t capacity; /* room for entries (sparse) */
     double *labels;   /* (rows) */
     float *values;    /* dense: (rows, width), every element is written; sparse: (capacity) */

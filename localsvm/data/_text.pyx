@@ -124,7 +124,7 @@ def read_sparse(
     cdef int code
     if values.shape[0] != indices.shape[0] or lengths.shape[0] != labels.shape[0]:
         raise ValueError("arrays of different lengths")
-    if size == 0 or labels.shape[0] == 0 or width < 0:
+    if size == 0 or labels.shape[0] == 0 or not 0 <= width <= 2147483647:
         raise ValueError("nothing to read")
     sink.zero_based, sink.rows, sink.width, sink.capacity = zero_based, labels.shape[0], width, values.shape[0]
     sink.labels, sink.lengths = &labels[0], &lengths[0]
