@@ -71,7 +71,7 @@ def test_seeds_of_any_size_are_stored(seed: int, tmp_path: Path) -> None:
     train(Dataset(copy(X), y.copy()), config, tmp_path / "m.h5")
     check(tmp_path / "m.h5", X, y)
     with LocalModel(tmp_path / "m.h5") as model:
-        assert model.model.config["seed"] == seed
+        assert model.file.config["seed"] == seed
 
 
 @pytest.mark.parametrize("seed", [-1, 10**1000, 10**5000], ids=lambda seed: f"{seed.bit_length()} bits")
