@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: help demo build test accidents pytest lint check-c sanitize count-instructions check-instructions
+.PHONY: help demo build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
 .PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear bench-probabilities clean
 
@@ -81,12 +81,19 @@ SANITIZED := build/sanitize
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
-sanitize: build ## the tests of the C code under the address and undefined-behaviour sanitizers
+C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
+BOUNDS := build/bounds
+
+sanitize: build bounds ## the tests of the C code under the sanitizers, and of Cython with every index checked
 	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
+	    $(C_TESTS)
+
+bounds: build ## the same tests on a build of Cython that checks every index
+	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
+	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(BIN)/python -m pytest -q -p no:cacheprovider $(C_TESTS) tests/test_edges.py
 
 # Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.
 SECONDS := 60
