@@ -57,8 +57,8 @@ class Odd(Exception):
         super().__init__(first, second, "third")
 
 
-def results(jobs: int, work: list[Callable[[Any], Any]]) -> list[tuple[int, int]]:
-    with LocalPool(jobs) as pool:
+def results(jobs: int, work: list[Callable[[Any], Any]], notes: list[str] | None = None) -> list[tuple[int, int]]:
+    with LocalPool(jobs, note=None if notes is None else notes.append) as pool:
         return sorted(result for _, result in pool.unordered(deque(work)))
 
 
@@ -70,7 +70,10 @@ def test_work_is_done_once_by_other_processes(tmp_path: Path) -> None:
 
 
 def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:
-    found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)])
+    notes: list[str] = []
+    found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)], notes)
+    told = "number {}: the worker process ended by SIGKILL; it is tried once more"
+    assert sorted(notes) == [told.format(i) for i in (0, 5)]
     assert [number for number, _ in found] == list(range(8))
     for i in range(8):
         tries = (tmp_path / str(i)).read_text().splitlines()
