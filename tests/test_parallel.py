@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from localsvm.errors import DataError, WorkerLost
-from localsvm.parallel.local import LocalPool
+from localsvm.parallel.local import NO_MEMORY, LocalPool
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,28 @@ def test_work_is_done_once_by_other_processes(tmp_path: Path) -> None:
     assert results(1, [Number(0, tmp_path)]) == [(0, os.getpid())]
 
 
+@dataclass(frozen=True)
+class Tells:
+    """Work that tells some numbers before its result, in the process that does it."""
+
+    number: int
+
+    def __call__(self, kept: Any) -> Generator[int, None, int]:
+        yield self.number
+        yield self.number + 1
+        return os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_told_comes_before_the_result(jobs: int) -> None:
+    told: dict[Any, list[int]] = {}
+    with LocalPool(jobs) as pool:
+        for piece, content in pool.unordered(deque(Tells(10 * i) for i in range(4))):
+            told.setdefault(piece.number, []).append(content)  # type: ignore[attr-defined]
+    assert {number: found[:2] for number, found in told.items()} == {10 * i: [10 * i, 10 * i + 1] for i in range(4)}
+    assert all(len(found) == 3 and (found[2] == os.getpid()) == (jobs == 1) for found in told.values())
+
+
 def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:
     notes: list[str] = []
     found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)], notes)
@@ -86,6 +108,19 @@ def test_work_that_kills_two_workers_is_named(tmp_path: Path) -> None:
         WorkerLost, match=r"^number 3: .* twice by SIGKILL, most likely because the memory ran out; use"
     ):
         results(2, [Number(i, tmp_path, deaths=2 * int(i == 3)) for i in range(8)])
+
+
+@dataclass(frozen=True)
+class Starved:
+    """Work whose worker ends as one does that has no memory for a message."""
+
+    def __call__(self, kept: Any) -> None:
+        os._exit(NO_MEMORY)
+
+
+def test_workers_without_memory_are_told_as_such() -> None:
+    with pytest.raises(WorkerLost, match=r"twice by lack of memory, most likely because the memory ran out; use"):
+        results(2, [Starved()])
 
 
 @pytest.mark.parametrize(("error", "raised"), [(DataError, DataError), (Odd, RuntimeError)])

@@ -62,7 +62,7 @@ def cv(
         if note := opt.cell_size_note(options):
             progress.note(note)
         with clock("read"):
-            data = read(train_file, zero_based=config.zero_based, jobs=count)
+            data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count)
             data.weight = None if weights is None else read_weights(weights, len(data.y))
         result = cross_validate(
             data, config, jobs=count, memory=memory, partition_file=partition_file, observer=progress

@@ -51,7 +51,7 @@ def partition(
     config = opt.training_config(options)
     with Progress(quiet) as progress:
         progress.phase("read")
-        data = read(train_file, zero_based=config.zero_based, jobs=opt.job_count(jobs))
+        data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=opt.job_count(jobs))
         progress.phase("partition")
         with Threads(opt.job_count(jobs)) as threads:
             sizes = partition_only(data, config, output, force, threads)

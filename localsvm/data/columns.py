@@ -29,6 +29,7 @@ def keep_occurring(data: Dataset) -> None:
     if not isinstance(X, np.ndarray) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
         X = dense_copy(X)
     data.X, data.columns = X, columns
+    data.origin = None if data.origin is None else data.origin[columns]
 
 
 def occurring(X: Examples) -> Columns:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, places_of, row_blocks, sparse_examples
 from localsvm.errors import DataError, OptionError
-from localsvm.store.pieces import Pieces, Unsound, check, floats32
+from localsvm.store.pieces import Pieces, Unsound, check, floats32, floats64
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
@@ -46,11 +46,14 @@ class Scaling:
         "row": each row is divided by its Euclidean norm; zero rows stay as they are. "none": nothing is changed.
     factor, offset : (d,) float32 or None
         None where the mode has none.
+    origin : (d,) float64 or None
+        What whoever reads rows has subtracted from them before, in float64 (see data.origin); None for nothing.
     """
 
     mode: str
     factor: Dense | None = None  # (d,)
     offset: Dense | None = None  # (d,)
+    origin: Vector | None = None  # (d,)
 
     @classmethod
     def fit(cls, X: Examples, mode: str, threads: Threads = ALONE) -> Self:
@@ -165,8 +168,8 @@ class Scaling:
         return out
 
     def state(self) -> dict[str, np.ndarray]:
-        """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them."""
-        arrays = {"factor": self.factor, "offset": self.offset}
+        """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them, and "origin"."""
+        arrays = {"factor": self.factor, "offset": self.offset, "origin": self.origin}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
@@ -174,8 +177,9 @@ class Scaling:
         """The scaling with this mode and this `state()`, of so many features; Unsound if they do not fit."""
         if mode not in MODES:
             raise Unsound(f"the scaling {mode!r} is not known to this version")
-        check("/scaling", _PIECES.get(mode, {}), state, {"features": features})
-        return cls(mode, *(np.asarray(state[name], np.float32) for name in sorted(state)))
+        origin = {"origin": floats64("features")} if "origin" in state and mode != "row" else {}
+        check("/scaling", {**_PIECES.get(mode, {}), **origin}, state, {"features": features})
+        return cls(mode, **dict(state))
 
 
 def off_centre_columns(X: Examples) -> int:

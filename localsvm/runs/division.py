@@ -195,6 +195,7 @@ def _fit(
     data: Dataset, config: TrainingConfig, threads: Threads
 ) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
     scaling = Scaling.fit(data.X, config.scale, threads)
+    scaling.origin = data.origin
     X = scaling.apply(data.X, in_place=True)
     _check_reach(X)
     partition = create(_partition_name(config, len(data.y)), config.repeats)
@@ -207,6 +208,7 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Exa
     features = data.X.shape[1]
     with checked(stored.path):
         scaling = Scaling.from_state(*stored.scaling, features)
+        scaling.origin = data.origin
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))
     return scaling, partition, scaling.apply(data.X, in_place=True), cells

@@ -30,7 +30,7 @@ from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
 from localsvm.runs.weighing import tell_left_out
-from localsvm.selection.cross_validation import Kept, Point, score, search_grid
+from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 from localsvm.solvers.linear import LinearSolution
@@ -131,7 +131,7 @@ class StreamedCell:
         grid, search, weight = self.grid, Search(self.config.grid), 0.0
         best = Point(0.0, 0.0, 0, 0)
         if grid.n_points > 1:
-            best = search_grid(grid, search, lambda some: score(grid, some, search, self._path)).best
+            best = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path))).best
             weight = float(self._factors @ self.survey.class_mass)
         state = self.represent(best.setting)
         found = self.solve(best.cost, state, [WHOLE])

@@ -216,7 +216,10 @@ def by_rows(at: Newton) -> Vector:
 def _bordered(at: Newton, border: Vector, solved: Vector, corner: float) -> Vector:
     """The step, from each task's block solved for its gradient and for its border to the shared bias."""
     bias = at.gradient[-1] - np.vdot(border, solved[:, :, 0])
-    bias /= 1.0 + corner - np.vdot(border, solved[:, :, 1])
+    pivot = 1.0 + corner - np.vdot(border, solved[:, :, 1])
+    if not pivot > 0.0:
+        raise np.linalg.LinAlgError("nothing is left of the bias but rounding")
+    bias /= pivot
     return np.append((solved[:, :, 0] - bias * solved[:, :, 1]).ravel(), bias)
 
 

@@ -274,9 +274,12 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
         file.verify()
         config = file.json("config")
         if fingerprint not in (None, config.get("fingerprint")):
+            shifted = "; where columns lie far from 0, methods other than svm go without it" * file.has(
+                "/scaling/origin"
+            )
             raise ModelError(
                 f"{path}: the partition was made from other data, or from the same data read or scaled with "
-                "other options; run lsvm-partition on this data"
+                f"other options; run lsvm-partition on this data{shifted}"
             )
         return PartitionFile(
             path=path,

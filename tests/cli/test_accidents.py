@@ -99,7 +99,6 @@ def moments(kind: str) -> list[str]:
         ("sync", 1, None),
         ("large memory", 1, "open:rows.libsvm"),
         ("memory", 1, "open:rows.libsvm"),
-        ("large memory", 2, "open:parallel/__pycache__/worker"),  # in each worker
         ("fork", 2, None),
         ("thread", 2, "open:rows.libsvm"),  # OpenBLAS ends a process, with lines of its own, if it has no threads then
     ],
