@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from localsvm.cli import options as opt
-from localsvm.cli import score_report
 from localsvm.cli.labels import Lines, confusion_text
 from localsvm.cli.paths import check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
@@ -71,6 +70,7 @@ def predict(
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
     speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
     """
+    from localsvm.cli import score_report
     from localsvm.runs.prediction import Indices, LocalModel, Score
     from localsvm.runs.scoring import ProbabilityScores
 
