@@ -184,7 +184,10 @@ jobs = option(
     "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
 )
 memory = option(
-    "--memory", type=MemoryType(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
+    "--memory",
+    type=MemoryType(),
+    show_default="what is free",
+    help="Memory for the whole run, as in 500M or 8G: rows, work, and 120M for each process as such.",
 )
 stream = option(
     "--stream",

@@ -91,10 +91,12 @@ def _train(
 ) -> Summary:
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
+    from localsvm.memory import Budget
     from localsvm.runs.training import train
 
     with clock("read"):
-        data = read(file, zero_based=config.zero_based, jobs=extra["jobs"])
+        budget = Budget.of(extra["memory"])
+        data = read(file, zero_based=config.zero_based, jobs=extra["jobs"], budget=budget)
         data.weight = None if weights is None else read_weights(weights, len(data.y))
     return train(data, config, output, **extra)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsvm.data.dataset import Dense, Examples, densify, sparse_examples
+from localsvm.data.dataset import Dense, Examples, densify, size_of, sparse_examples
 from localsvm.data.pieces import Counts, Piece
 
 
@@ -22,6 +22,11 @@ class ParsedPiece:
     X: Examples
     y: npt.NDArray[np.float64]
     counts: Counts
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows and labels."""
+        return size_of(self.X) + self.y.nbytes
 
 
 def parse(piece: Piece, n_features: int | None, dense: bool | None) -> ParsedPiece:
