@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: help demo build test accidents pytest lint check-c sanitize count-instructions check-instructions
-.PHONY: sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear clean
+.PHONY: help demo build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
+.PHONY: fuzz sdist wheel test-pythons test-lowest
+.PHONY: reproduce-vp reproduce-l3 peers bench bench-quick bench-linear bench-probabilities clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +35,7 @@ $(VENV)/.built: $(VENV)/.environment $(SOURCES)
 	touch $@
 
 test: export LOCALSVM_DEV = 1
-test: build check-c lint pytest check-instructions ## everything that a change has to pass
+test: build check-c lint pytest fuzz check-instructions ## everything that a change has to pass
 
 pytest: build ## [TESTS=tests/cli] the tests
 	$(BIN)/python -m pytest -q $(TESTS)
@@ -55,14 +55,14 @@ test-lowest: ## the tests with the lowest version of each library that pyproject
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.[ch]
+	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.[ch] tests/fuzz/*.c
 	$(BIN)/mypy
 
 accidents: build ## 25 killed runs, and runs in which one of the first 40 writes or syncs fails; all resumed and compared
 	LOCALSVM_KILLS=25 LOCALSVM_FAULTS=40 $(BIN)/python -m pytest -q tests/cli/test_accidents.py
 
 check-c: ## the C code under strict warnings
-	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/*.c
+	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/*.c tests/fuzz/*.c
 
 # Neither needs the environment. Without valgrind, AVX2 or a parent commit, a message says so and nothing fails.
 count-instructions: ## instructions of the C kernels on a generated cell at the AVX2 level, under callgrind
@@ -81,12 +81,33 @@ SANITIZED := build/sanitize
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
-sanitize: build ## the tests of the C code under the address and undefined-behaviour sanitizers
+C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
+BOUNDS := build/bounds
+
+sanitize: build bounds ## the tests of the C code under the sanitizers, and of Cython with every index checked
 	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py
+	    $(C_TESTS)
+
+bounds: build ## the same tests on a build of Cython that checks every index
+	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
+	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(BIN)/python -m pytest -q -p no:cacheprovider $(C_TESTS) tests/test_edges.py
+
+# Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.
+SECONDS := 60
+SEED := 0
+FUZZ := build/fuzz
+
+fuzz: build ## [SECONDS=60] [SEED=0] random changes of texts, compressed files, journals, models and partitions
+	mkdir -p $(FUZZ)
+	for name in text count; do \
+	    $(CC) $(STRICT) $(SANITIZERS) -O2 -fsanitize-coverage=trace-pc -Icsrc -c csrc/libsvm_$$name.c \
+	        -o $(FUZZ)/$$name.o || exit 1; done
+	$(CC) $(STRICT) $(SANITIZERS) -O2 -Icsrc tests/fuzz/fuzz_text.c $(FUZZ)/text.o $(FUZZ)/count.o -lm -o $(FUZZ)/fuzz_text
+	$(FUZZ)/fuzz_text $$(( $(SECONDS) / 2 )) $(SEED) $(FUZZ)/found tests/fuzz/text
+	$(BIN)/python tests/fuzz/fuzz_files.py $$(( $(SECONDS) / 2 )) $(SEED) $(FUZZ)/files
 
 # The experiments keep finished runs, so each of the following can be interrupted and goes on.
 reproduce-vp: build ## DATA=folder [QUICK=1] tables and pictures of local SVMs, into docs/results; quick: minutes
@@ -141,6 +162,9 @@ bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR, L3-SVM, pass
 	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
 	$(BIN)/python scripts/bench_l3.py $(BENCH_OPTIONS) $(DATA)
 	$(BIN)/python scripts/bench_ascents.py $(filter --quick --fresh --page-only,$(BENCH_OPTIONS)) $(DATA)
+
+bench-probabilities: build ## [DATA=folder] probabilities against scikit-learn's CalibratedClassifierCV; into docs/results/bench
+	$(BIN)/python scripts/bench_probabilities.py $(BENCH_OPTIONS) $(DATA)
 
 bench: ## [DATA=folder] the tables of docs/results/bench: hours
 bench-quick: ## [DATA=folder] the small end of the same, in build/bench/quick: about three minutes

@@ -1,4 +1,7 @@
-"""The extensions of localsvm; everything else is in pyproject.toml. LOCALSVM_DEV=1 makes C warnings errors."""
+"""The extensions of localsvm; everything else is in pyproject.toml.
+
+LOCALSVM_DEV=1 makes C warnings errors; LOCALSVM_BOUNDSCHECK=1 makes Cython check every index, for `make sanitize`.
+"""
 
 import os
 from pathlib import Path
@@ -6,6 +9,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+CHECKED = bool(os.environ.get("LOCALSVM_BOUNDSCHECK"))
 LEVELS = ["baseline", "avx2", "avx512", "baseline_unfused", "avx2_unfused"]
 EXTENSIONS = {
     # the hot loops are compiled once: the others are handed the table of a level by this one
@@ -40,6 +44,12 @@ def extension(name: str, sources: list[str]) -> Extension:
 setup(
     ext_modules=cythonize(
         [extension(*item) for item in EXTENSIONS.items() if Path(item[0].replace(".", "/") + ".pyx").exists()],
-        compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True},
+        build_dir="build/bounds/cython" if CHECKED else None,
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": CHECKED,
+            "wraparound": CHECKED,
+            "cdivision": True,
+        },
     )
 )

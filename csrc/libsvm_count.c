@@ -16,7 +16,8 @@ static int64_t last_width(const char *p, const char *end, int zero_based)
         ;
     for (; *end != ':' && index <= INT32_MAX; end++)
         index = 10 * index + (*end - '0');
-    return index > INT32_MAX ? INT32_MAX : index + (zero_based != 0);
+    index += zero_based != 0;
+    return index > INT32_MAX ? INT32_MAX : index; /* a width has to fit int32: readers refuse what is beyond */
 }
 
 /* Blocks short enough to be counted in a byte, so that the compiler adds 16 bytes at a time. */

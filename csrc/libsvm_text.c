@@ -193,6 +193,40 @@ LSVM_INLINE int read_row(const char **cursor, struct lsvm_text_sink *sink, int s
     return LSVM_OK;
 }
 
+LSVM_INLINE int read_double(const char **cursor, double *value)
+{
+    struct lsvm_decimal number;
+    const char *end = lsvm_decimal_scan(*cursor, &number);
+    if (!end || !ends_token(end))
+        return value_mistake(*cursor, end);
+    if (!lsvm_decimal_to_double(&number, value) && lsvm_decimal_slow(*cursor, end, value))
+        return LSVM_NO_MEMORY;
+    *cursor = end;
+    return LSVM_OK;
+}
+
+/* The picked columns of one example, which begins at *cursor; `next` goes along the columns, as both ascend. */
+static int pick_row(const char **cursor, struct lsvm_text_sink *sink)
+{
+    double *x = sink->wide + sink->row * sink->width, value = 0;
+    int64_t last = -1, column = 0, next = 0;
+    int code = read_label(cursor, &sink->labels[sink->row]);
+    if (code || (code = skip_query(cursor)))
+        return code;
+    for (int64_t i = 0; i < sink->width; i++)
+        x[i] = 0;
+    for (*cursor = skip_blanks(*cursor); !at_line_end(*cursor); *cursor = skip_blanks(*cursor), last = column) {
+        if ((code = read_index(cursor, sink->zero_based, last, &column)) || (code = read_double(cursor, &value)))
+            return code;
+        while (next < sink->width && sink->picked[next] < column)
+            next++;
+        if (next < sink->width && sink->picked[next] == column)
+            x[next] = value;
+    }
+    sink->row++;
+    return LSVM_OK;
+}
+
 /* All lines of [text, end), the last byte of which is a newline; *place goes on from where it is. */
 LSVM_INLINE int read_lines(const char *text, const char *end, struct lsvm_text_sink *sink, int sparse,
                            struct lsvm_text_place *place)
@@ -224,6 +258,22 @@ static int dense_lines(const char *text, const char *end, struct lsvm_text_sink 
 static int sparse_lines(const char *text, const char *end, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
 {
     return read_lines(text, end, sink, 1, place);
+}
+
+static int picked_lines(const char *text, const char *end, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
+{
+    const char *line = text, *p = text;
+    int code = LSVM_OK;
+    for (; line < end && sink->row < sink->rows; line = ++p, place->line++) {
+        p = skip_blanks(line);
+        if (!at_line_end(p) && (code = pick_row(&p, sink)))
+            break;
+        if (*p != '\n')
+            p = memchr(p, '\n', (size_t)(end - p));
+    }
+    place->column = p - line + 1;
+    place->offset += p - text;
+    return code;
 }
 
 /* The lines that end with a newline in place, and a last one that does not as a copy that does. */
@@ -262,6 +312,11 @@ int lsvm_text_read_dense(const char *text, size_t size, struct lsvm_text_sink *s
 int lsvm_text_read_sparse(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
 {
     return read_text(text, size, sparse_lines, sink, place);
+}
+
+int lsvm_text_pick(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place)
+{
+    return read_text(text, size, picked_lines, sink, place);
 }
 
 static char *write_label(const struct lsvm_text_style *style, int64_t row, char *out)

@@ -21,7 +21,7 @@ struct lsvm_text_counts {
     int64_t lines;   /* lines begun, examples or not */
     int64_t rows;    /* examples */
     int64_t entries; /* index:value pairs */
-    int64_t width;   /* columns that the largest index asks for */
+    int64_t width;   /* columns that the largest index asks for, at most INT32_MAX */
 };
 
 /* Where a mistake is, counted in bytes: line and column from 1, offset from 0, all from the start of the buffer. */
@@ -34,13 +34,15 @@ struct lsvm_text_place {
 struct lsvm_text_sink {
     int zero_based;
     int64_t rows;     /* room for rows */
-    int64_t width;    /* columns kept; entries beyond are checked and dropped */
+    int64_t width;    /* columns kept, at most INT32_MAX; entries beyond are checked and dropped */
     int64_t capacity; /* room for entries (sparse) */
     double *labels;   /* (rows) */
     float *values;    /* dense: (rows, width), every element is written; sparse: (capacity) */
     int32_t *indices; /* sparse: (capacity) columns, from 0 */
     int64_t *lengths; /* sparse: (rows) entries kept in each row */
     int64_t row, entry;
+    const int32_t *picked; /* picks: (width) columns, ascending */
+    double *wide;          /* picks: (rows, width) */
 };
 
 /* Counts what a correct text holds, at several GB/s. Finds no mistakes: on an incorrect text the counts are bounds. */
@@ -50,6 +52,9 @@ void lsvm_text_count(const char *text, size_t size, int zero_based, struct lsvm_
  * LSVM_OK, LSVM_NO_MEMORY, or the mistake (LSVM_TEXT_*) that stands at *place. */
 int lsvm_text_read_dense(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
 int lsvm_text_read_sparse(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
+
+/* Picks some columns of the first rows, at most sink->rows, in float64; labels are written, too. As the readers else. */
+int lsvm_text_pick(const char *text, size_t size, struct lsvm_text_sink *sink, struct lsvm_text_place *place);
 
 /* The most bytes that the writers need for a nonzero entry, and for a row besides its label and entries */
 enum { LSVM_TEXT_ENTRY_BYTES = 32, LSVM_TEXT_ROW_BYTES = 1 };

@@ -60,8 +60,8 @@ def measured(tree: Path, *arguments: object) -> tuple[float, float]:
     """Processor seconds, and the most memory in MB."""
     command = [sys.executable, "-m", "localsvm", arguments[0], "-q", "-j", "1", *arguments[1:]]
     started = sum(os.times()[2:4])
-    environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([str(word) for word in command], env=environment) as process, Memory(process.pid) as memory:
+    words, environment = [str(word) for word in command], os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(words, env=environment, cwd=tree) as process, Memory(process.pid) as memory:
         process.wait()
     if process.returncode:  # out of memory, where it follows the index
         return np.nan, np.nan

@@ -7,7 +7,8 @@ DATA is a folder with NAME.train.libsvm.xz. For each set and seed a random quart
 trains on the rest, and a Markdown table of hold-out errors in per cent (mean over the seeds) goes to stdout. Options
 are fields of TrainingConfig or, after --fix method=NAME, of that method. --plain, with one value, writes a line a set
 and seed instead, with the error and the processor seconds that training took (of this process, hence -j 1): what
-compare_commits.py compares with the same of another commit.
+compare_commits.py compares with the same of another commit. --shift adds a number to all values, --lose rounds them to
+float32 then, as without origins (localsvm/data/origin.py).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from harness.datasets import examples
-from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, methods, parse_values, train
+from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, from_array, methods, parse_values, train
 from harness.machine import cores
 
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
@@ -39,6 +40,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=130_000, help="at most so many rows of a set, drawn at random")
     parser.add_argument("-j", "--jobs", type=int, default=cores())
+    parser.add_argument("--shift", type=float, default=0.0, help="added to all values")
+    parser.add_argument("--lose", action="store_true", help="the digits that float32 does not hold after the shift")
     parser.add_argument("--plain", action="store_true", help="lines of set, rows, seed, error, seconds of training")
     options = parser.parse_args()
     field, _, values = options.option.partition("=")
@@ -66,7 +69,7 @@ def changed(config: TrainingConfig, field: str, value: str) -> TrainingConfig:
 
 def row(name: str, configs: list[TrainingConfig], options: Any) -> str:
     """The mean hold-out errors of one set."""
-    data, errors = examples(options.data, name, "train"), []
+    data, errors = shifted(examples(options.data, name, "train"), options), []
     for seed in range(options.seeds):
         rest, held = split(len(data.y), seed, options.rows)
         errors.append([run(data, rest, held, dataclasses.replace(c, seed=seed), options.jobs)[0] for c in configs])
@@ -77,11 +80,27 @@ def row(name: str, configs: list[TrainingConfig], options: Any) -> str:
 
 def plain(name: str, config: TrainingConfig, options: Any) -> None:
     """Print the runs of one set, a line each."""
-    data = examples(options.data, name, "train")
+    data = shifted(examples(options.data, name, "train"), options)
     for seed in range(options.seeds):
         rest, held = split(len(data.y), seed, options.rows)
         error, seconds = run(data, rest, held, dataclasses.replace(config, seed=seed), options.jobs)
         print(f"{name} {len(rest)} {seed} {error:.6f} {seconds:.4f}", flush=True)
+
+
+def shifted(data: Dataset, options: Any) -> Dataset:
+    """The rows as --shift and --lose want them: a dense X in float64."""
+    if options.shift:
+        data.X = data.X.astype(np.float64) + options.shift
+        data.X = data.X.astype(np.float32) if options.lose else data.X
+    return data
+
+
+def rows_of(X: Any, y: Any, config: TrainingConfig) -> Dataset:
+    """Rows to train on, from an origin where the method allows it."""
+    if not isinstance(X, np.ndarray):
+        return Dataset(as_examples(X), y)
+    own, origin = from_array(X, config.shifts)
+    return Dataset(own, y, origin=origin)
 
 
 def split(n: int, seed: int, most: int) -> tuple[Any, Any]:
@@ -94,10 +113,11 @@ def run(data: Dataset, rest: Any, held: Any, config: TrainingConfig, jobs: int) 
     """Error in per cent on the rows held out of a model trained on the rest, and processor seconds of training."""
     with tempfile.TemporaryDirectory() as folder:
         model, started = Path(folder) / "model.h5", time.process_time()
-        train(Dataset(as_examples(data.X[rest]), data.y[rest]), config, model, jobs=jobs)
+        train(rows_of(data.X[rest], data.y[rest], config), config, model, jobs=jobs)
         seconds = time.process_time() - started
         with LocalModel(model) as local:
-            return 100 * float((local.predict(as_examples(data.X[held])) != data.y[held]).mean()), seconds
+            X = data.X[held] if isinstance(data.X, np.ndarray) else as_examples(data.X[held])
+            return 100 * float((local.predict(X) != data.y[held]).mean()), seconds
 
 
 if __name__ == "__main__":

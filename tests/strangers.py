@@ -18,7 +18,11 @@ from zlib import compress
 import h5py
 import numpy as np
 
+from localsvm.runs.config import LATER
+from localsvm.runs.stored import OPTIONAL
+
 HUGE = 10**12
+CHUNKS = {"short chunk", "long chunk", "bomb", "chunk of nonsense"}  # HDF5 reads beyond its buffer in the first
 FILTERS: dict[str, Any] = {"fletcher32": True, "compression": "gzip", "shuffle": True}
 
 # changes that leave a file as ours could be, and what it predicts as it was: (place, what is done)
@@ -49,12 +53,14 @@ class Damage:
     place, kind : what is changed, and how.
     change : edits the file.
     also : another object that it changes.
+    readable : whether HDF5 may read what is there now, for the manifest.
     """
 
     place: str
     kind: str
     change: Callable[[h5py.File], None]
     also: str = ""
+    readable: bool = True
 
     def make(self, base: Path, path: Path) -> None:
         """A copy of `base` with the change, and a manifest that agrees."""
@@ -62,15 +68,15 @@ class Damage:
         with h5py.File(path, "r+") as file:
             self.change(file)
             if self.place != "/@manifest":
-                sign(file, {self.place.partition("@")[0], self.also})
+                sign(file, {self.place.partition("@")[0], self.also}, self.readable)
 
 
-def sign(file: h5py.File, changed: set[str]) -> None:
+def sign(file: h5py.File, changed: set[str], readable: bool = True) -> None:
     """Make the manifest agree with the file, of which these objects were changed."""
     listed = json.loads(file.attrs["manifest"])
     entries = {}
     for path, item in _objects(file):
-        entries[path] = listed[path] if path not in changed and path in listed else _entry(item)
+        entries[path] = listed[path] if path in listed and not (readable and path in changed) else _entry(item)
         for name in item.attrs:
             if (path, name) not in {("/", "created"), ("/", "manifest")}:
                 entries[f"{path}@{name}"] = _attribute_entry(item, name)
@@ -254,7 +260,7 @@ def foreign(place: str, elsewhere: Path) -> Iterator[Damage]:
             del file[place]
             make(file, place, values)
 
-        yield Damage(place, kind, change)
+        yield Damage(place, kind, change, readable=kind not in CHUNKS)
 
 
 def _links(elsewhere: Path) -> dict[str, Make]:
@@ -379,7 +385,7 @@ def _of_config(config: dict[str, Any], owner: str, seen: set[tuple[str, ...]]) -
             continue
         seen.add(("/@config", key))
         rest = {name: value for name, value in owner_.items() if name != key}
-        if key not in ("repeats", "zero_based", "width", "classes"):
+        if key not in LATER | OPTIONAL:
             yield with_("missing", key, whole(rest))
         for kind, value in _VALUES.items():
             if value != owner_[key] and (key, kind) not in _ALLOWED:

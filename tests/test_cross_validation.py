@@ -21,7 +21,6 @@ from localsvm.methods.cell import ALL, WHOLE, Cell, Job, fill_held_out
 from localsvm.methods.grids import Grid
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
-from localsvm.runs.cell_work import WorkUnit
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import divide
 from localsvm.runs.progress import Silent
@@ -281,12 +280,12 @@ def test_cells_are_split_into_settings_where_preparing_again_costs_little(
     X, y = banana(200, np.random.default_rng(0))
     config = TrainingConfig(KernelSVM(gamma=(0.5, 1.0, 2.0), cost=(1.0, 2.0)), "none")
     config = config.for_classes(np.asarray([-1.0, 1.0]), [1, 1])
-    units: list[WorkUnit] = []
+    units: set[int] = set()
 
     class Noted(LocalPool):
         def unordered(self, work: Any) -> Any:
             for unit, result in super().unordered(work):
-                units.append(unit)
+                units.add(id(unit))
                 yield unit, result
 
     divided = divide(Dataset(as_examples(X), y), config)

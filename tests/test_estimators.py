@@ -185,6 +185,15 @@ def test_a_saved_model_is_loaded_as_it_was(names: np.ndarray, tmp_path: Path) ->
     np.testing.assert_array_equal(clone(again).fit(X, names[y]).decision_function(X), model.decision_function(X))
 
 
+def test_a_saved_model_with_probabilities_is_loaded(tmp_path: Path) -> None:
+    X, y = make_moons(300, noise=0.2, random_state=1)
+    model = LocalSVC(gamma=1.0, cost=1.0, probability=True, repeats=2, partition="voronoi", cell_size=120).fit(X, y)
+    model.save(tmp_path / "model.h5")
+    again = localsvm.load(tmp_path / "model.h5")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert (again.probability, again.repeats, again.gamma) == (True, 2, [1.0])
+
+
 def test_numbers_stay_the_labels_of_the_command_line(tmp_path: Path) -> None:
     X, y = make_moons(100, noise=0.2, random_state=1)
     LocalSVC(gamma=1.0, cost=1.0).fit(X, 3 + 4 * y).save(tmp_path / "model.h5")

@@ -318,3 +318,8 @@ def test_both_solvers_agree_on_real_sets(path: Path | None) -> None:
         assert dual.converged
         assert primal.converged
         assert dual.primal == pytest.approx(primal.primal, rel=1e-4)
+
+
+def test_rows_without_columns() -> None:
+    rows = LinearRows(np.zeros((5, 0), np.float32))
+    np.testing.assert_array_equal(rows.values(np.ones(rows.size)), np.full(5, 1.0))

@@ -70,6 +70,8 @@ def model_file(tmp_path: Path) -> Path:
 
 # --- what goes in comes out
 
+FINITE: dict[str, Any] = {"allow_nan": False, "allow_infinity": False}  # no model has other numbers
+
 
 @st.composite
 def lists_of_cells(draw: st.DrawFn) -> list[dict[str, np.ndarray]]:
@@ -78,14 +80,16 @@ def lists_of_cells(draw: st.DrawFn) -> list[dict[str, np.ndarray]]:
     kinds = {name: (draw(st.sampled_from(DTYPES)), draw(shapes)) for name in names}
     return [
         {
-            name: draw(hnp.arrays(dtype, (draw(st.integers(0, 5)), *shape), elements=hnp.from_dtype(dtype)))
+            name: draw(hnp.arrays(dtype, (draw(st.integers(0, 5)), *shape), elements=hnp.from_dtype(dtype, **FINITE)))
             for name, (dtype, shape) in kinds.items()
         }
         for _ in range(draw(st.integers(0, 4)))
     ]
 
 
-STATES = st.dictionaries(st.sampled_from("xyz"), hnp.arrays(st.sampled_from(DTYPES), hnp.array_shapes(min_dims=0)))
+STATES = st.dictionaries(
+    st.sampled_from("xyz"), hnp.arrays(st.sampled_from(DTYPES), hnp.array_shapes(min_dims=0), elements=FINITE)
+)
 CONFIGS = st.dictionaries(
     st.text(max_size=5), st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,28 @@ def test_work_is_done_once_by_other_processes(tmp_path: Path) -> None:
     assert [number for number, _ in found] == list(range(20))
     assert os.getpid() not in {process for _, process in found}
     assert results(1, [Number(0, tmp_path)]) == [(0, os.getpid())]
+
+
+@dataclass(frozen=True)
+class Tells:
+    """Work that tells some numbers before its result, in the process that does it."""
+
+    number: int
+
+    def __call__(self, kept: Any) -> Generator[int, None, int]:
+        yield self.number
+        yield self.number + 1
+        return os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_told_comes_before_the_result(jobs: int) -> None:
+    told: dict[Any, list[int]] = {}
+    with LocalPool(jobs) as pool:
+        for piece, content in pool.unordered(deque(Tells(10 * i) for i in range(4))):
+            told.setdefault(piece.number, []).append(content)  # type: ignore[attr-defined]
+    assert {number: found[:2] for number, found in told.items()} == {10 * i: [10 * i, 10 * i + 1] for i in range(4)}
+    assert all(len(found) == 3 and (found[2] == os.getpid()) == (jobs == 1) for found in told.values())
 
 
 def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[Point]:
 @pytest.fixture
 def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The figures that were drawn."""
-    drawn, draw = [], plotting._figure
+    drawn, draw = [], plotting.figure_in
 
     @contextmanager
     def kept(path: str, force: bool) -> Iterator[Any]:
@@ -49,7 +49,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             drawn.append(figure)
             yield figure
 
-    monkeypatch.setattr(plotting, "_figure", kept)
+    monkeypatch.setattr(plotting, "figure_in", kept)
     return drawn
 
 

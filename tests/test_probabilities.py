@@ -17,6 +17,7 @@ from localsvm.methods.ml3 import ML3SVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.progress import Silent
 from localsvm.runs.training import train
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.classification import Classification
@@ -159,6 +160,27 @@ def test_the_calibration_is_the_same_for_any_number_of_jobs(tmp_path: Path) -> N
     config = TrainingConfig(method=GRID, partition="voronoi", cell_size=150, probability=True)
     one, two = (manifest(trained(tmp_path / f"{jobs}.h5", config, 3, jobs=jobs)) for jobs in (1, 2))
     assert one == two
+
+
+class Stopped(Silent):
+    """Interrupts a run after its third cell."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    def cell_done(self, wrong: float, weight: float) -> None:
+        self._done += 1
+        if self._done == 3:
+            raise KeyboardInterrupt
+
+
+def test_a_resumed_run_has_the_same_calibration(tmp_path: Path) -> None:
+    config = TrainingConfig(method=GRID, partition="voronoi", cell_size=100, probability=True)
+    whole, resumed = trained(tmp_path / "whole.h5", config), tmp_path / "resumed.h5"
+    with pytest.raises(KeyboardInterrupt):
+        train(rows_of(600, 2, 0), config, resumed, observer=Stopped())
+    train(rows_of(600, 2, 0), config, resumed, resume=True)
+    assert manifest(resumed) == manifest(whole)
 
 
 def test_one_point_is_cross_validated_and_its_model_stays(tmp_path: Path) -> None:

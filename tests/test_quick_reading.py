@@ -50,6 +50,15 @@ def parse(text: bytes, width: int, zero_based: bool = False) -> tuple[np.ndarray
     return X, y
 
 
+def test_both_ways_refuse_the_same_largest_index() -> None:
+    text = b"10.000000000000000000000000001 2147483647:10\n" * 8  # long entries are read the quick way
+    rows = _text.count(text, True)[1]
+    arrays = np.empty(8, np.float32), np.empty(8, np.int32), np.empty(rows, np.int64), np.empty(rows)
+    with pytest.raises(_text.TextFault, match="index_too_large") as fault:
+        _text.read_sparse(text, *arrays, _text.count(text, True)[3], True)
+    assert fault.value.line == 1
+
+
 def entries(tokens: list[str], columns: list[int], zero_based: bool = False) -> str:
     return " ".join(f"{c + (not zero_based)}:{token}" for c, token in zip(columns, tokens, strict=True))
 

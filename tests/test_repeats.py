@@ -74,7 +74,7 @@ def test_values_are_the_mean_over_the_repeats(classes: int, select: str, tmp_pat
         for part in parts:
             cells = part.assign(X)
             for i, cell in enumerate(cells):
-                values = model._predictor(before + int(cell)).decision_function(X[i : i + 1])
+                values = model._predictor(before + int(cell), None).decision_function(X[i : i + 1])
                 expected[i] += np.clip(values[0], -1.0, 1.0) / 3
             before += part.n_cells
         assert before == model.file.n_cells and len(parts) == 3

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command_line import error, invoke
 from make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
-from strangers import ANOTHER, HARMLESS, Damage, attributes, damaged, foreign, replace, special
+from strangers import ANOTHER, CHUNKS, HARMLESS, Damage, attributes, damaged, foreign, replace, special
 
 from localsvm.data.reading import read
 from localsvm.errors import ModelError
@@ -25,11 +25,7 @@ FRESH = {  # what the golden models of the first version have not
     "columns": (SPARSE, "-m svm -g 0.1 -C 1"),
 }
 # what HDF5's own checks find as well, and what an accident could do
-BY_CHANCE = {
-    "short chunk",
-    "long chunk",
-    "bomb",
-    "chunk of nonsense",
+BY_CHANCE = CHUNKS | {
     "a list",
     "text of any length",
     "unreadable",
@@ -67,6 +63,8 @@ def verdict(path: Path, rows: str, sound: bytes, damage: Damage) -> str:
         message = str(error)
         if "has changed since" in message and damage.kind not in BY_CHANCE:
             return f"refused as damaged by accident: {message!r}"
+        if damage.kind in CHUNKS and "chunk" not in message:
+            return f"not refused for its chunk: {message!r}"
         one_line = message.startswith(str(path)) and message.isprintable() and len(message) < len(str(path)) + LINE
         return "" if one_line else f"not one line: {message!r}"
     except BaseException as error:

@@ -26,6 +26,7 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel_method import PreparedKernel
 from localsvm.methods.kernel_system import KernelSystem
+from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling
@@ -34,9 +35,10 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import divide, partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import RunCells
+from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.training import run_key, train
 from localsvm.runs.validation import cross_validate, mean_grid
+from localsvm.selection.cross_validation import Scores
 from localsvm.selection.folds import stratified
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
@@ -145,6 +147,62 @@ def test_a_resumed_run_gives_the_same_bits(config: TrainingConfig, tmp_path: Pat
     whole = train(data(), config, tmp_path / "whole.h5")
     assert manifest(model) == manifest(tmp_path / "whole.h5")
     assert summary.cv_error == whole.cv_error and summary.support_vectors == whole.support_vectors
+
+
+class StopAfterSettings(Silent):
+    """An observer that stops the run when so many settings of unfinished cells are scored."""
+
+    def __init__(self, settings: int) -> None:
+        self.settings = settings
+
+    def work(self, share: float, settings: int) -> None:
+        if settings == self.settings:
+            raise Stop
+
+
+def noting(scored: list[int]) -> PoolFactory:
+    """A pool that notes which settings are scored."""
+
+    class Noting(LocalPool):
+        def unordered(self, work: Any) -> Any:
+            for unit, result in super().unordered(work):
+                if isinstance(result, Scores):
+                    scored.append(result.best.setting)
+                yield unit, result
+
+    return Noting
+
+
+ONE_CELL = {
+    "vote": (TrainingConfig(KernelSVM()), 2),
+    "refit": (TrainingConfig(KernelSVM(), select="refit", probability=True), 3),
+    "offset": (TrainingConfig(KernelSVM(offset=True), grid="full"), 2),
+    "clusters": (TrainingConfig(KMeansSVM(clusters=(2.0, 4.0, 6.0)), grid="full"), 2),
+}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", ONE_CELL)
+def test_a_run_of_one_cell_goes_on_with_its_next_setting(
+    name: str, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "SMALL_RUN", 0.0)  # two jobs: a unit a setting
+    config, classes = ONE_CELL[name]
+    whole: list[int] = []
+    train(data(400, classes), config, tmp_path / "whole.h5", jobs=3 - jobs, pool=noting(whole))
+    assert len(set(whole)) == len(whole) > 2
+    model, scored = tmp_path / "m.h5", list[int]()
+    for stop in range(1, len(whole), 3):
+        with pytest.raises(Stop):
+            train(
+                data(400, classes), config, model,
+                jobs=jobs, pool=noting(scored), observer=StopAfterSettings(stop), resume=True,
+            )  # fmt: skip
+        assert len(scored) == stop
+    train(data(400, classes), config, model, jobs=jobs, pool=noting(scored), resume=True)
+    assert sorted(scored) == sorted(whole), "each is scored once, in one of the runs"
+    assert manifest(model) == manifest(tmp_path / "whole.h5")
+    assert not list(tmp_path.glob("*.journal"))
 
 
 def workers() -> list[str]:

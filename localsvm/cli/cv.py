@@ -60,10 +60,10 @@ def cv(
     config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
     with Progress(quiet) as progress:
         clock = Clock(progress)
-        if note := opt.cell_size_note(options):
-            progress.note(note)
+        opt.note_cell_size(options, progress.note)
         with clock("read"):
-            data = read(train_file, zero_based=config.zero_based, jobs=count, budget=Budget.of(memory))
+            budget = Budget.of(memory)
+            data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
             data.weight = None if weights is None else read_weights(weights, len(data.y))
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
         result = cross_validate(data, config, observer=progress, **extra)

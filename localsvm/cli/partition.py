@@ -52,9 +52,10 @@ def partition(
     config = opt.training_config(options)
     with Progress(quiet) as progress:
         progress.phase("read")
-        data = read(train_file, zero_based=config.zero_based, jobs=opt.job_count(jobs), budget=Budget.of(memory))
+        budget, count = Budget.of(memory), opt.job_count(jobs)
+        data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
         progress.phase("partition")
-        with Threads(opt.job_count(jobs)) as threads:
+        with Threads(count) as threads:
             sizes = partition_only(data, config, output, force, threads, memory)
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)

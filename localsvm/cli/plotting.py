@@ -34,7 +34,7 @@ def check(path: str | None) -> None:
 
 def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool = False) -> None:
     """Draw a histogram of the cell sizes (cells,), with their median and the largest size allowed."""
-    with _figure(path, force) as figure:
+    with figure_in(path, force) as figure:
         axes = figure.subplots()
         axes.hist(sizes, bins=min(40, max(5, len(sizes) // 2)), range=(0, max(cell_size, int(sizes.max()))), color="C0")
         axes.axvline(float(np.median(sizes)), color="C1", label=f"median, {np.median(sizes):,.0f} rows")
@@ -56,7 +56,7 @@ def grid_error(names: Sequence[str], grid: MeanGrid, path: str, force: bool = Fa
     ----------
     names : of the parameters beside the cost.
     """
-    with _figure(path, force) as figure:
+    with figure_in(path, force) as figure:
         axes = figure.subplots()
         if len(names) > 1:
             _curves(figure, axes, names, grid)
@@ -116,7 +116,8 @@ def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid) -> Non
 
 
 @contextmanager
-def _figure(path: str, force: bool) -> Iterator[Any]:
+def figure_in(path: str, force: bool) -> Iterator[Any]:
+    """A figure to draw in, which is written to `path` in the end."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")

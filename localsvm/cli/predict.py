@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from localsvm.cli import options as opt
+from localsvm.cli import score_report
 from localsvm.cli.labels import Lines, confusion_text
 from localsvm.cli.paths import check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
@@ -42,6 +43,13 @@ from localsvm.cli.value_types import Group
     group=Group.OUTPUT,
 )
 @opt.option(
+    "--report",
+    metavar="FOLDER",
+    help="Score the probabilities of -b 1: log loss, Brier score, reliability, ROC and precision-recall, as JSON and "
+    "as pictures in FOLDER (needs matplotlib).",
+    group=Group.OUTPUT,
+)
+@opt.option(
     "--zero-based/--one-based",
     default=None,
     show_default="as in training",
@@ -53,24 +61,24 @@ from localsvm.cli.value_types import Group
 @opt.as_json
 @opt.quiet
 def predict(
-    test_file: str, model_file: str, output: str | None, decision_values: bool, probability: bool, confusion: bool,
-    zero_based: bool | None, jobs: int | None, force: bool, as_json: bool, quiet: bool,
+    test_file: str, model_file: str, output: str | None, decision_values: bool, probability: bool, report: str | None,
+    confusion: bool, zero_based: bool | None, jobs: int | None, force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
     Labels are written to OUTPUT, or stdout, one a line. The labels that TEST_FILE holds are compared with them and
     the accuracy goes to stderr; put 0 where they are unknown. With --decision-values there is a header line:
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
-    speaks for POSITIVE. With -b 1 the header is `labels` and the labels, ascending, and the model has to be one that
-    was trained with -b 1.
+    speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
     """
     from localsvm.runs.prediction import Indices, LocalModel, Score
+    from localsvm.runs.scoring import ProbabilityScores
 
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
-    if decision_values and probability:
-        raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
+    _check_columns(decision_values, probability, report)
     check_outputs(force, [test_file, seekable(model_file, "a model")], [output])
+    score_report.check(report, force)
     count = opt.job_count(jobs)
     with LocalModel(model_file, count) as model, text_output(output, force) as out:
         if probability:
@@ -78,12 +86,24 @@ def predict(
         lines, score = Lines(out, model.target, decision_values, probability), Score(model.file.labels)
         indices = Indices(model, zero_based)
         blocks = model.read(test_file, zero_based=indices.zero_based, tell=indices.count)
+        scores = ProbabilityScores(model.file.labels) if report else None
         for block in model.predict_blocks(indices.seen(blocks), probability):
             lines.write(block)
             score.add(block)
+            if scores:
+                scores.add(block)
+    if report and scores:
+        score_report.write(report, scores, force)
     if not quiet:
         if warning := indices.warning(test_file, model_file):
             click.echo(f"warning: {warning}", err=True)
         click.echo(accuracy_text(score.right, score.total) + (confusion_text(score) if confusion else ""), err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
+
+
+def _check_columns(decision_values: bool, probability: bool, report: str | None) -> None:
+    if decision_values and probability:
+        raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
+    if report is not None and not probability:
+        raise click.UsageError("--report scores probabilities; give -b 1 as well.")

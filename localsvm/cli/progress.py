@@ -23,7 +23,7 @@ class Progress:
         self._quiet, self._resumable = quiet, resumable
         self._live = sys.stderr.isatty() and not quiet
         self._bar: Any = None
-        self._total = self._done = 0
+        self._total = self._done = self._settings = 0
         self._wrong = self._weight = 0.0
 
     def __enter__(self) -> Progress:
@@ -62,6 +62,10 @@ class Progress:
                 self._bar.set_postfix_str(f"error {self._wrong / self._weight:.2%}", refresh=False)
             self._bar.update()
 
+    def work(self, share: float, settings: int) -> None:
+        """Note how far the work is."""
+        self._settings = settings
+
     def note(self, text: str) -> None:
         """Print a note, above the bar."""
         if self._quiet:
@@ -71,9 +75,10 @@ class Progress:
         click.echo(f"\r\033[Knote: {text}" if self._live else f"note: {text}", err=True)
 
     def _kept(self) -> str:
-        if not (self._resumable and self._done):
+        if not (self._resumable and (self._done or self._settings)):
             return ""
-        return f" with {self._done:,} of {self._total:,} cells finished; go on with --resume"
+        scored = f"{self._settings:,} settings scored and " if self._settings else ""
+        return f" with {scored}{self._done:,} of {self._total:,} cells finished; go on with --resume"
 
     def _clear(self) -> None:
         if self._bar is not None:

@@ -71,8 +71,7 @@ def train(
     if stream and (train_file == "-" or resume or partition_file):
         raise click.UsageError("--stream reads a file several times, and goes without --resume and --partition-file.")
     with model_output(output) as path, Progress(quiet, resumable=not stream and output != "-") as progress:
-        if note := opt.cell_size_note(options):
-            progress.note(note)
+        opt.note_cell_size(options, progress.note)
         clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
         if stream:
             summary = _stream(train_file, config, path, common | {"weights": weights})
@@ -96,7 +95,7 @@ def _train(
 
     with clock("read"):
         budget = Budget.of(extra["memory"])
-        data = read(file, zero_based=config.zero_based, jobs=extra["jobs"], budget=budget)
+        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"], budget=budget)
         data.weight = None if weights is None else read_weights(weights, len(data.y))
     return train(data, config, output, **extra)
 

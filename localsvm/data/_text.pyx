@@ -27,6 +27,8 @@ cdef extern from "libsvm_text.h" nogil:
         int32_t *indices
         int64_t *lengths
         int64_t row, entry
+        const int32_t *picked
+        double *wide
     cdef struct lsvm_text_style:
         int zero_based, digits
         int64_t label_width
@@ -34,6 +36,7 @@ cdef extern from "libsvm_text.h" nogil:
     void lsvm_text_count(const char *text, size_t size, int zero_based, lsvm_text_counts *counts)
     int lsvm_text_read_dense(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
     int lsvm_text_read_sparse(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
+    int lsvm_text_pick(const char *text, size_t size, lsvm_text_sink *sink, lsvm_text_place *place)
     size_t lsvm_text_write_dense(const float *x, int64_t rows, int64_t width, const lsvm_text_style *style, char *out)
     size_t lsvm_text_write_sparse(const float *values, const int32_t *indices, const int64_t *indptr, int64_t rows,
                                   const lsvm_text_style *style, char *out)
@@ -121,7 +124,7 @@ def read_sparse(
     cdef int code
     if values.shape[0] != indices.shape[0] or lengths.shape[0] != labels.shape[0]:
         raise ValueError("arrays of different lengths")
-    if size == 0 or labels.shape[0] == 0 or width < 0:
+    if size == 0 or labels.shape[0] == 0 or not 0 <= width <= 2147483647:
         raise ValueError("nothing to read")
     sink.zero_based, sink.rows, sink.width, sink.capacity = zero_based, labels.shape[0], width, values.shape[0]
     sink.labels, sink.lengths = &labels[0], &lengths[0]
@@ -131,6 +134,34 @@ def read_sparse(
         code = lsvm_text_read_sparse(<const char *>&text[0], size, &sink, &place)
     check(code, &sink, &place)
     return sink.entry
+
+
+def pick(
+    const unsigned char[::1] text, const int32_t[::1] columns, double[:, ::1] values, double[::1] labels,
+    bint zero_based,
+):
+    """Parse some columns, ascending, of the first rows into values (rows, columns), in float64; labels (rows,).
+
+    The text has at least as many rows.
+    """
+    cdef lsvm_text_sink sink
+    cdef lsvm_text_place place
+    cdef size_t size = text.shape[0]
+    cdef int64_t i
+    cdef int code
+    if values.shape[0] != labels.shape[0] or values.shape[1] != columns.shape[0]:
+        raise ValueError("arrays of different lengths")
+    if size == 0 or labels.shape[0] == 0 or columns.shape[0] == 0:
+        raise ValueError("nothing to read")
+    for i in range(1, columns.shape[0]):
+        if columns[i - 1] >= columns[i]:
+            raise ValueError("columns must ascend")
+    sink.zero_based, sink.rows, sink.width, sink.capacity = zero_based, labels.shape[0], columns.shape[0], 0
+    sink.labels, sink.lengths, sink.indices, sink.values = &labels[0], NULL, NULL, NULL
+    sink.picked, sink.wide = &columns[0], &values[0, 0]
+    with nogil:
+        code = lsvm_text_pick(<const char *>&text[0], size, &sink, &place)
+    check(code, &sink, &place)
 
 
 cdef lsvm_text_style style_of(const unsigned char[:, ::1] labels, int64_t rows, bint zero_based, int digits) except *:

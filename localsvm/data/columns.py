@@ -32,6 +32,7 @@ def keep_occurring(data: Dataset, announce: Callable[[int], None] = lambda size:
         announce(4 * X.shape[0] * X.shape[1])
         X = dense_copy(X)
     data.X, data.columns = X, columns
+    data.origin = None if data.origin is None else data.origin[columns]
 
 
 def occurring(X: Examples) -> Columns:

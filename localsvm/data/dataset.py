@@ -24,6 +24,7 @@ Examples: TypeAlias = Dense | sp.csr_array
 DENSE_DENSITY = 0.25  # share of elements that are stored, from which on a matrix is dense
 DENSE_BYTES = 64 << 20  # a smaller matrix is dense in any case, ...
 DENSE_COLUMNS = 1024  # ... unless it has more columns
+REACH = 1e16  # values up to here have squares whose sums are finite in float32
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Dataset:
     X, y : (n, d) float32, and (n,) float64.
     classes : what the labels stand for where they are only numbers of them, as JSON can hold it; for the model to keep.
     columns : (d,) int64, ascending: which columns of the file X has; None for all of them.
+    origin : (d,) float64, what was subtracted from the columns before rounding (see data.origin); None for nothing.
     weight : (n,) float64 factors on the cost and the held-out loss of the rows, None for 1.
     """
 
@@ -42,6 +44,7 @@ class Dataset:
     y: npt.NDArray[np.float64]
     classes: dict[str, Any] | None = None
     columns: npt.NDArray[np.int64] | None = None
+    origin: npt.NDArray[np.float64] | None = None
     weight: npt.NDArray[np.float64] | None = None
 
 
@@ -154,9 +157,46 @@ def densify(X: sp.csr_array, rows: slice, out: Dense) -> None:
 def thinned(X: Examples) -> Examples:
     """X as solvers of linear problems want it: sparse if it holds mostly zeros, however small it is."""
     if isinstance(X, np.ndarray):
-        return X if np.count_nonzero(X) >= DENSE_DENSITY * X.size else as_examples(sp.csr_array(X))
+        return X if np.count_nonzero(X) >= DENSE_DENSITY * X.size else canonical(sp.csr_array(X))
     kept = X.indices.dtype == np.int32 and X.indptr.dtype == np.int64  # slices made by scipy have other types
-    return X if kept else as_examples(X)
+    return X if kept else canonical(X)
+
+
+def out_of_reach(X: Examples) -> bool:
+    """Whether squared distances of these rows may overflow, or a value is no number."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    return bool(values.size) and not (values.max() <= REACH and values.min() >= -REACH)  # NaN reaches both
+
+
+def within_reach(X: Examples) -> tuple[Examples, npt.NDArray[np.bool_] | None]:
+    """Rows for what asks for distances alone: those too far for float32 are moved towards the origin along a line.
+
+    To all that is not as far itself they are as before, at a distance beyond all others.
+
+    Returns
+    -------
+    X : itself where all rows are within reach.
+    lost : (n,) bool, the rows that hold NaN, which are 0 now; None where none can.
+    """
+    if not out_of_reach(X):
+        return X, None
+    n, columns = X.shape
+    if isinstance(X, np.ndarray):
+        values, owner = X.astype(np.float64).ravel(), np.repeat(np.arange(n), columns)
+    else:
+        values, owner = X.data.astype(np.float64), np.repeat(np.arange(n), np.diff(X.indptr))
+    largest = np.zeros(n)
+    with np.errstate(invalid="ignore"):
+        np.maximum.at(largest, owner, np.abs(values))  # NaN where a row has one
+    lost, infinite = np.isnan(largest), np.isinf(largest)[owner]
+    values[lost[owner]] = 0.0
+    values[infinite] = np.where(np.isinf(values[infinite]), np.sign(values[infinite]), 0.0)  # nothing else matters
+    factor = np.where(np.isinf(largest), REACH, np.minimum(1.0, REACH / np.maximum(largest, 1.0)))
+    factor[lost] = 0.0
+    moved = (values * factor[owner]).astype(np.float32)
+    if isinstance(X, np.ndarray):
+        return moved.reshape(X.shape), lost
+    return sparse_examples(moved, X.indices, X.indptr, columns), lost
 
 
 def as_examples(X: Any) -> Examples:
@@ -171,15 +211,21 @@ def as_examples(X: Any) -> Examples:
     DataError
         X is not two-dimensional, or holds NaN, infinities or values beyond float32.
     """
+    X = canonical(X)
+    _finite(X if isinstance(X, np.ndarray) else X.data)
+    return X
+
+
+def canonical(X: Any) -> Examples:
+    """As `as_examples`, but rows may hold what is not finite: scaled ones of a test file can."""
     if not sp.issparse(X):
-        return _finite(np.ascontiguousarray(_matrix(X)))
+        return np.ascontiguousarray(_matrix(X))
     X = sp.csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    values = _finite(_float32(X.data))
     indices = X.indices.astype(np.int32, copy=False)
-    return sparse_examples(values, indices, X.indptr.astype(np.int64, copy=False), X.shape[1])
+    return sparse_examples(_float32(X.data), indices, X.indptr.astype(np.int64, copy=False), X.shape[1])
 
 
 def _matrix(X: Any) -> Dense:
@@ -194,7 +240,6 @@ def _float32(values: Any) -> Dense:
         return np.asarray(values, dtype=np.float32)
 
 
-def _finite(values: Dense) -> Dense:
+def _finite(values: Dense) -> None:
     if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):  # NaN reaches both
         raise DataError("the examples hold NaN, infinities or values beyond float32; replace them")
-    return values

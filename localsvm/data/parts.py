@@ -12,24 +12,29 @@ import numpy as np
 import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, size_of, sparse_examples
+from localsvm.data.origin import Shift
 from localsvm.data.pieces import Counts, Piece
 
 
 @dataclass
 class ParsedPiece:
-    """The rows of one piece: X (n, d), labels y (n,) and counts. X may have fewer columns than the whole."""
+    """The rows of one piece: X (n, d), labels y (n,) and counts. X may have fewer columns than the whole.
+
+    shifted: some columns of the whole from their origin, for where X becomes dense; None without origins.
+    """
 
     X: Examples
     y: npt.NDArray[np.float64]
     counts: Counts
+    shifted: Dense | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows and labels."""
-        return size_of(self.X) + self.y.nbytes
+        return size_of(self.X) + self.y.nbytes + (0 if self.shifted is None else self.shifted.nbytes)
 
 
-def parse(piece: Piece, n_features: int | None, dense: bool | None) -> ParsedPiece:
+def parse(piece: Piece, n_features: int | None, dense: bool | None, shift: Shift | None = None) -> ParsedPiece:
     """Parse one piece of a file.
 
     Parameters
@@ -39,6 +44,8 @@ def parse(piece: Piece, n_features: int | None, dense: bool | None) -> ParsedPie
         Columns of X; None for as many as this piece needs.
     dense : bool or None
         Dense or CSR; None for what takes less memory.
+    shift : Shift or None
+        Columns that are read from their origin as well.
 
     Raises
     ------
@@ -52,7 +59,8 @@ def parse(piece: Piece, n_features: int | None, dense: bool | None) -> ParsedPie
     y = np.empty(counts.rows)
     if counts.rows == 0:
         return ParsedPiece(np.empty((0, columns), np.float32), y, counts)
-    return ParsedPiece((_dense if dense else _sparse)(piece, counts, columns, y), y, counts)
+    X = (_dense if dense else _sparse)(piece, counts, columns, y)
+    return ParsedPiece(X, y, counts, None if shift is None else shift.read(piece, counts.rows))
 
 
 def _dense(piece: Piece, counts: Counts, columns: int, y: npt.NDArray[np.float64]) -> Examples:
@@ -81,18 +89,21 @@ def close_gaps(arrays: tuple[npt.NDArray[Any], ...], begins: npt.NDArray[np.int6
         array.resize(end, refcheck=False)
 
 
-def merge_dense(parts: list[ParsedPiece], X: Dense) -> Dense:
-    """Copy the rows of all parts into X (n, d), which they fill exactly; empties the list."""
+def merge_dense(parts: list[ParsedPiece], X: Dense, shift: Shift | None = None) -> Dense:
+    """Copy the rows of all parts, shifted, into X (n, d), which they fill exactly; empties the list."""
     begin = 0
     parts.reverse()
     while parts:
-        part = parts.pop().X
+        parsed = parts.pop()
+        part = parsed.X
         rows, columns = part.shape
         target = X[begin : begin + rows]
         if isinstance(part, np.ndarray):
             target[:, :columns], target[:, columns:] = part, 0
         else:
             densify(part, slice(0, rows), target)
+        if shift is not None and parsed.shifted is not None:
+            target[:, shift.columns] = parsed.shifted
         begin += rows
     return X
 

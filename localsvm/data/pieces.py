@@ -83,8 +83,23 @@ class Piece:
         except _text.TextFault as fault:
             raise data_error(self.name, fault, self.first_line, text, self.zero_based) from None
 
+    def pick(self, columns: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.float64]:
+        """Some columns, ascending, of the first rows: (rows, columns) float64."""
+        values, text = np.empty((rows, len(columns))), self._text()
+        try:
+            _text.pick(text, columns.astype(np.int32), values, np.empty(rows), self.zero_based)
+        except _text.TextFault as fault:
+            raise data_error(self.name, fault, self.first_line, text, self.zero_based) from None
+        return values
+
     def _text(self) -> Any:
         return self.data.read() if isinstance(self.data, Span) else self.data
+
+
+def as_one(pieces: list[Piece]) -> Piece:
+    """Pieces that follow each other as one; a copy."""
+    first = pieces[0]
+    return Piece(first.name, b"".join(bytes(piece._text()) for piece in pieces), first.first_line, first.zero_based)
 
 
 def stream_pieces(source: Source, zero_based: bool, block_bytes: int, longest: int = LONGEST_LINE) -> Iterator[Piece]:

@@ -21,6 +21,7 @@ from localsvm.data.columns import Columns, dense_copy, keep_columns
 from localsvm.data.compression import Source, open_source
 from localsvm.data.dataset import Dataset, Dense, prefers_dense, sparse_examples
 from localsvm.data.faults import EMPTY, LONGEST_LINE, NO_ROWS
+from localsvm.data.origin import Shift, look_ahead
 from localsvm.data.parts import ParsedPiece, close_gaps, merge_dense, merge_sparse, parse
 from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, Piece, ordered, stream_pieces
 from localsvm.data.spans import spans
@@ -44,6 +45,7 @@ class _Options:
     jobs: int
     allocate: Allocate | None
     block_bytes: int
+    shifts: bool
     budget: Budget
 
     @property
@@ -83,6 +85,7 @@ def read(
     jobs: int = 1,
     allocate: Allocate | None = None,
     block_bytes: int = BLOCK_BYTES,
+    shifts: bool = False,
     budget: Budget = UNBOUNDED,
 ) -> Dataset:
     """Read a LIBSVM file.
@@ -95,8 +98,8 @@ def read(
         Whether indices start at 0; and d: entries beyond it are dropped, None for as many as the indices need.
     dense, allocate
         Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
-    jobs, block_bytes, budget
-        Number of threads; bytes of text that a thread parses at once; the memory, for which they may be fewer.
+    jobs, block_bytes, budget, shifts
+        Threads; bytes of text that one parses at once, within the memory; whether a dense X may have origins (data.origin).
 
     Returns
     -------
@@ -110,7 +113,8 @@ def read(
     RunError
         The rows do not fit into the budget, or into memory.
     """
-    options = _Options(zero_based, n_features, dense, jobs, allocate, budget.block_bytes(block_bytes, jobs), budget)
+    block_bytes = budget.block_bytes(block_bytes, jobs)
+    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget)
     with open_source(path) as source:
         return _read_regular(source, options) if source.regular() else _read_stream(source, options)
 
@@ -121,6 +125,7 @@ def read_blocks(
     n_features: int,
     dense: bool,
     columns: Columns | None = None,
+    origin: npt.NDArray[np.float64] | None = None,
     zero_based: bool = False,
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
@@ -128,7 +133,8 @@ def read_blocks(
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
-    Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all. Every
+    Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all; `origin`:
+    what is subtracted from a dense X before rounding, (columns,), None for nothing. Every
     block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut. `tell`
     is called with what the text of each block holds.
 
@@ -138,26 +144,30 @@ def read_blocks(
         As `read`. It comes after the blocks before the mistake.
     """
     message = EMPTY
+    shift = Shift.of(origin, columns)
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes)
-        for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns), pieces, jobs):
+        for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns, shift), pieces, jobs):
             message = message and NO_ROWS
             if part.counts.rows:
                 message = ""
                 if tell is not None:
                     tell(part.counts)
-                yield Dataset(part.X, part.y, columns=columns)
+                yield Dataset(part.X, part.y, columns=columns, origin=origin)
         if message:
             raise DataError(message.format(path=source.name))
 
 
-def _parse_block(piece: Piece, n_features: int, dense: bool, columns: Columns | None) -> ParsedPiece:
-    if columns is None:
-        return parse(piece, n_features, dense)
-    part = parse(piece, n_features, dense and n_features <= WIDE * len(columns))
-    part.X = keep_columns(part.X, columns, in_place=True)
+def _parse_block(
+    piece: Piece, n_features: int, dense: bool, columns: Columns | None, shift: Shift | None
+) -> ParsedPiece:
+    part = parse(piece, n_features, dense and (columns is None or n_features <= WIDE * len(columns)), shift)
+    if columns is not None:
+        part.X = keep_columns(part.X, columns, in_place=True)
     if dense and not isinstance(part.X, np.ndarray):
         part.X = dense_copy(part.X)
+    if shift is not None and part.shifted is not None:
+        part.X[:, shift.columns if columns is None else np.searchsorted(columns, shift.columns)] = part.shifted
     return part
 
 
@@ -196,7 +206,8 @@ def _read_regular(source: Source, options: _Options) -> Dataset:
     dense = options.is_dense(int(rows[-1]), columns, int(entries[-1]))
     options.check(name, _bytes(dense, int(rows[-1]), columns, int(entries[-1])))
     if dense:
-        return _fill_dense(pieces, rows, columns, options)
+        shift = look_ahead(pieces, options.n_features)[0] if options.shifts else None
+        return _fill_dense(pieces, rows, columns, options, shift)
     return _fill_sparse(pieces, rows, entries, columns, options.jobs)
 
 
@@ -205,17 +216,19 @@ def _bytes(dense: bool, rows: int, columns: int, entries: int) -> int:
     return 8 * rows + (4 * rows * columns if dense else 8 * entries + 8 * rows)
 
 
-def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Options) -> Dataset:
+def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Options, shift: Shift | None) -> Dataset:
     X, y = options.matrix(pieces[0].name, int(rows[-1]), columns), np.empty(rows[-1])
 
     def fill(i: int) -> None:
         own = slice(rows[i], rows[i + 1])
         if own.start < own.stop:
             pieces[i].read_dense(X[own], y[own])
+            if shift is not None:
+                X[own, shift.columns] = shift.read(pieces[i], own.stop - own.start)
 
     for _ in ordered(fill, range(len(pieces)), options.jobs):
         pass
-    return Dataset(X, y)
+    return Dataset(X, y, origin=None if shift is None else shift.settle(X))
 
 
 def _fill_sparse(pieces: list[Piece], rows: Offsets, entries: Offsets, columns: int, jobs: int) -> Dataset:
@@ -235,9 +248,10 @@ def _fill_sparse(pieces: list[Piece], rows: Offsets, entries: Offsets, columns: 
 
 def _read_stream(source: Source, options: _Options) -> Dataset:
     pieces = stream_pieces(source, options.zero_based, options.block_bytes, options.longest)
+    shift, pieces = look_ahead(pieces, options.n_features) if options.shifts else (None, pieces)
     parts: list[ParsedPiece] = []
     held = 0
-    for part in ordered(lambda piece: parse(piece, options.n_features, None), pieces, options.jobs):
+    for part in ordered(lambda piece: parse(piece, options.n_features, None, shift), pieces, options.jobs):
         parts.append(part)
         held += part.nbytes
         options.check(source.name, held + (2 * options.jobs + 1) * part.nbytes)  # others were parsed meanwhile
@@ -250,5 +264,6 @@ def _read_stream(source: Source, options: _Options) -> Dataset:
     dense = options.is_dense(rows, columns, entries)
     options.check(source.name, held + _bytes(dense, rows, columns, entries))
     if dense:
-        return Dataset(merge_dense(parts, options.matrix(source.name, rows, columns)), y)
+        X = merge_dense(parts, options.matrix(source.name, rows, columns), shift)
+        return Dataset(X, y, origin=None if shift is None else shift.settle(X))
     return Dataset(merge_sparse(parts, columns), y)

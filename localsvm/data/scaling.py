@@ -13,12 +13,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from localsvm.data.dataset import Dense, Examples, densify, row_blocks, sparse_examples
+from localsvm.data.dataset import Dense, Examples, densify, places_of, row_blocks, sparse_examples
 from localsvm.errors import DataError, OptionError
-from localsvm.store.pieces import Pieces, Unsound, check, floats32
+from localsvm.store.pieces import Pieces, Unsound, check, floats32, floats64
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
+LARGEST = np.finfo(np.float32).max
+OFF_CENTRE, SAMPLE = 100.0, 4096  # see off_centre_columns
 BLOCK = 1 << 20  # elements worked on at once: bounds temporary arrays
 DENSIFY_BYTES = 1 << 33  # the largest dense matrix that scaling makes of a sparse one
 Vector = npt.NDArray[np.float64]
@@ -44,11 +46,14 @@ class Scaling:
         "row": each row is divided by its Euclidean norm; zero rows stay as they are. "none": nothing is changed.
     factor, offset : (d,) float32 or None
         None where the mode has none.
+    origin : (d,) float64 or None
+        What whoever reads rows has subtracted from them before, in float64 (see data.origin); None for nothing.
     """
 
     mode: str
     factor: Dense | None = None  # (d,)
     offset: Dense | None = None  # (d,)
+    origin: Vector | None = None  # (d,)
 
     @classmethod
     def fit(cls, X: Examples, mode: str, threads: Threads = ALONE) -> Self:
@@ -123,12 +128,13 @@ class Scaling:
             raise DataError(f"{what}; read them with n_features={len(self.factor)}")
         if self.mode == "none":
             return X
-        if not isinstance(X, np.ndarray):
-            return self._apply_sparse(X)
-        out = X if in_place else np.empty_like(X)
-        for rows in row_blocks(X, BLOCK):
-            self._scale(X[rows], out[rows])
-        return out
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is looked for where it matters
+            if not isinstance(X, np.ndarray):
+                return self._apply_sparse(X)
+            out = X if in_place else np.empty_like(X)
+            for rows in row_blocks(X, BLOCK):
+                self._scale(X[rows], out[rows])
+            return out
 
     def _scale(self, x: Dense, out: Dense) -> None:
         if self.factor is None:
@@ -136,6 +142,7 @@ class Scaling:
             return
         if self.offset is not None:
             x = np.subtract(x, self.offset, out=out)
+            np.clip(x, -LARGEST, LARGEST, out=x)  # what is infinite could not be multiplied by 0
         np.multiply(x, self.factor, out=out)
 
     def _apply_sparse(self, X: Any) -> Examples:
@@ -161,8 +168,8 @@ class Scaling:
         return out
 
     def state(self) -> dict[str, np.ndarray]:
-        """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them."""
-        arrays = {"factor": self.factor, "offset": self.offset}
+        """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them, and "origin"."""
+        arrays = {"factor": self.factor, "offset": self.offset, "origin": self.origin}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
@@ -170,8 +177,25 @@ class Scaling:
         """The scaling with this mode and this `state()`, of so many features; Unsound if they do not fit."""
         if mode not in MODES:
             raise Unsound(f"the scaling {mode!r} is not known to this version")
-        check("/scaling", _PIECES.get(mode, {}), state, {"features": features})
-        return cls(mode, *(np.asarray(state[name], np.float32) for name in sorted(state)))
+        origin = {"origin": floats64("features")} if "origin" in state and mode != "row" else {}
+        check("/scaling", {**_PIECES.get(mode, {}), **origin}, state, {"features": features})
+        return cls(mode, **dict(state))
+
+
+def off_centre_columns(X: Examples) -> int:
+    """How many columns of scaled rows are OFF_CENTRE deviations from 0 or more, by SAMPLE rows spread over all."""
+    rows = np.arange(0, X.shape[0], max(1, X.shape[0] // SAMPLE))
+    if isinstance(X, np.ndarray):
+        part = X[rows].astype(np.float64)
+        mean, deviation = part.mean(axis=0), part.std(axis=0)
+    else:
+        _, places = places_of(X, rows)
+        values, index, n = X.data[places].astype(np.float64), X.indices[places], X.shape[1]
+        mean = np.bincount(index, values, n) / len(rows)
+        squares = np.bincount(index, np.square(values - mean[index]), n)
+        squares += (len(rows) - np.bincount(index, minlength=n)) * np.square(mean)
+        deviation = np.sqrt(squares / len(rows))
+    return int(np.count_nonzero((np.abs(mean) >= OFF_CENTRE * deviation) & (deviation > 0)))
 
 
 def _check_dense_size(X: Examples, mode: str) -> None:

@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.origin import from_array
 from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
 from localsvm.estimators.parameters import ParameterError, about, defaults, in_python, method_of, named_in_python
 from localsvm.estimators.progress import Lines
@@ -35,6 +36,7 @@ from localsvm.runs.training import train
 from localsvm.store.outputs import replacing
 
 Result = TypeVar("Result")
+FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
 # of TrainingConfig
 RUN = ("partition", "cell_size", "scale", "folds", "grid", "select", "multiclass", "probability", "repeats")
 
@@ -73,7 +75,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises ValueError, which names the parameter, for what cannot be used; ConvergenceWarning for models that did
         not reach their tolerance.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, ensure_min_samples=2)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         weight = None if sample_weight is None else _weights(sample_weight, X)
         if weight is not None:
@@ -85,7 +87,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
             labels = label_values(self.classes_)
             config, path = self._config(labels, np.bincount(codes, weight)), Path(folder) / "model.h5"
-            data = Dataset(_own(X), labels[codes], kept_classes(self.classes_), weight=weight)
+            rows, origin = _own(X, config.shifts)
+            data = Dataset(rows, labels[codes], kept_classes(self.classes_), origin=origin, weight=weight)
             observer = Lines() if self.verbose else Silent()
             self.summary_: Summary = train(data, config, path, jobs=self._jobs(), observer=observer)
             self._take(path.read_bytes())
@@ -115,7 +118,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The predicted labels (n,): with `probability` the most probable ones."""
         if self.probability:
-            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+            most = self.predict_proba(X).argmax(axis=1)
+            return np.asarray(self.classes_[most])
         values = self._decisions(X)
         labels = self._use(lambda model: model.file.labels.searchsorted(model.target.decide(values)))
         return np.asarray(self.classes_[labels])
@@ -175,9 +179,9 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _answers(self, X: ArrayLike, ask: Callable[[LocalModel, Examples], NDArray[np.float64]]) -> NDArray[np.float64]:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         with named_in_python(self.method):
-            return self._use(lambda model: ask(model, _own(X)))
+            return self._use(lambda model: ask(model, _rows(X)))
 
     def _take(self, content: bytes) -> None:
         """Become the model of a file's content."""
@@ -261,6 +265,14 @@ def _weights(sample_weight: ArrayLike, X: Any) -> NDArray[np.float64]:
     return np.asarray(weight)
 
 
-def _own(X: Any) -> Examples:
-    """A copy of X that training may scale in place."""
-    return as_examples(sparse.csr_array(X, copy=True)) if sparse.issparse(X) else np.array(X, np.float32, order="C")
+def _rows(X: Any) -> Any:
+    """X as a model takes it: dense rows keep their digits."""
+    return as_examples(sparse.csr_array(X)) if sparse.issparse(X) else X
+
+
+def _own(X: Any, shifts: bool) -> tuple[Examples, NDArray[np.float64] | None]:
+    """A copy of X that training may scale in place, and the origin of its columns."""
+    if sparse.issparse(X):
+        return as_examples(sparse.csr_array(X, copy=True)), None
+    rows, origin = from_array(X, shifts)
+    return as_examples(rows), origin

@@ -21,6 +21,9 @@ class Lines:
         self._total, self._done = total, done
         self._say(f"{total} cells")
 
+    def work(self, share: float, settings: int) -> None:
+        """Say nothing: the lines are of cells."""
+
     def cell_done(self, wrong: float, weight: float) -> None:
         """A cell is finished."""
         self._done += 1

@@ -36,8 +36,7 @@ class View:
     Attributes
     ----------
     fold : the fold left out, WHOLE for all rows. With sees = "rows" it is WHOLE, and no label may be looked at.
-    problem : the problem whose labels may be looked at, ALL for those of all problems.
-    settings : for how many settings of the grid there will be a system.
+    problem, settings : the problem whose labels may be looked at, ALL for all of them; how many settings will be used.
     scratch : memory for what a system keeps while it is in use, such as its kernel; systems of other views are in use
         at the same time and have their own. What lasts no longer than a call goes into the cell's scratch.
     """
@@ -135,10 +134,9 @@ class FitReport:
     Attributes
     ----------
     models, iterations : in all; iterations in the solver's own unit.
-    not_converged : models that did not reach their tolerance.
-    largest_gap : duality gap in the method's `gap_unit`.
+    not_converged, largest_gap : models that did not reach their tolerance; duality gap in the method's `gap_unit`.
     support_vectors : rows that are one in any model.
-    support : how many of them each class has, in the order of the target's labels; () where that is not known.
+    support : those of each class, in the order of the target's labels; () where that is not known.
     """
 
     models: int = 0
@@ -200,9 +198,7 @@ class Predictor(Protocol):
     """
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for scaled rows X (n, d): what the target's `combine` makes of the models' values. It
-        may make probabilities of them.
-        """
+        """(n, problems) float64 for scaled rows X (n, d), as the target's `combine` makes them, or probabilities."""
 
 
 def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
@@ -211,8 +207,7 @@ def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) 
     Parameters
     ----------
     default : of the annotated type bool, int, float, str (with choices), or tuple[float, ...], () for a default grid.
-    flags : as click writes them: "-C", "--cost", or "--offset/--no-offset" for a bool.
-    help, choices : the line of --help, and the values that a str may have.
+    flags, help, choices : as click has them: "-C", "--cost", "--offset/--no-offset" for a bool; values of a str.
     """
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})
 
@@ -228,9 +223,9 @@ class Method(ABC):
     sees : what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and
         problems; "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem.
     joint : a job is about all classes at once.
-    costs_at_once : how many costs of a job are solved before its held-out values are looked at; the solutions of so
-        many costs are in memory together.
+    costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
+    takes_products : of rows, so that a shift of all rows changes the problem.
     gap_unit : of the duality gaps in reports and models.
     """
 
@@ -239,6 +234,7 @@ class Method(ABC):
     joint: ClassVar[bool] = False
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
+    takes_products: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "C n"
 
     def check_choices(self) -> None:
@@ -247,6 +243,11 @@ class Method(ABC):
             choices, value = item.metadata["choices"], getattr(self, item.name)
             if choices and value not in choices:
                 raise OptionError(f"{'/'.join(item.metadata['flags'])} {value}: choose one of {', '.join(choices)}")
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether only differences of rows count: a shift of all rows changes no decision."""
+        return False
 
     @property
     def remedy(self) -> str:

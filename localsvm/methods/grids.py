@@ -14,6 +14,7 @@ from localsvm.errors import OptionError
 Values = tuple[float, ...]
 
 SIZE = 10  # points an axis
+LARGEST_COST = 1e50  # of C, and of a factor on it: squares of sums of their products are finite
 SHORT, ROUNDING = 12, 1e-14  # digits, and relative errors of a range's values
 MAX_SPREAD = 1e3  # the widest width over the base 5, where n is small against d and (1 + 5/n)^d explodes
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples
+from localsvm.data.dataset import Examples, within_reach
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.entries import base_of, few_entries
@@ -146,14 +146,22 @@ class ExpansionPredictor:
 
     def _values(self, X: Examples) -> NDArray[np.float64]:
         bias = self._state["model_bias"].astype(np.float64)
-        if self._few_entries:
-            return self._by_entries(X) + bias
+        lost = None
+        if self._kernel.uses_distances:
+            X, lost = within_reach(X)
+        values = (self._by_entries(X) if self._few_entries else self._by_panels(X)) + bias
+        if lost is not None:
+            values[lost] = np.nan
+        return values
+
+    def _by_panels(self, X: Examples) -> NDArray[np.float64]:
+        """Decision values without bias (n, models), of dense rows of the columns that support vectors have."""
         rows = columns_of(X, self._columns)
         outside = None
         if not isinstance(X, np.ndarray) and self._kernel.uses_distances:
             total = np.asarray(X.multiply(X).sum(axis=1)).ravel()
             outside = (total - (rows.astype(np.float64) ** 2).sum(axis=1)).clip(0).astype(np.float32)
-        return np.asarray(self._expansion(rows - self._centre, outside) + bias)
+        return np.asarray(self._expansion(rows - self._centre, outside))
 
     def _by_entries(self, X: Examples) -> NDArray[np.float64]:
         """Decision values without bias (n, models); sums over support vectors do not depend on the block of a row."""

@@ -24,7 +24,7 @@ from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prepared, Purpose, State, View, option
 from localsvm.methods.cell import Cell
-from localsvm.methods.grids import SIZE
+from localsvm.methods.grids import LARGEST_COST, SIZE
 from localsvm.methods.kernel_expansion import ExpansionPredictor, expansion_pieces, pack_models, report_of
 from localsvm.methods.kernel_system import BinaryRows, KernelSystem
 from localsvm.solvers.blocks import working_bytes
@@ -82,14 +82,24 @@ class KernelMethod(Method):
 
     def __post_init__(self) -> None:
         self.check_choices()
-        if not all(0.0 < value < np.inf for value in (*self.gamma, *self.cost)):
-            raise OptionError("-g/--gamma and -C/--cost take positive numbers")
+        if not all(0.0 < value < np.inf for value in self.gamma) or not all(0.0 < v <= LARGEST_COST for v in self.cost):
+            raise OptionError(f"-g/--gamma and -C/--cost take positive numbers, C up to {LARGEST_COST:g}")
         if not 0.0 < self.tolerance < np.inf:
             raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
         if not 1 <= self.degree < 1 << 31:
             raise OptionError(f"--degree must be a whole number from 1, not {self.degree}")
         if not np.isfinite(self.coef0):
             raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Kernels of distances."""
+        return self.kernel_of(1.0).uses_distances
+
+    @property
+    def takes_products(self) -> bool:  # type: ignore[override]
+        """For kernels of products."""
+        return self.kernel in ("polynomial", "linear")
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The distances of the cell's rows."""

@@ -43,6 +43,11 @@ class Landmarked(Clustered):
         if not all(0.0 < value < np.inf for value in gamma):
             raise OptionError("gamma (-g/--gamma, --projection-gamma) takes positive numbers")
 
+    @property
+    def shift_invariant(self) -> bool:
+        """Gaussians around rows."""
+        return self.projection == "rbf" and self.landmarks == "random"
+
     def landmark_axes(self, features: int) -> dict[str, Values]:
         """Numbers of clusters and of landmarks: as many as there are features."""
         return {"clusters": self.clusters, "landmarks_count": self.landmarks_count or (float(features),)}

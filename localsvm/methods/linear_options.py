@@ -11,7 +11,7 @@ import numpy as np
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method, option
 from localsvm.methods.cell import Cell
-from localsvm.methods.grids import Grid, Values, check_values
+from localsvm.methods.grids import LARGEST_COST, Grid, Values, check_values
 
 SMALLEST_TOLERANCE = 1e-12
 COSTS: Values = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
@@ -22,6 +22,7 @@ class LinearOptions(Method):
     """What the user chooses of a cost, of solvers and of when they stop."""
 
     divides: ClassVar[bool] = False
+    takes_products: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "of the objective"
 
     cost: tuple[float, ...] = option(
@@ -45,8 +46,8 @@ class LinearOptions(Method):
         self.check_choices()
         if self.passes < 1:
             raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
-        if not all(0.0 < value < np.inf for value in self.cost):
-            raise OptionError("-C/--cost takes positive numbers")
+        if not all(1e-300 <= value <= LARGEST_COST for value in self.cost):  # 1 / C is finite
+            raise OptionError(f"-C/--cost takes positive numbers, from 1e-300 to {LARGEST_COST:g}")
         if not SMALLEST_TOLERANCE <= self.tolerance < np.inf:
             least = f"a number from {SMALLEST_TOLERANCE:g}, as float64 holds no finer ones apart"
             raise OptionError(f"-e/--tolerance must be {least}, not {self.tolerance:g}; try -e 0.001")

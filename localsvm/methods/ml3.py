@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, as_examples, between
+from localsvm.data.dataset import Dense, Examples, between, canonical
 from localsvm.errors import OptionError
 from localsvm.methods.base import (
     CellSize,
@@ -232,7 +232,7 @@ class ML3Predictor:
         """(n, problems) float64, from the scores of the only model, or the mean scores of the fold models: clipped
         differences, as other methods average, would let the labels depend on which are taken.
         """
-        X = as_examples(X)
+        X = canonical(X)
         values = differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
         return self._target.combine(values, np.arange(len(self._pairs)))  # one model a problem
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
@@ -22,6 +22,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from localsvm.errors import RunError, WorkerLost
+from localsvm.parallel.worker import ERROR, TOLD, done
 from localsvm.store.outputs import signals_held
 
 THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -76,7 +77,8 @@ class LocalPool:
     def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
         """Pairs (work unit, result), as they finish. The caller may append to `work` meanwhile.
 
-        A work unit whose worker was killed is tried once more, with nothing beside it.
+        What a unit tells comes before its result. If its worker was killed it is tried once more, with nothing beside
+        it, and tells all of it again.
 
         Raises
         ------
@@ -86,23 +88,36 @@ class LocalPool:
             No process can be started.
         """
         if self._threads is None:
-            kept = self._keep()
-            while work:
-                piece = work.popleft()
-                with threadpool_limits(1):  # as in workers: sums by several threads round differently
-                    result = piece(kept)
-                yield piece, result
+            yield from self._done_here(work)
             return
         pending: dict[Future[Any], Work] = {}
         again: deque[Work] = deque()  # their workers were killed
+        news: SimpleQueue[Future[Any] | tuple[Work, Any]] = SimpleQueue()
         while work or pending or again:
             while work and not again and len(pending) < 2 * self.jobs:
-                piece = work.popleft()
-                pending[self._threads.submit(self._do, piece)] = piece
+                self._submit(work.popleft(), pending, news)
             if again and not pending:
-                pending[self._threads.submit(self._do, again[0])] = again[0]
-            finished = [(pending.pop(done), done) for done in wait(pending, return_when=FIRST_COMPLETED).done]
-            yield from [(piece, done.result()) for piece, done in finished if not self._killed(piece, done, again)]
+                self._submit(again[0], pending, news)
+            new = news.get()
+            if isinstance(new, tuple):
+                yield new
+            elif not self._killed(piece := pending.pop(new), new, again):
+                yield piece, new.result()
+
+    def _done_here(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
+        kept = self._keep()
+        while work:
+            piece = work.popleft()
+            answers, kind = done(piece, kept), TOLD
+            while kind == TOLD:
+                with threadpool_limits(1):  # as in workers: sums by several threads round differently
+                    kind, content = next(answers)
+                yield piece, content
+
+    def _submit(self, piece: Work, pending: dict[Future[Any], Work], news: SimpleQueue[Any]) -> None:
+        future = self._threads.submit(self._do, piece, news)
+        pending[future] = piece
+        future.add_done_callback(news.put)
 
     def _killed(self, piece: Work, done: Future[Any], again: deque[Work]) -> bool:
         """Whether the worker of the piece was killed for the first time: it waits in `again` then."""
@@ -127,17 +142,19 @@ class LocalPool:
         self._workers.append(worker)
         self._idle.put(worker)
 
-    def _do(self, piece: Work) -> Any:
-        """Have a piece of work done by an idle worker; there is one for each thread."""
+    def _do(self, piece: Work, news: SimpleQueue[Any]) -> Any:
+        """Have a piece of work done by an idle worker; there is one for each thread. news: for what it tells."""
         message = pickle.dumps((piece, self._keep), pickle.HIGHEST_PROTOCOL)
         worker = self._idle.get()
         if worker is None:
             raise _Killed("the end of the pool")
-        good, result = worker.ask(message)
+        worker.send(message)
+        while (answer := worker.answer())[0] == TOLD:
+            news.put((piece, answer[1]))
         self._idle.put(worker)
-        if not good:
-            raise result
-        return result
+        if answer[0] == ERROR:
+            raise answer[1]
+        return answer[1]
 
 
 class _Killed(Exception):
@@ -167,16 +184,24 @@ class _Worker:
         finally:
             theirs.close()  # so that the end of the process is the end of what can be read
 
-    def ask(self, message: bytes) -> tuple[bool, Any]:
-        """Send a piece of work and wait for the answer; _Killed if the process ends before."""
+    def send(self, message: bytes) -> None:
+        """Send a piece of work; _Killed if the process has ended."""
         try:
             self._connection.send_bytes(message)
-            answer = self._connection.recv_bytes()
+        except OSError:
+            raise self._ended() from None
+
+    def answer(self) -> tuple[str, Any]:
+        """Wait for the next answer, and what kind of answer it is; _Killed if the process ends before."""
+        try:
+            kind, content = pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
-            code = self._process.wait()
-            raise _Killed(signal.Signals(-code).name if code < 0 else f"exit code {code}") from None
-        good, result = pickle.loads(answer)
-        return bool(good), result
+            raise self._ended() from None
+        return kind, content
+
+    def _ended(self) -> _Killed:
+        code = self._process.wait()
+        return _Killed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
 
     def end(self, kill: bool) -> None:
         """End an idle process, or kill it."""

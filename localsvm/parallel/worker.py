@@ -10,28 +10,30 @@ import os
 import pickle
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, NoReturn
+
+TOLD, RESULT, ERROR = "told", "result", "error"  # kinds of answers
 
 
 def main(descriptor: int) -> NoReturn:
     """Serve the parent at the other end of this socket.
 
-    It sends pickled pairs (work, keep): `work` is called with what `keep` made for this process. The answer is a
-    pickled pair (whether it worked, the result or the exception).
+    It sends pickled pairs (work, keep): `work` is called with what `keep` made for this process. The answers are
+    pickled pairs (kind, content): any number of TOLD, then the RESULT or the ERROR, an exception.
     """
     parent: Connection[bytes, bytes] = Connection(descriptor)
     waiting: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(parent, waiting), daemon=True).start()
     kept: dict[Callable[[], Any], Any] = {}
     while True:
-        answer = _answer(waiting.get(), kept)
-        try:
-            parent.send_bytes(answer)
-        except OSError:  # the parent is gone
-            os._exit(1)
+        for answer in _answers(waiting.get(), kept):
+            try:
+                parent.send_bytes(answer)
+            except OSError:  # the parent is gone
+                os._exit(1)
 
 
 def _receive(parent: Connection[bytes, bytes], waiting: SimpleQueue[bytes]) -> None:
@@ -42,21 +44,39 @@ def _receive(parent: Connection[bytes, bytes], waiting: SimpleQueue[bytes]) -> N
         os._exit(0)
 
 
-def _answer(message: bytes, kept: dict[Callable[[], Any], Any]) -> bytes:
+def done(work: Callable[[Any], Any], kept: Any) -> Iterator[tuple[str, Any]]:
+    """Do work: its answers (kind, content), any number of TOLD and then the RESULT."""
+    result = work(kept)
+    if isinstance(result, Generator):
+        result = yield from _telling(result)
+    yield RESULT, result
+
+
+def _telling(steps: Generator[Any, None, Any]) -> Generator[tuple[str, Any], None, Any]:
+    while True:
+        try:
+            told = next(steps)
+        except StopIteration as end:
+            return end.value
+        yield TOLD, told
+
+
+def _answers(message: bytes, kept: dict[Callable[[], Any], Any]) -> Iterator[bytes]:
     try:
         work, keep = pickle.loads(message)
         if keep not in kept:
             kept[keep] = keep()
-        return pickle.dumps((True, work(kept[keep])), pickle.HIGHEST_PROTOCOL)
+        for answer in done(work, kept[keep]):
+            yield pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
     except BaseException as error:
         error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return _failure(error)
+        yield _failure(error)
 
 
 def _failure(error: BaseException) -> bytes:
     try:
-        answer = pickle.dumps((False, error))
+        answer = pickle.dumps((ERROR, error))
         pickle.loads(answer)  # an exception with a constructor of its own may not come out again
         return answer
     except Exception:
-        return pickle.dumps((False, RuntimeError("\n".join([repr(error), *error.__notes__]))))
+        return pickle.dumps((ERROR, RuntimeError("\n".join([repr(error), *error.__notes__]))))

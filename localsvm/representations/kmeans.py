@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Dense, Examples, between, row_blocks
+from localsvm.data.dataset import Dense, Examples, between, row_blocks, within_reach
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.partition.growing import take
 from localsvm.partition.kmeans import kmeans_centres
@@ -39,7 +39,7 @@ class Centres:
         """
         out = np.empty((X.shape[0], len(self.centres)), np.float32)
         for rows in row_blocks(X, BLOCK_ELEMENTS):
-            part = between(X, rows.start, rows.stop)
+            part, _ = within_reach(between(X, rows.start, rows.stop))
             out[rows] = self._dense(part) if isinstance(part, np.ndarray) else self._sparse(part)
         return out
 

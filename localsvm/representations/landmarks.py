@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localsvm.data.dataset import Dense, Examples, dense_rows, densify
+from localsvm.data.dataset import Dense, Examples, dense_rows, densify, within_reach
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import centre_of
@@ -37,6 +37,7 @@ def project(X: Examples, landmarks: Dense, kind: str, gamma: float) -> Dense:
 
     kind "linear": x . l. "rbf": exp(-gamma |x - l|^2). The result for a row depends on that row alone.
     """
+    X, lost = within_reach(X) if kind == "rbf" else (X, None)
     centre = centre_of(landmarks) if kind == "rbf" else np.zeros(landmarks.shape[1], np.float32)
     kernel = Kernel("gaussian", gamma) if kind == "rbf" else Kernel("linear")
     panels = Panels(np.ascontiguousarray(landmarks - centre), squared=kind == "rbf")
@@ -53,4 +54,6 @@ def project(X: Examples, landmarks: Dense, kind: str, gamma: float) -> Dense:
         block = aligned((len(dense), padded(panels.size)), np.float32)
         panels.kernel_matrix(kernel, dense, block, panels.norms_of(dense) if kind == "rbf" else None)
         out[rows] = block[:, : len(landmarks)]
+    if lost is not None:
+        out[lost] = np.nan
     return out

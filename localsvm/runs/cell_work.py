@@ -5,6 +5,7 @@ seed.
 from __future__ import annotations
 
 import time
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Cell
 from localsvm.methods.grids import Grid
-from localsvm.selection.cross_validation import CellSelection, Point, Scores
+from localsvm.selection.cross_validation import CellSelection, Point, Scores, finish
 from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
@@ -132,7 +133,9 @@ class WorkUnit:
     Attributes
     ----------
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
-    scores : of its grid, where settings were scored before: the cell is fitted at their best point.
+    scores : of its grid, where the search is over: the cell is fitted at their best point.
+    known : scores of settings that an interrupted run has scored, by their indices.
+    tells : whether the scores of each setting are told when they are there.
     threads : how many may work inside it.
     """
 
@@ -142,13 +145,18 @@ class WorkUnit:
     last: int
     settings: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
+    known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
+    tells: bool = False
     threads: int = 1
 
     def __str__(self) -> str:
         return f"cell {self.index} ({self.last - self.first:,} rows)"
 
-    def __call__(self, scratch: Scratch) -> Any:
-        """A CellResult; the Scores of the settings where there are some. scratch: the worker's."""
+    def __call__(self, scratch: Scratch) -> Generator[Scores, None, Any]:
+        """Yields what is told; returns a CellResult, or the Scores of the settings where there are some.
+
+        scratch: the worker's.
+        """
         started, inputs = time.process_time(), self.inputs
         with Threads(self.threads) as threads:
             cell = inputs.cell(self.index, self.first, self.last, threads, scratch)
@@ -159,15 +167,16 @@ class WorkUnit:
             scores = self.scores
             wanted = grid.n_points > 1 or inputs.probability or not inputs.fit
             if scores is None and wanted and inputs.folds > 1:
-                scores = selection.search(inputs.search)
+                scores = yield from self._searched(selection)
+            if scores is not None:
+                scores = selection.complete(scores, inputs.search)
             chosen = scores if grid.n_points > 1 else None  # of one point the model is the same with and without -b 1
             fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
-    def split(self, loss: NDArray[np.float64], ordered: bool) -> list[WorkUnit]:
-        """The next round of the search, a unit a setting, given the loss (settings, costs) so far; none at its end."""
-        following = self.inputs.search.next_settings(loss, ordered)
-        return [replace(self, settings=(i,), scores=None) for i in following]
+    def _searched(self, selection: CellSelection) -> Generator[Scores, None, Scores]:
+        steps = selection.steps(self.inputs.search, self.known)
+        return (yield from steps) if self.tells else finish(steps)
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
@@ -177,7 +186,7 @@ class WorkUnit:
         report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         if scores is not None:
-            if self.inputs.probability and scores.kept.values is not None:
+            if self.inputs.probability and scores.kept and scores.kept.values is not None:
                 values = scores.kept.values.astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
             weight = float(cell.weight.sum())

@@ -13,6 +13,7 @@ from localsvm.data.scaling import MODES
 from localsvm.errors import DataError, OptionError
 from localsvm.methods import method_from
 from localsvm.methods.base import Method
+from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.svm import KernelSVM
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import check_options
@@ -81,14 +82,20 @@ class TrainingConfig:
         if self.folds < 2:
             raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
         for label, weight in self.class_weights:
-            if not 0.0 < weight < np.inf:
-                raise OptionError(f"-w {label:g}: the weight of a class must be a positive number, not {weight:g}")
-        if self.seed < 0:
-            raise OptionError(f"--seed must be a whole number from 0, not {self.seed}")
+            if not 0.0 < weight <= LARGEST_COST:
+                what = f"a positive number up to {LARGEST_COST:g}"
+                raise OptionError(f"-w {label:g}: the weight of a class must be {what}, not {weight:g}")
+        if not 0 <= self.seed < 1 << 63:
+            raise OptionError(f"--seed must be a whole number from 0 to 2^63 - 1, not {self.seed}")
         if self.repeats < 1:
             raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
         if self.repeats > 1 and self.partition == "none":
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
+
+    @property
+    def shifts(self) -> bool:
+        """Whether columns may be read from an origin: a shift of all rows changes neither scaling nor method."""
+        return self.scale != "row" and self.method.shift_invariant
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> TrainingConfig:

@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
-from localsvm.data.dataset import Dataset, size_of
-from localsvm.data.scaling import Scaling
+from localsvm.data.dataset import REACH, Dataset, Examples, out_of_reach, size_of
+from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.data.weights import leave_out
-from localsvm.errors import OptionError
+from localsvm.errors import DataError, OptionError
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import Demand
+from localsvm.runs.progress import Observer
 from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
@@ -48,6 +49,7 @@ class Divided:
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
+    off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
     scaling: Scaling
@@ -63,6 +65,7 @@ class Divided:
     columns: NDArray[np.int64] | None
     width: int
     classes: dict[str, Any] | None = None
+    off_centre: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -131,7 +134,8 @@ def divide(
     shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights = None if mass is None else SharedArray.copy(mass)
     about, columns = (scaling, partition, labels, class_rows.tolist()), (data.columns, width, data.classes)
-    return Divided(*about, *shared, weights, edges, places, *columns)
+    off_centre = off_centre_columns(data.X) if config.method.takes_products else 0
+    return Divided(*about, *shared, weights, edges, places, *columns, off_centre)
 
 
 def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> PartitionFile:
@@ -209,7 +213,9 @@ def _fit(
 ) -> tuple[Scaling, Partition, list[TrainingCell]]:
     """Scales the data, too."""
     scaling = Scaling.fit(data.X, config.scale, threads)
+    scaling.origin = data.origin
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
+    _check_reach(data.X)
     kind = _partition_name(config, len(data.y))
     partition = create(kind, config.repeats)
     demand.partition(kind)
@@ -223,10 +229,29 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, lis
     features = data.X.shape[1]
     with checked(stored.path):
         scaling = Scaling.from_state(*stored.scaling, features)
+        scaling.origin = data.origin
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))
     data.X = scaling.apply(data.X, in_place=True)
     return scaling, partition, cells
+
+
+def _check_reach(X: Examples) -> None:
+    if out_of_reach(X):
+        raise DataError(
+            f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
+            "float32; scale them by --scale std"
+        )
+
+
+def tell_off_centre(observer: Observer, columns: int) -> None:
+    """Tell of columns that are far from 0 where that matters, if there are some."""
+    if columns:
+        what = "feature is" if columns == 1 else "features are"
+        observer.note(
+            f"{columns} {what} {OFF_CENTRE:g} deviations or more away from 0, nearly constant to this method; "
+            "--scale zscore moves them to 0"
+        )
 
 
 def _partition_name(config: TrainingConfig, rows: int) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.columns import keep_columns
-from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.columns import dense_copy, keep_columns
+from localsvm.data.dataset import Dataset, Examples, as_examples, within_reach
+from localsvm.data.origin import shifted
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
@@ -25,6 +26,7 @@ from localsvm.partition import restore
 from localsvm.runs.stored import calibration_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
+from localsvm.store.pieces import Unsound
 from localsvm.targets.probabilities import Calibration
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
@@ -89,6 +91,8 @@ class LocalModel:
         self.columns, self.zero_based = file.columns, config.zero_based
         self.features = self._known if self.columns is None else int(file.config["width"])
         self.scaling = Scaling.from_state(*file.scaling, self._known)
+        if self.scaling.origin is not None and not self.dense:
+            raise Unsound("/scaling/origin: sparse rows have none")
         self.partition = restore(*file.partition, self._known, file.n_cells)
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)
@@ -104,16 +108,17 @@ class LocalModel:
         self.file.close()
 
     def predict(self, X: Examples) -> NDArray[np.float64]:
-        """(n,) float64 labels for unscaled rows X (n, d)."""
+        """(n,) float64 labels for unscaled rows X (n, d), as `decision_function` takes them."""
         return self.target.decide(self.decision_function(X))
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for unscaled rows; see targets.classification for the problems.
+        """(n, problems) float64 for unscaled rows, a dense X in float64 where values lie far from 0; see
+        targets.classification for the problems.
 
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
-        return self._decide(self._with_known_columns(X))
+        return self._decide(self._known_rows(X), 1)
 
     def calibrated(self) -> Calibration:
         """The calibration. Raises ModelError for a model without."""
@@ -127,58 +132,73 @@ class LocalModel:
         Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
         `calibrated` raises.
         """
-        return self._probabilities(self._with_known_columns(X))
+        return self._probabilities(self._known_rows(X), 1)
 
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
-            path, n_features=self.features, dense=self.dense, columns=self.columns, zero_based=zero_based,
-            jobs=self._jobs, tell=tell,
+            path, n_features=self.features, dense=self.dense, columns=self.columns, origin=self.scaling.origin,
+            zero_based=zero_based, jobs=self._jobs, tell=tell,
         )  # fmt: skip
 
-    def _with_known_columns(self, X: Examples) -> Examples:
-        if self.columns is None:
-            return X
-        if X.shape[1] != self.features:
-            raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
-        return keep_columns(X, self.columns)
+    def _known_rows(self, X: Examples) -> Examples:
+        """The columns that the model knows, from their origin."""
+        if self.columns is not None:
+            if X.shape[1] != self.features:
+                raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
+            X = keep_columns(X, self.columns)
+        if isinstance(X, np.ndarray) or self.scaling.origin is not None:
+            return shifted(X if isinstance(X, np.ndarray) else dense_copy(X), self.scaling.origin)
+        return X
 
-    def _decide(self, X: Examples) -> NDArray[np.float64]:
-        return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)))
+    def _decide(self, X: Examples, number: int) -> NDArray[np.float64]:
+        return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
 
-    def _probabilities(self, X: Examples) -> NDArray[np.float64]:
-        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), self.calibrated())
+    def _probabilities(self, X: Examples, number: int) -> NDArray[np.float64]:
+        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict_blocks(self, blocks: Iterable[Dataset], probabilities: bool = False) -> Iterator[Predicted]:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
+        number = 1
         for block in merged(blocks):
-            X = block.X if block.columns is not None else self._with_known_columns(block.X)
+            known = block.columns is not None or block.origin is not None  # from `read`
+            X = block.X if known else self._known_rows(block.X)
+            first, number = number, number + len(block.y)
             if probabilities:
-                found = self._probabilities(X)
+                found = self._probabilities(X, first)
                 labels = self.target.labels[found.argmax(axis=1)]
                 yield Predicted(labels, np.empty((len(labels), 0)), block.y, found)
             else:
-                decisions = self._decide(X)
+                decisions = self._decide(X, first)
                 yield Predicted(self.target.decide(decisions), decisions, block.y)
 
     def _answers(
-        self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None = None
+        self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None
     ) -> NDArray[np.float64]:
-        """Decision values, or with a calibration probabilities of classes, added to `out`."""
+        """Decision values, or with a calibration probabilities of classes, added to `out`.
+
+        number: of the first row, in the message where an answer is not finite.
+        """
         X = self.scaling.apply(self._as_trained(X))
         for first in range(0, X.shape[0], ROW_BLOCK):
             rows = X[first : first + ROW_BLOCK]
             self._decide_block(rows, out[first : first + ROW_BLOCK], calibration)
+        bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(bad):
+            raise DataError(
+                f"row {number + bad[0]}: no label, as its decision value is not a finite number: its values are too "
+                "large for this model; correct them, or remove the row"
+            )
         return out
 
     def _decide_block(self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> None:
         """Cell by cell, the rows of a cell in strips: one large cell keeps all threads busy, too. What a row gets does
         not depend on the strip that it lies in.
         """
-        routes = self.partition.route(X).tocsc()
+        routes = self.partition.route(within_reach(X)[0]).tocsc()
         cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
         several = len(routes.data) > X.shape[0]
         strips = [
@@ -284,7 +304,7 @@ def _together(blocks: list[Dataset]) -> Dataset:
         return blocks[0]
     parts = [block.X for block in blocks]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
-    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns)
+    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns, origin=blocks[0].origin)
 
 
 @dataclass

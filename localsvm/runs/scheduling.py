@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -11,14 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from localsvm.data import shared
-from localsvm.errors import RunError, WorkerLost
+from localsvm.errors import ModelError, RunError, WorkerLost
 from localsvm.kernels.scratch import Scratch
 from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
 from localsvm.methods.base import CellSize
+from localsvm.methods.grids import Grid
 from localsvm.runs.cell_work import CellResult, RunInputs, WorkUnit
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided
-from localsvm.runs.progress import Observer
+from localsvm.runs.progress import Observer, Work
 from localsvm.selection.cross_validation import Scores
 from localsvm.selection.search import Search
 
@@ -26,16 +27,23 @@ from localsvm.selection.search import Search
 # when one core has scored and fitted the default grid of so much in .3 to .45 s
 SMALL_RUN = 1e7
 
-Work = Callable[[Any], Any]
+Piece = Callable[[Any], Any]  # of work
+Told = Callable[[int, Scores], None]  # (cell, scores of one setting)
+
+
+def ignored(cell: int, scores: Scores) -> None:
+    """Nobody is told of it."""
 
 
 class Pool(Protocol):
     """Where work is done: calls each piece of work with what its worker keeps from piece to piece."""
 
-    def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
+    def unordered(self, work: deque[Piece]) -> Iterator[tuple[Piece, Any]]:
         """(work, result) as they finish, in any order; the caller may append to `work` while it iterates.
 
-        A piece of work is called with what its worker keeps; it and its result must survive pickle.
+        A piece of work is called with what its worker keeps; it and its result must survive pickle. Where that gives a
+        generator, what it yields is told first, as (work, what it yields) when it is there; the result is what it
+        returns.
         """
 
 
@@ -86,8 +94,19 @@ class RunCells:
             search=Search(config.grid),
         )
 
-    def results(self, skip: set[int] | None = None) -> Generator[CellResult]:
+    def results(
+        self,
+        skip: set[int] | None = None,
+        known: Mapping[int, Mapping[int, Scores]] | None = None,
+        told: Told = ignored,
+    ) -> Generator[CellResult]:
         """Results of all cells but those in `skip`, as they finish; largest cells first.
+
+        Parameters
+        ----------
+        skip : cells that are finished.
+        known : of other cells the scores of settings that need not be scored again.
+        told : is called with (cell, scores) when a setting is scored, if there are few cells or the cell is large.
 
         Few cells are split into the settings of their grid, so that all workers stay busy; what a setting gives does
         not depend on it. Where even those are fewer than the jobs, threads work inside them. A method that prepares
@@ -97,25 +116,17 @@ class RunCells:
         ------
         RunError : the memory does not suffice for one worker, or the worker of a cell was killed twice.
         """
-        edges, order = self.divided.edges, np.argsort(-self.divided.sizes, kind="stable")
-        todo = [int(i) for i in order if int(i) not in (skip or ())]
-        cores = self._within_memory() if todo else 1  # a thread inside a cell needs no more than a worker
-        workers = self._workers(todo, cores)
-        units = [WorkUnit(self.inputs, i, int(edges[i]), int(edges[i + 1])) for i in todo]
-        queue = _Queue(units, cores)
-        few = workers > 1 and len(units) < 4 * workers
-        if few and self.config.folds > 1 and self.config.method.sees == "rows":
-            first = self.inputs.cell(0, 0, 1)
-            grid = self.config.method.grid(first, 1.0, self.config.folds)  # as many settings as every other cell's
-            queue.split(len(grid.settings), grid.ordered)
+        queue, workers = self._queue(skip or set(), known or {})
         try:
             with self._pool(min(workers, max(1, len(queue.waiting))), Scratch) as pool:
                 for done, result in pool.unordered(queue.waiting):
                     assert isinstance(done, WorkUnit)
+                    if isinstance(result, CellResult):
+                        yield result
+                        continue
+                    told(done.index, result)
                     if done.settings:
                         queue.scored(done, result)
-                    else:
-                        yield result
         except WorkerLost as error:
             if not self.inputs.fit:
                 raise
@@ -123,10 +134,56 @@ class RunCells:
         finally:
             shared.forget()  # what this process, too, mapped
 
+    def _queue(self, skip: set[int], known: Mapping[int, Mapping[int, Scores]]) -> tuple[_Queue, int]:
+        """What waits to be done at the beginning, and for how many workers."""
+        order = np.argsort(-self.divided.sizes, kind="stable")
+        todo = [int(i) for i in order if int(i) not in skip]
+        cores = self._within_memory() if todo else 1  # a thread inside a cell needs no more than a worker
+        workers = self._workers(todo, cores)
+        few = len(todo) < 4 * workers
+        queue = _Queue(self._units(todo, known, few), cores)
+        if few and workers > 1 and self.config.folds > 1 and self.config.method.sees == "rows":
+            queue.split(self._grid())
+        return queue, workers
+
+    def _units(self, todo: list[int], known: Mapping[int, Mapping[int, Scores]], few: bool) -> list[WorkUnit]:
+        """A unit a cell; few: there are so few that each tells its settings."""
+        if known and {scores.loss.shape for of in known.values() for scores in of.values()} != {
+            Scores.of(self._grid()).loss.shape
+        }:
+            raise ModelError("the journal has scores of another grid; give --force to start afresh")
+        edges = self.divided.edges.tolist()
+        return [
+            WorkUnit(
+                self.inputs, i, edges[i], edges[i + 1],
+                known=known.get(i, {}), tells=few or self._squares([i]) > SMALL_RUN,
+            )
+            for i in todo
+        ]  # fmt: skip
+
+    def _grid(self) -> Grid:
+        """A grid of as many points as that of each cell."""
+        return self.config.method.grid(self.inputs.cell(0, 0, 1), 1.0, self.config.folds)
+
     def _workers(self, todo: list[int], cores: int) -> int:
         """How many workers the run is worth."""
-        squares = float((self.divided.sizes[todo].astype(np.float64) ** 2).sum())
-        return 1 if squares * self.inputs.target.problems_a_row <= SMALL_RUN else cores
+        return 1 if self._squares(todo) <= SMALL_RUN else cores
+
+    def _squares(self, cells: list[int]) -> float:
+        """What their work grows with: see SMALL_RUN."""
+        squares = float((self.divided.sizes[cells].astype(np.float64) ** 2).sum())
+        return squares * self.inputs.target.problems_a_row
+
+    def work(self, finished: Iterable[int] = (), known: Mapping[int, Iterable[int]] | None = None) -> Work:
+        """How much is done, beginning with finished cells, and with known settings of others."""
+        grid = self._grid()
+        work = Work(self.divided.sizes, self.inputs.search.expected(len(grid.settings), grid.ordered))
+        for cell in finished:
+            work.finished(cell)
+        for cell, settings in (known or {}).items():
+            for setting in settings:
+                work.scored(cell, setting)
+        return work
 
     def worker_bytes(self) -> int:
         """Memory that the work on the largest cell needs, beside the data and the process itself."""
@@ -176,34 +233,38 @@ class _Queue:
     """The work units that wait, and what is known of cells that are split into settings."""
 
     def __init__(self, units: list[WorkUnit], cores: int) -> None:
-        self._units, self._cores = units, cores // max(1, len(units))
-        self._known: dict[int, Scores] = {}
+        self._units, self._cores = {unit.index: unit for unit in units}, cores // max(1, len(units))
+        self._found: dict[int, Scores] = {}
         self._open: dict[int, int] = {}
-        self.waiting: deque[Work] = deque(part for unit in units for part in self._threaded([unit]))
+        self.waiting: deque[Piece] = deque(part for unit in units for part in self._threaded([unit]))
 
-    def split(self, n_settings: int, ordered: bool) -> None:
-        """Split all units into the settings that the search begins with."""
-        self._ordered = ordered
-        if n_settings > 1:
+    def split(self, grid: Grid) -> None:
+        """Split all units into the settings that the search begins with; grid: as large as theirs."""
+        self._ordered = grid.ordered
+        if len(grid.settings) > 1:
             self.waiting.clear()
-            for unit in self._units:
-                self.waiting.extend(self._next(unit, np.full((n_settings, 1), np.nan)))
+            for cell in self._units:
+                self._found[cell] = Scores.of(grid)
+                self.waiting.extend(self._next(cell))
 
     def scored(self, done: WorkUnit, scores: Scores) -> None:
         """Take in the scores of a unit; after the last one of a round comes the next round, or the model."""
         cell = done.index
-        self._known[cell] = self._known[cell].merge(scores) if cell in self._known else scores
+        self._found[cell] = self._found[cell].merge(scores)
         self._open[cell] -= 1
         if not self._open[cell]:
-            parts = self._next(done, self._known[cell].loss)
-            if not parts:
-                parts = self._threaded([replace(done, settings=(), scores=self._known.pop(cell))])
-            self.waiting.extendleft(parts)
+            self.waiting.extendleft(self._next(cell))
 
-    def _next(self, unit: WorkUnit, loss: Any) -> list[WorkUnit]:
-        parts = unit.split(loss, self._ordered)
-        self._open[unit.index] = len(parts)
-        return self._threaded(parts)
+    def _next(self, cell: int) -> list[WorkUnit]:
+        """The next round of the search without settings that are known, a unit a setting; at its end the model."""
+        unit = self._units[cell]
+        while settings := unit.inputs.search.next_settings(self._found[cell].loss, self._ordered):
+            for i in unit.known.keys() & settings:
+                self._found[cell] = self._found[cell].merge(unit.known[i])
+            if parts := [replace(unit, settings=(i,), known={}) for i in settings if i not in unit.known]:
+                self._open[cell] = len(parts)
+                return self._threaded(parts)
+        return self._threaded([replace(unit, scores=self._found.pop(cell))])
 
     def _threaded(self, parts: list[WorkUnit]) -> list[WorkUnit]:
         """The parts of a cell's work with the threads that are left for each, of the cell's share of the cores."""

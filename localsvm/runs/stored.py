@@ -18,6 +18,7 @@ from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for
 ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict"}
+OPTIONAL = {"weighted", "width", "classes"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
@@ -30,7 +31,7 @@ CALIBRATION_PIECES = {
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     """The options, the number of features, and whether training rows were dense; labels that fit them."""
     about = {name: value for name, value in model.config.items() if name in ABOUT}
-    check_options("/@config", about, ABOUT, {"weighted", "width", "classes"})
+    check_options("/@config", about, ABOUT, OPTIONAL)
     config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
     model.check_header()
     if config.cell_size < 1:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.scaling import off_centre_columns
 from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fitted, State
@@ -25,10 +26,11 @@ from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
 from localsvm.runs.weighing import tell_left_out
-from localsvm.selection.cross_validation import Kept, Point, score, search_grid
+from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 from localsvm.solvers.linear import LinearSolution
@@ -87,6 +89,7 @@ def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observ
     most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
     survey = stream.survey(config.scale, most, rng)
     check_labels(survey.labels, stream.rows, config)
+    tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey
 
 
@@ -128,7 +131,7 @@ class StreamedCell:
         grid, search, weight = self.grid, Search(self.config.grid), 0.0
         best = Point(0.0, 0.0, 0, 0)
         if grid.n_points > 1:
-            best = search_grid(grid, search, lambda some: score(grid, some, search, self._path)).best
+            best = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path))).best
             weight = float(self._factors @ self.survey.class_mass)
         state = self.represent(best.setting)
         found = self.solve(best.cost, state, [WHOLE])

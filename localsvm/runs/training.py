@@ -21,21 +21,22 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide
+from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
+from localsvm.selection.cross_validation import Point, Scores
 from localsvm.store.container_writing import creation_time
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import write_model
+from localsvm.store.model import check_finite, write_model
 from localsvm.store.outputs import signals_held
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
-RECORDS = "records 3"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 4"  # how they are packed: a journal of other records belongs to another run
 OPTIONS = {
     "class_weights": "-w",
     "balanced": "--weights balanced",
@@ -86,19 +87,46 @@ def train(
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
     with journal.sound():
-        reports = {int(key): unpack(journal[key]).report for key in journal}
-        if not reports.keys() <= set(range(len(cells.divided.sizes))):
-            raise ValueError("a record of a cell that is not there")
+        reports, known = _finished(journal, len(cells.divided.sizes))
+    work = cells.work(reports, known)
     observer.cells(len(cells.divided.sizes), len(reports))
+    tell_off_centre(observer, cells.divided.off_centre)
+    observer.work(work.share, work.settings)
+    if work.settings:
+        observer.note(f"settings scored before, in cells that are not finished: {work.settings}")
+
+    def told(cell: int, scores: Scores) -> None:
+        with signals_held():
+            journal.append(f"{cell}/setting/{scores.best.setting}", pack_scores(scores))
+            work.scored(cell, scores.best.setting)
+            observer.work(work.share, work.settings)
+        journal.settle()
+
     # closing: the workers end with this block, not when a traceback that holds the generator is let go
-    with closing(cells.results(skip=set(reports))) as results:
+    with closing(cells.results(set(reports), known, told)) as results:
         for result in results:
+            check_finite(f"cell {result.index}", result.state)
             with signals_held():  # what a stopped run says of itself is what its journal has
                 journal.append(str(result.index), pack(result))
                 reports[result.index] = result.report
+                work.finished(result.index)
                 observer.cell_done(result.report.wrong, result.report.weight)
+                observer.work(work.share, work.settings)
             journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]
+
+
+def _finished(journal: Journal, n_cells: int) -> tuple[dict[int, CellReport], dict[int, dict[int, Scores]]]:
+    """Reports of the cells that a journal has, and scores of settings of the others; ValueError for anything else."""
+    reports = {int(key): unpack(journal[key]).report for key in journal if "/" not in key}
+    known: dict[int, dict[int, Scores]] = {}
+    for key in journal:
+        cell, _, setting = key.partition("/setting/")
+        if not 0 <= int(cell) < n_cells:
+            raise ValueError("a record of a cell that is not there")
+        if setting and int(cell) not in reports:
+            known.setdefault(int(cell), {})[int(setting)] = unpack_scores(journal[key], int(setting))
+    return reports, known
 
 
 class JournalValues:
@@ -182,3 +210,16 @@ def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
     known = CellReport(**(report | {"fit": fit, "chosen": tuple(report["chosen"])}))
     return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
+
+
+def pack_scores(scores: Scores) -> dict[str, NDArray[Any]]:
+    """The scores of one setting as arrays, for the journal; what is kept for the final solutions is none."""
+    return {"loss": scores.loss, "best": np.asarray([scores.best.loss, scores.best.tie, scores.best.cost])}
+
+
+def unpack_scores(arrays: dict[str, NDArray[Any]], setting: int) -> Scores:
+    """The scores of this setting from a journal's record; ValueError where they are none."""
+    table, (loss, tie, cost) = arrays["loss"], arrays["best"].tolist()
+    if min(setting, cost) < 0 or table.dtype != np.float64 or table.ndim != 2 or table[setting, int(cost)] != loss:
+        raise ValueError("no scores of a setting")
+    return Scores(table, Point(loss, tie, int(cost), setting), None)

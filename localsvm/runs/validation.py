@@ -16,10 +16,11 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
+from localsvm.runs.division import divide, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import cross_validated_error
+from localsvm.selection.cross_validation import Scores
 from localsvm.threads import Threads
 
 
@@ -84,22 +85,36 @@ def cross_validate(
     with clock("partition"), Threads(jobs) as threads:
         weighing.check(data, observer)
         divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)))
+        tell_off_centre(observer, divided.off_centre)
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")
     data.X = data.y = data.weight = None  # type: ignore[assignment]
-    results: dict[int, CellResult] = {}
     with clock("select"):
-        observer.cells(len(divided.sizes), 0)
         cells = RunCells(divided, config, jobs, memory, observer, pool, fit=False)
-        with closing(cells.results()) as finished:
-            for result in finished:
-                results[result.index] = result
-                observer.cell_done(result.report.wrong, result.report.weight)
-    ordered = [results[i] for i in sorted(results)]
+        ordered = _results(cells, observer)
     points = [point for result in ordered for point in _points(result, int(divided.sizes[result.index]))]
     error = cross_validated_error([r.report for r in ordered])
     assert error is not None
     return Validation(ordered[0].names, points, error, len(ordered), sum(divided.class_rows), clock.seconds)
+
+
+def _results(cells: RunCells, observer: Observer) -> list[CellResult]:
+    """Of all cells, in their order."""
+    results: dict[int, CellResult] = {}
+    work = cells.work()
+    observer.cells(len(cells.divided.sizes), 0)
+
+    def told(cell: int, scores: Scores) -> None:
+        work.scored(cell, scores.best.setting)
+        observer.work(work.share, work.settings)
+
+    with closing(cells.results(told=told)) as finished:
+        for result in finished:
+            results[result.index] = result
+            work.finished(result.index)
+            observer.cell_done(result.report.wrong, result.report.weight)
+            observer.work(work.share, work.settings)
+    return [results[i] for i in sorted(results)]
 
 
 class MeanGrid(NamedTuple):

@@ -8,8 +8,8 @@ loss), then to the smaller cost, then to the earlier setting. docs/selection.md 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -57,12 +57,12 @@ class Scores:
     ----------
     loss : (settings, costs) float64, the mean held-out loss of each point (for classes the weighted share of rows that
         the combined decision gets wrong), nan where a point was not scored.
-    best : the best point, and `kept` what stays of it.
+    best : the best point, and `kept` what stays of it; None where only the scores were kept (see `complete`).
     """
 
     loss: Floats
     best: Point = field(default_factory=lambda: Point(np.inf, np.inf, 0, 0))
-    kept: Kept = field(default_factory=lambda: Kept([], None))
+    kept: Kept | None = field(default_factory=lambda: Kept([], None))
 
     @classmethod
     def of(cls, grid: Grid) -> Scores:
@@ -113,21 +113,41 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
     return scores
 
 
-def search_grid(grid: Grid, search: Search, score_some: Callable[[Sequence[int]], Scores]) -> Scores:
-    """All rounds of the search.
+def search_grid(
+    grid: Grid, search: Search, score_one: Callable[[int], Scores], known: Mapping[int, Scores] | None = None
+) -> Generator[Scores, None, Scores]:
+    """All rounds of the search, setting by setting.
 
     Parameters
     ----------
-    score_some : scores the settings of one round, given by their indices.
+    score_one : scores the setting of this index.
+    known : scores of settings that were scored before, by index. They are taken when the search comes to them: it must
+        go the way that it would have gone without them.
 
-    Returns
-    -------
-    The scores of all rounds together.
+    Yields
+    ------
+    The scores of each setting that was not known, without what is kept; returns those of all together.
     """
-    scores = Scores.of(grid)
+    scores, known = Scores.of(grid), known or {}
     while settings := search.next_settings(scores.loss, grid.ordered):
-        scores = scores.merge(score_some(settings))
+        for i in settings:
+            if i in known:
+                scores = scores.merge(known[i])
+                continue
+            one = score_one(i)
+            yield replace(one, kept=None)
+            scores = scores.merge(one)
     return scores
+
+
+def finish(search: Generator[Scores, None, Scores]) -> Scores:
+    """The result of a search whose steps nobody watches."""
+    while True:
+        try:
+            next(search)
+        except StopIteration as end:
+            scores: Scores = end.value
+            return scores
 
 
 class CellSelection:
@@ -142,18 +162,36 @@ class CellSelection:
 
     def search(self, search: Search) -> Scores:
         """Cross-validate the grid: all rounds of the search."""
-        return search_grid(self.grid, search, lambda settings: self._score(settings, search, len(self.grid.settings)))
+        return finish(self.steps(search))
+
+    def steps(self, search: Search, known: Mapping[int, Scores] | None = None) -> Generator[Scores, None, Scores]:
+        """As `search`, setting by setting, without those that are known; see `search_grid`."""
+        n_settings = len(self.grid.settings)
+        return search_grid(self.grid, search, lambda i: self._score([i], search, n_settings), known)
 
     def score(self, settings: Sequence[int], search: Search) -> Scores:
         """Cross-validate some settings of the grid."""
         return self._score(settings, search, len(settings))
+
+    def complete(self, scores: Scores, search: Search) -> Scores:
+        """The same scores with what stays of their best point, whose setting is scored again if that was not kept.
+
+        Solutions depend on the way along the costs, so this goes all of it: the bits are those of a run that was not
+        interrupted.
+        """
+        if scores.kept is not None:
+            return scores
+        again = self.score([scores.best.setting], search)
+        if again.best != scores.best:
+            raise RunError("the scores in the journal are not those of this data; give --force to start afresh")
+        return replace(scores, kept=again.kept)
 
     def fit(self, scores: Scores | None, select: str) -> Fitted:
         """The model of the best point.
 
         Parameters
         ----------
-        scores : of the grid; None where it has one point, which is then solved on the whole cell.
+        scores : of the grid, complete; None where it has one point, which is then solved on the whole cell.
         select : "vote" for the fold models, "refit" for one model of the whole cell.
         """
         point = scores.best if scores else Point(np.nan, np.nan, 0, 0)
@@ -162,7 +200,7 @@ class CellSelection:
         vote = select == "vote" and scores is not None
         folds = range(self.cell.n_folds) if vote else [WHOLE]
         jobs = [job.at(point.cost, point.cost + 1) for job in self.jobs(folds)]
-        known = scores.kept.starts if scores else None
+        known = scores.kept.starts if scores and scores.kept else None
         fits: list[Fit | None] = [None] * len(jobs)
         for view, places in self.views(jobs).items():
             system = self.system(view, point.setting, purpose, 1)

@@ -51,6 +51,11 @@ class Search:
         best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
         return tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
 
+    def expected(self, n: int, ordered: bool) -> int:
+        """About how many of n settings will be scored."""
+        whole = self.kind == "full" or not ordered or n <= STRIDE
+        return n if whole else len(range(1, n, STRIDE)) + 2
+
     def stretches(self, n_costs: int) -> list[tuple[int, int]]:
         """The parts (first, last) of the costs, first .. last - 1, after each of which `ends` is to be asked."""
         edges = [0, n_costs] if self.kind == "full" else [0, *range(FIRST_STRETCH, n_costs), n_costs]

@@ -226,8 +226,9 @@ cdef class LinearRows:
             if X.size:
                 self.p.rows.values = &dense[0, 0]
             else:
-                self.kept.append(np.zeros(1, np.float32))
-                data = self.kept[-1]
+                nothing = np.zeros(1, np.float32)
+                self.kept.append(nothing)
+                data = nothing
                 self.p.rows.values = &data[0]
             self.p.rows.ld = X.strides[0] // 4
         else:

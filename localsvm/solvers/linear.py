@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import as_examples
 from localsvm.solvers._linear import LinearReport, LinearRows
+from localsvm.solvers.centred import Stretch
 from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, newton
 from localsvm.solvers.stochastic import Block, descend
 
@@ -121,7 +122,7 @@ def solve(
     system = system_of(rows, one_task_each)
     if solver == "sdca":
         return _by_ascent(rows, y, cost, squared, tolerance, start, seed)
-    if solver == "auto":
+    if solver == "auto" and Stretch.of(rows) is None:  # nearly parallel rows hold up an ascent, one after the other
         ascent = ascent_of(rows, system, squared, start)
         if ascent.passes:
             found = _by_ascent(rows, y, cost, squared, tolerance, start, seed, ascent.passes)

@@ -80,7 +80,7 @@ class Metric:
     @classmethod
     def of(cls, rows: SortedRows, lam: float) -> Metric:
         """The metric for these rows: lambda I plus CURVATURE times their second moment."""
-        from scipy.linalg import cholesky
+        from scipy.linalg import LinAlgError, cholesky
 
         d = rows.X.shape[1]
         moment = np.zeros((d + 1, d + 1) if d < FULL_METRIC else d + 1)
@@ -90,7 +90,10 @@ class Metric:
         if moment.ndim == 1:
             return cls(np.sqrt(moment + lam))
         moment[np.diag_indices(d + 1)] += lam
-        return cls(cholesky(moment, lower=True))
+        try:
+            return cls(cholesky(moment, lower=True))
+        except LinAlgError:  # rows far from the origin: in their precision all else of the moment is lost
+            return cls(_root_above(moment, lam))
 
     def coordinates(self, W: Floats) -> Floats:
         """V for the weights W, both (models, d + 1)."""
@@ -110,6 +113,14 @@ class Metric:
         if self.root.ndim == 1:
             return np.asarray(V / self.root)
         return np.ascontiguousarray(solve_triangular(self.root, V.T, trans=int(transposed), lower=True).T)
+
+
+def _root_above(moment: Floats, least: float) -> Floats:
+    """A lower triangular root of the moment, with its eigenvalues raised to `least`."""
+    from scipy.linalg import eigh, qr
+
+    values, vectors = eigh(moment)
+    return np.ascontiguousarray(qr((vectors * np.sqrt(np.maximum(values, least))).T, mode="r")[0].T)
 
 
 def _add_moment(X: Any, cost: Reals, out: Floats) -> None:

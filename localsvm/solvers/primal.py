@@ -7,6 +7,9 @@ and its derivatives are feasible coefficients of the hinge's own dual. So every 
 half the squared gradient, plus what the smoothing hides, which falls as h^2. h is lowered as far as the tolerance needs
 and no further.
 
+Rows that lie far from the origin, compared with how far they lie from each other, are nearly parallel, and a Hessian
+made of their products holds nothing else. For these a step is solved for in other coordinates, see solvers.centred.
+
 References
 ----------
 Chapelle: Training a Support Vector Machine in the Primal. Neural Computation 19, 2007. Choosing the smoothing by the
@@ -15,11 +18,14 @@ gap is ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import dense_rows
 from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Margins, Terms
+from localsvm.solvers.centred import Stretch
 
 Vector = NDArray[np.float64]
 
@@ -28,6 +34,9 @@ SMALLEST_WIDTH = 1e-9
 MAX_STEPS = 1000
 CG_STEPS = 250
 LINE_STEPS = 30  # of one line search
+FAR_LINE_STEPS = (
+    300  # the same for rows far from the origin, where the first step is too long by many orders of magnitude
+)
 NARROWER = 0.5  # factor on the width; a smaller factor costs hundreds of Newton steps if costs are large
 TOGETHER = 1 << 17  # elements of the Hessian blocks that are solved at once, which bounds a few copies of them
 FLAT = 0.1  # a line search ends at this share of the slope at its start
@@ -42,6 +51,7 @@ class Newton:
         self.f = np.zeros(rows.n) if start is None else rows.values(self.w)
         self._inside = np.zeros(rows.n, np.bool_)
         self._hessian: Hessian | None = None
+        self.stretch = Stretch.of(rows)
         self.smooth_over(width)
 
     def smooth_over(self, width: float) -> None:
@@ -103,7 +113,7 @@ class Newton:
         first = float(self.gradient @ step)
         if first >= 0.0:
             return 0.0
-        for _ in range(LINE_STEPS):
+        for _ in range(LINE_STEPS if self.stretch is None else FAR_LINE_STEPS):
             slope, curve = self.margins.slope(self.f, df, t)
             slope, curve = slope + along + t * square, curve + square
             if abs(slope) <= -FLAT * first:
@@ -136,7 +146,9 @@ def newton(
         The first smoothing of the hinge.
     """
     at = Newton(rows, y, cost, 0.0 if squared else width, start)
-    direction = {"blocks": by_blocks, "rows": by_rows, "gradients": by_gradients}[system]
+    direction = (
+        by_gradients if at.stretch else {"blocks": by_blocks, "rows": by_rows, "gradients": by_gradients}[system]
+    )
     steps = 0
     while steps < max_steps:
         steps += 1
@@ -148,9 +160,16 @@ def newton(
             at.smooth_over(NARROWER * at.width)
             continue
         # if I + H is 1e10 or larger, a direct solution may lose all digits; conjugate gradients still go downhill
-        if not at.advance(-direction(at)) and (direction is by_gradients or not at.advance(-by_gradients(at))):
+        if not _downhill(at, direction) and (direction is by_gradients or not _downhill(at, by_gradients)):
             break
     return at, LinearReport(at.primal, at.dual, steps, at.primal - at.dual <= tolerance * at.primal)
+
+
+def _downhill(at: Newton, direction: Callable[[Newton], Vector]) -> bool:
+    try:
+        return at.advance(-direction(at))
+    except np.linalg.LinAlgError:  # singular to working precision
+        return False
 
 
 def by_blocks(at: Newton) -> Vector:
@@ -197,25 +216,35 @@ def by_rows(at: Newton) -> Vector:
 def _bordered(at: Newton, border: Vector, solved: Vector, corner: float) -> Vector:
     """The step, from each task's block solved for its gradient and for its border to the shared bias."""
     bias = at.gradient[-1] - np.vdot(border, solved[:, :, 0])
-    bias /= 1.0 + corner - np.vdot(border, solved[:, :, 1])
+    pivot = 1.0 + corner - np.vdot(border, solved[:, :, 1])
+    if not pivot > 0.0:
+        raise np.linalg.LinAlgError("nothing is left of the bias but rounding")
+    bias /= pivot
     return np.append((solved[:, :, 0] - bias * solved[:, :, 1]).ravel(), bias)
 
 
 def by_gradients(at: Newton) -> Vector:
     """As `by_blocks`, by conjugate gradients, which stop when the residual matters less than the duality gap.
 
-    As I + H >= I, half the squared residual bounds what a better step could gain.
+    As I + H >= I, half the squared residual bounds what a better step could gain; with a stretch this bound is sharper.
     """
     step, residual = np.zeros_like(at.w), at.gradient.copy()
-    direction, square = residual.copy(), at.square
+    stretched = at.stretch.solver(at.terms.curvature) if at.stretch else lambda v: v
+    solved = stretched(residual)
+    square = float(residual @ solved)
+    direction = solved.copy()
     enough = min(0.01 * square, 0.02 * (at.primal - at.dual))
     for _ in range(CG_STEPS):
         if square <= enough:
             break
         product = direction + at.rows.curve(at.terms.curvature, direction)
-        length = square / float(direction @ product)
+        curve = float(direction @ product)
+        if curve <= 0.0:  # lost in rounding, or so small that its square vanishes
+            break
+        length = square / curve
         step += length * direction
         residual -= length * product
-        before, square = square, float(residual @ residual)
-        direction = residual + square / before * direction
+        solved, before = stretched(residual), square
+        square = float(residual @ solved)
+        direction = solved + square / before * direction
     return step

@@ -1,11 +1,11 @@
-"""The journal of a running training: finished cells, appended one by one, so that a killed run loses none.
+"""The journal of a running training: what is finished, appended piece by piece, so that a killed run loses none.
 
 The file begins with a header (magic, format version, the key of the run, and in JSON what the key was made of), then
-come records: a cell's name and arrays. What `append` has returned for survives the end of the process, however it
-ends. A power cut may lose the last seconds: the disk is waited for at most every `SYNC_SECONDS`, as doing so for every
-record would slow small cells down. No pickle: a record is a line of JSON, which names arrays with their types and
-shapes, and their bytes. (NumPy's own format parses a Python expression for each array: half of the time of
-writing a model.)
+come records: a name and arrays, of a finished cell or of a scored setting. What `append` has returned for survives the
+end of the process, however it ends. A power cut may lose the last seconds: the disk is waited for at most every
+`SYNC_SECONDS`, as doing so for every record would slow small cells down. No pickle: a record is a line of JSON, which
+names arrays with their types and shapes, and their bytes. (NumPy's own format parses a Python expression for each
+array: half of the time of writing a model.)
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def journal_path(model: str | os.PathLike[str]) -> Path:
 
 
 class Journal(Mapping[str, dict[str, NDArray[Any]]]):
-    """The finished cells of a run, by name, in the order of their completion; made by `open_journal`.
+    """What a run has finished, by name, in the order of its completion; made by `open_journal`.
 
     Only the places of the records are in memory; `journal[name]` reads one. For one thread of one process.
     """
@@ -68,7 +68,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._synced = time.monotonic()
 
     def __getitem__(self, name: str) -> dict[str, NDArray[Any]]:
-        """The arrays of a cell, read-only. Raises ModelError when they have changed since they were read or written."""
+        """The arrays of a record, read-only. ModelError when they have changed since they were read or written."""
         start, size = self._places[name]
         body = self._body(start, size)
         if body is None:
@@ -93,11 +93,11 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         return len(self._places)
 
     def append(self, name: str, arrays: Arrays) -> None:
-        """Record a finished cell; a record of the same name that was there before is superseded.
+        """Record what is finished; a record of the same name that was there before is superseded.
 
         Parameters
         ----------
-        name : of the cell.
+        name : of the record.
         arrays : of numbers, by name; copied to the file before this returns.
 
         Raises

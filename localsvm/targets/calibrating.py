@@ -18,7 +18,7 @@ from localsvm.targets.base import Values
 from localsvm.targets.classification import Classification
 from localsvm.targets.probabilities import SMALLEST, Calibration, bent, log_shares, logarithms, one_a_class
 
-CELL_PRIOR_ROWS = 10.0  # so many rows of the run the prior of a cell's sigmoid is worth
+PRIOR_ROWS = 10.0  # so many rows of the run the prior of a cell's sigmoid is worth, and that of the powers
 CURVE_PRIOR_ROWS = 10.0  # so many rows count in a block of the curve as the sigmoids say
 SAMPLE_VALUES = 1 << 22  # held-out values, at least one row of each cell, from which the run's numbers are found
 STEPS, SHORTEST = 100, 1e-9  # of Newton's method: the most, and the smallest share of one
@@ -76,7 +76,7 @@ def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
     for i in cells:
         last = first + -(-int(held_out.sizes[i]) // step)
         if len(cells) > 1:
-            found[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, CELL_PRIOR_ROWS * information))
+            found[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, PRIOR_ROWS * information))
         sample.values[:, first:last] = found[i, :, :1] * sample.values[:, first:last] + found[i, :, 1:]
         first = last
     # pairs of many classes are no better for a curve, on hold-outs
@@ -192,7 +192,8 @@ def curve_of(rows: Examples) -> Values:
 def powers_of(target: Classification, p: Values, rows: Examples) -> Values:
     """The powers, from 0, that make the log loss of the classes smallest, for probabilities p (n, problems).
 
-    A row's class has the target (n + 1) / (n + 2), for n rows in all, and the other classes share the rest.
+    A row's class has the target (n + 1) / (n + 2), for n rows in all, and the other classes share the rest. A Gaussian
+    prior around plain normalisation, a = 1 and b = 0, is worth PRIOR_ROWS rows.
     """
     k, total = len(target.labels), float(rows.count.sum())
     t = np.full((len(rows.codes), k), 1.0 / (total + 2.0) / (k - 1))
@@ -217,7 +218,12 @@ def _free_powers(log_p: Values, log_rest: Values, t: Values, w: Values) -> Value
         return np.asarray([slope]), np.asarray([second])
 
     start = np.asarray([[1.0, 0.0]])
-    return np.asarray(newton(start, objective, derivatives, start, np.zeros((1, 2, 2)))[0])
+    prior = PRIOR_ROWS / float(w.sum()) * derivatives(start)[1]
+
+    def with_prior(s: Values) -> Values:
+        return np.asarray(objective(s) + 0.5 * _form(s - start, prior, s - start))
+
+    return np.asarray(newton(start, with_prior, derivatives, start, prior)[0])
 
 
 def _form(a: Values, matrix: Values, b: Values) -> Values:

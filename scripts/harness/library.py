@@ -13,6 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 from localsvm.data.dataset import Dataset, Examples, as_examples, thinned
+from localsvm.data.origin import from_array
 from localsvm.data.reading import read
 from localsvm.data.scaling import Scaling
 from localsvm.data.shared import SharedExamples
@@ -58,6 +59,7 @@ __all__ = [
     "as_examples",
     "choose_landmarks",
     "find_centres",
+    "from_array",
     "methods",
     "parse_values",
     "read",

@@ -87,9 +87,13 @@ def session(leader: int) -> list[int]:
 
 
 def records(model: Path) -> int:
-    """Bytes of finished cells in the journal of a running training."""
+    """Bytes of finished cells and settings in the journal of a running training."""
     journal = Path(f"{model}.journal")
-    return max(0, journal.stat().st_size - 200) if journal.exists() else 0
+    if not journal.exists():
+        return 0
+    content = journal.read_bytes()
+    header = 84 + int.from_bytes(content[76:80], "little")  # docs/model-format.md
+    return max(0, len(content) - header)
 
 
 def clean_environment(**extra: str) -> dict[str, str]:

@@ -261,3 +261,20 @@ def test_probabilities_need_a_model_with_them(classes_model: Path, classes_file:
 def test_probabilities_and_decision_values_exclude_each_other(probable_model: Path, classes_file: Path) -> None:
     message = usage_error("predict", "-b", 1, "--decision-values", classes_file, probable_model)
     assert "give one of the two" in message
+
+
+def test_the_report_has_scores_and_pictures(probable_model: Path, classes_file: Path, tmp_path: Path) -> None:
+    arguments = "predict", "-b", 1, "--report", tmp_path / "report", classes_file, probable_model, "/dev/null"
+    invoke(*arguments)
+    names = {"report.json", "reliability.png", "roc.png", "precision-recall.png"}
+    assert {path.name for path in (tmp_path / "report").iterdir()} == names
+    found = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert found["rows"] == 300 and 0 < found["log_loss"] < 0.5 and len(found["classes"]) == 3
+    assert "exists already" in error(*arguments)
+    invoke(*arguments, "--force")
+    assert "give -b 1 as well" in usage_error("predict", "--report", tmp_path, classes_file, probable_model)
+
+
+def test_a_report_needs_labels(probable_model: Path, test_file: Path, tmp_path: Path) -> None:
+    message = error("predict", "-b", 1, "--report", tmp_path / "report", test_file, probable_model, tmp_path / "out")
+    assert "which the model does not know" in message and not (tmp_path / "out").exists()

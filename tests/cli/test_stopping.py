@@ -51,9 +51,9 @@ def test_a_killed_run_resumes_to_the_same_bits(jobs: int, large_file: Path, tmp_
     wait_until(lambda: not session(process.pid))
     assert not model.exists()
     assert "--resume" in error("train", *options, large_file, model)
-    assert "differ" in error("train", "--resume", *options, "--seed", 1, large_file, model)
+    assert "--seed was 0, is 1" in error("train", "--resume", *options, "--seed", 1, large_file, model)
     done = run("train", "--resume", "-j", 3 - jobs, *options, large_file, model)
-    assert done.returncode == 0 and b"cells were finished before" in done.stderr
+    assert done.returncode == 0 and b" before" in done.stderr
     assert content(model) == content(tmp_path / "whole.h5")
     assert not Path(f"{model}.journal").exists()
 

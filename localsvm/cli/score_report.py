@@ -1,0 +1,82 @@
+"""The folder of `lsvm predict --report`: scores as JSON, and pictures of reliability, ROC and precision-recall."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localsvm.cli import plotting
+from localsvm.cli.reporting import label_text
+
+if TYPE_CHECKING:
+    from localsvm.runs.scoring import Curves, ProbabilityScores
+
+SCORES, PICTURES = "report.json", ("reliability.png", "roc.png", "precision-recall.png")
+SHOWN_CLASSES = 10  # as many curves as there are colours
+
+
+def check(folder: str | None, force: bool) -> None:
+    """Make the folder, before a run; an error where its files could not be written."""
+    from localsvm.cli.paths import check_outputs
+    from localsvm.errors import RunError
+
+    if folder is None:
+        return
+    plotting.check(str(Path(folder) / PICTURES[0]))
+    try:
+        Path(folder).mkdir(exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot make this folder: {error.strerror}") from error
+    check_outputs(force, [], [str(Path(folder) / name) for name in (SCORES, *PICTURES)])
+
+
+def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
+    """Write all files."""
+    from localsvm.store.outputs import replacing
+
+    with replacing(Path(folder) / SCORES, force) as temporary:
+        temporary.write_text(json.dumps(scores.as_dict(), indent=2, allow_nan=False) + "\n")
+    shown = curves(scores)
+    with plotting.figure_in(str(Path(folder) / PICTURES[0]), force) as figure:
+        _reliability(figure, scores)
+    with plotting.figure_in(str(Path(folder) / PICTURES[1]), force) as figure:
+        axes = figure.subplots()
+        for name, found in shown:
+            axes.plot(found.false_positive, found.recall, label=f"{name}, area {found.area:.4f}")
+        axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
+        axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", title="ROC")
+        axes.legend(loc="lower right", fontsize="small")
+    with plotting.figure_in(str(Path(folder) / PICTURES[2]), force) as figure:
+        axes = figure.subplots()
+        for name, found in shown:
+            axes.plot(found.recall, found.precision, label=f"{name}, average {found.average_precision:.4f}")
+        axes.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02), title="Precision and recall")
+        axes.legend(loc="lower left", fontsize="small")
+
+
+def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
+    """What is drawn: the larger of two labels; of more each against the rest, up to ten, and all together."""
+    labels = scores.labels.tolist()
+    if len(labels) == 2:
+        found: list[tuple[str, Any]] = [(label_text(labels[1]), scores.curves(1))]
+    else:
+        found = [(f"{label_text(label)} against the rest", scores.curves(k)) for k, label in enumerate(labels)]
+        found = [*found[:SHOWN_CLASSES], ("all together", scores.curves())]
+    return [(name, curve) for name, curve in found if curve is not None]
+
+
+def _reliability(figure: Any, scores: ProbabilityScores) -> None:
+    bins, about = scores.reliability(), scores.as_dict()
+    axes, counts = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
+    axes.plot(bins[:, 2], bins[:, 1], "o-")
+    low = max(0.0, float(bins[:, 1:].min()) - 0.03)
+    axes.set(xlim=(low, 1.005), ylim=(low, 1.005), ylabel="share of right labels")
+    axes.set_title(
+        f"log loss {about['log_loss']:.4f}, calibration error {about['expected_calibration_error']:.4f}, "
+        f"{scores.rows:,} rows",
+        fontsize="medium",
+    )
+    counts.vlines(bins[:, 2], 0, bins[:, 0], linewidth=4)
+    counts.set(xlabel="probability of the label that is predicted", ylabel="rows", ylim=(0, None))

@@ -1,0 +1,85 @@
+"""Nothing at the edge ends in a traceback, a warning, a number that is none, or an answer that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import invoke
+from edge_cases import METHODS, options, sets
+
+from localsvm.data.dataset import Dataset, Examples
+from localsvm.data.writing import write
+from localsvm.errors import LocalSVMError
+from localsvm.methods import methods
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
+
+SETS = sets()
+RUNS = options()
+OWN: dict[str, dict[str, Any]] = {
+    "svm": {"gamma": (0.5, 2.0)}, "rbf": {"gamma": (0.5, 2.0)}, "l3-kernel": {"gamma": (0.5,), "clusters": (2.0,)},
+    "kmeans-svm": {"clusters": (2.0,)}, "csvm": {"clusters": (2.0,)}, "llsvm": {"clusters": (3.0,)},
+    "l3": {"clusters": (2.0,)}, "ml3": {"models": (2.0,)}, "linear": {},
+}  # fmt: skip
+
+
+def copy(X: Examples) -> Examples:
+    return X.copy()
+
+
+def check(path: Path, X: Examples, y: np.ndarray) -> None:
+    """The model gives each row a label of the data, by a finite value."""
+    with LocalModel(path) as model:
+        values, labels = model.decision_function(copy(X)), model.predict(copy(X))
+    assert np.isfinite(values).all()
+    assert set(labels) <= set(y)
+
+
+def told(error: LocalSVMError) -> None:
+    """A user's mistake is told in one line."""
+    assert "\n" not in str(error) and len(str(error)) < 400, str(error)
+
+
+def test_there_are_many() -> None:
+    assert len(SETS) * len(METHODS) >= 369 and len(RUNS) >= 550
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SETS)
+def test_sets_at_the_edge(name: str, method: str, tmp_path: Path) -> None:
+    X, y = SETS[name]
+    config = TrainingConfig(method=methods()[method](cost=(0.1, 10.0), **OWN[method]), folds=2)
+    try:
+        summary = train(Dataset(copy(X), y.copy()), config, tmp_path / "m.h5")
+    except LocalSVMError as error:
+        return told(error)
+    assert summary.cv_error is not None and 0.0 <= summary.cv_error <= 1.0
+    assert np.isfinite(summary.largest_gap)
+    check(tmp_path / "m.h5", X, y)
+
+
+@pytest.fixture(scope="module")
+def edge_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 rows of two classes."""
+    path = tmp_path_factory.mktemp("edges") / "data"
+    X, y = SETS["integers"]
+    write(path, X + SETS["offset 1e3"][0][:, :1] - 1e3, y)
+    return path
+
+
+@pytest.mark.parametrize("run", RUNS, ids=" ".join)
+def test_extreme_options(run: list[str], edge_file: Path, tmp_path: Path) -> None:
+    result = invoke("train", *run, "-j", 1, edge_file, tmp_path / "m.h5", code=None)
+    assert result.exit_code in (0, 1, 2) and "Traceback" not in result.stderr
+    if result.exit_code:
+        assert not (tmp_path / "m.h5").exists()
+        line = result.stderr.splitlines()[-1]
+        assert line.lower().startswith("error: ") and "nan" not in line.split(), result.stderr
+        return
+    assert "nan" not in result.stderr.split()
+    predicted = invoke("predict", "--decision-values", edge_file, tmp_path / "m.h5").stdout.splitlines()
+    assert np.isfinite(np.loadtxt(predicted[1:])).all()

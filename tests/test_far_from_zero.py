@@ -1,0 +1,173 @@
+"""Rows far from the origin, and values at the ends of float32: right answers, or errors that name the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import error, invoke
+from scipy.optimize import minimize
+
+from localsvm.data.dataset import REACH, Dataset, within_reach
+from localsvm.data.writing import write
+from localsvm.errors import DataError, RunError
+from localsvm.methods import methods
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
+from localsvm.solvers._linear import LinearRows
+from localsvm.solvers.linear import solve
+from localsvm.solvers.ml3_round import Metric, SortedRows
+from localsvm.store.model import write_model
+
+RNG = np.random.default_rng(0)
+Z = RNG.normal(size=(200, 3))
+Y = np.where(Z[:, 0] + 0.3 * Z[:, 1] > 0, 1.0, -1.0)
+
+
+def fit(X: np.ndarray, y: np.ndarray, path: Path, method: str = "svm", scale: str = "std", **options: object) -> Path:
+    config = TrainingConfig(method=methods()[method](**options), scale=scale)
+    train(Dataset(np.ascontiguousarray(X, np.float32), y.astype(float)), config, path, force=True)
+    return path
+
+
+# --- solvers
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+@pytest.mark.parametrize("solver", ["auto", "primal"])
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_linear_problem_far_from_the_origin_is_solved(offset: float, C: float, solver: str, loss: str) -> None:
+    rows = LinearRows((Z + offset).astype(np.float32))
+    found = solve(rows, Y, np.full(200, C), loss == "squared", 1e-3, solver)
+    report = found.report
+    assert report.converged and report.primal - report.dual <= 1e-3 * report.primal
+    slack = np.maximum(0.0, 1.0 - Y * rows.values(found.w))
+    again = 0.5 * found.w @ found.w + C * (slack**2 if loss == "squared" else slack).sum()
+    assert again == pytest.approx(report.primal, rel=1e-6)
+
+
+def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:
+    X = (Z + 1e4).astype(np.float32)
+    found = solve(LinearRows(X), Y, np.full(200, 1.0), True, 1e-6, "primal")
+    mean = X.mean(axis=0, dtype=np.float64)
+    A = X.astype(np.float64) - mean
+
+    def objective(v: np.ndarray) -> float:  # the same problem by (w, w . mean + b), which scipy can solve
+        w, middle = v[:3], v[3] * 1.0
+        slack = np.maximum(0.0, 1.0 - Y * (A @ w + middle))
+        return float(0.5 * w @ w + 0.5 * (middle - w @ mean) ** 2 + (slack**2).sum())
+
+    best = minimize(objective, np.zeros(4), method="Powell", options={"xtol": 1e-12, "ftol": 1e-14, "maxiter": 20000})
+    assert found.report.primal <= best.fun * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("method", ["linear", "kmeans-svm", "l3", "csvm", "llsvm"])
+def test_linear_methods_end_with_a_model_far_from_the_origin(method: str, tmp_path: Path) -> None:
+    clusters = {} if method == "linear" else {"clusters": (2.0,)}
+    path = fit(Z + 1e6, Y, tmp_path / "m.h5", method, cost=(1.0,), **clusters)
+    with LocalModel(path) as model:  # l3 makes products of rows and landmarks, which are lost in float32
+        right = (model.predict((Z + 1e6).astype(np.float32)) == Y).mean()
+    assert right > (0.5 if method == "l3" else 0.7)
+
+
+@pytest.mark.parametrize("method", ["l3", "linear", "ml3"])
+def test_time_stamps(method: str, tmp_path: Path) -> None:
+    t = 1.6e9 + 3600.0 * np.arange(200)[:, None]
+    clusters = {"clusters": (2.0,)} if method == "l3" else {}
+    fit(t, np.where(np.arange(200) < 100, -1, 1), tmp_path / "m.h5", method, cost=(1.0,), **clusters)
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_coordinates_of_ml3_where_the_moment_is_singular(offset: float) -> None:
+    X, codes = (Z + offset).astype(np.float32), (Y > 0).astype(np.int32)
+    metric = Metric.of(SortedRows.sorted_by_class(X, codes, np.ones(200)), 1e-3)
+    W = RNG.normal(size=(4, 4))
+    assert np.isfinite(metric.root).all()
+    np.testing.assert_allclose(metric.weights(metric.coordinates(W)), W, rtol=1e-3, atol=1e-3 * offset)
+
+
+def test_a_column_far_from_zero_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "far", (Z + np.asarray([1e4, 0, 0])).astype(np.float32), Y)
+    given = ("train", "-m", "linear", "-C", 1, tmp_path / "far", tmp_path / "m.h5", "--force")
+    note = "note: 1 feature is 100 deviations or more away from 0, nearly constant to this method; --scale zscore moves"
+    assert note in invoke(*given).stderr
+    assert "--scale zscore" in invoke(*given, "-s", "sgd", "--stream").stderr
+    assert "--scale zscore" in invoke("cv", "-m", "linear", "-C", 1, tmp_path / "far").stderr
+    for quiet in (("-q",), ("--scale", "zscore"), ("-m", "svm", "-g", 1)):
+        assert "--scale zscore" not in invoke(*given, *quiet).stderr
+
+
+# --- what is not finite
+
+
+def test_a_model_with_a_number_that_is_not_finite_is_not_written(tmp_path: Path) -> None:
+    cell = {"weights": np.ones(3), "model_fall": np.asarray([np.nan])}
+    given = {"config": {}, "labels": np.arange(2.0), "partition": ("none", {}), "n_cells": 2}
+    good = {"scaling": ("none", {}), "cells": [cell, cell]}
+    write_model(tmp_path / "good.h5", **given, **good)
+    for part, message in (
+        ({"cells": [cell, cell | {"weights": np.asarray([1.0, np.nan, 1.0])}]}, "cell 1: weights"),
+        ({"cells": [cell | {"weights": np.asarray([np.inf, 1.0, 1.0])}, cell]}, "cell 0: weights"),
+        ({"scaling": ("std", {"factor": np.asarray([np.inf], np.float32)})}, "the scaling: factor"),
+    ):
+        with pytest.raises(RunError, match=message):
+            write_model(tmp_path / "m.h5", **given, **(good | part))
+    assert [path.name for path in tmp_path.iterdir()] == ["good.h5"]
+
+
+@pytest.mark.parametrize("method", ["svm", "rbf", "l3", "l3-kernel", "linear", "kmeans-svm", "csvm", "llsvm", "ml3"])
+@pytest.mark.parametrize("value", [3e38, -3e38, 1e20, 1e30])
+def test_labels_of_huge_rows(method: str, value: float, tmp_path: Path) -> None:
+    """A finite decision value, or an error that names the row."""
+    options: dict[str, object] = {"cost": (1.0,)}
+    options |= {"gamma": (0.5,)} if method in ("svm", "rbf", "l3-kernel") else {}
+    options |= {"clusters": (2.0,)} if method in ("l3", "l3-kernel", "kmeans-svm", "csvm", "llsvm") else {}
+    path = fit(0.01 * Z, Y, tmp_path / "m.h5", method, **options)
+    X = np.concatenate([Z[:4], [[value, 0, 0], [value, -value, value]], Z[:4]]).astype(np.float32)
+    with LocalModel(path) as model:
+        try:
+            values = model.decision_function(X)
+        except DataError as refusal:
+            assert str(refusal).startswith(("row 5: no label", "row 6: no label"))
+            values = model.decision_function(np.delete(X, [4, 5], axis=0))
+            assert method not in ("svm", "rbf", "linear") or abs(value) > 1e37
+    assert np.isfinite(values).all()
+
+
+def test_a_gaussian_of_a_huge_row_is_zero(tmp_path: Path) -> None:
+    with LocalModel(fit(Z, Y, tmp_path / "m.h5", gamma=(0.5,), cost=(1.0,))) as model:
+        rows = np.asarray([[1e6, 0, 0], [3e38, 0, 0], [-3e38, 3e38, 3e38]], np.float32)
+        assert (np.abs(model.decision_function(rows)) < 1e-30).all()  # without an offset
+
+
+def test_the_row_of_a_file_is_named(tmp_path: Path) -> None:
+    fit(0.01 * Z, Y, tmp_path / "m.h5", "linear", cost=(1.0,))
+    lines = ["1 1:1 2:1"] * 70_000  # several blocks
+    lines[69_998] = "1 1:3e38 2:-3e38"
+    (tmp_path / "test").write_text("\n".join(lines))
+    message = error("predict", "-j", 2, tmp_path / "test", tmp_path / "m.h5", tmp_path / "out")
+    assert message.startswith("row 69999: no label, as its decision value is not a finite number")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("scale", ["none", "std", "zscore", "minmax", "row"])
+@pytest.mark.parametrize("method", ["svm", "linear", "ml3"])
+def test_training_on_huge_values(scale: str, method: str, tmp_path: Path) -> None:
+    options = {"gamma": (0.5,)} if method == "svm" else {}
+    given = (1e37 * Z, Y, tmp_path / "m.h5", method, scale)
+    if scale == "none":
+        with pytest.raises(DataError, match="--scale std"):
+            fit(*given, cost=(1.0,), **options)
+    else:
+        fit(*given, cost=(1.0,), **options)
+
+
+def test_rows_within_reach() -> None:
+    X = np.asarray([[1, 2], [3e38, -1.5e38], [np.inf, 5], [np.nan, 1], [0, 0]], np.float32)
+    moved, lost = within_reach(X)
+    np.testing.assert_allclose(moved, [[1, 2], [REACH, -REACH / 2], [REACH, 0], [0, 0], [0, 0]], rtol=1e-6)
+    assert lost is not None and lost.tolist() == [False, False, False, True, False]
+    assert within_reach(X[:1])[0] is not None and within_reach(X[:1])[1] is None

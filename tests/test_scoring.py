@@ -1,0 +1,63 @@
+"""The scores of probabilities, against scikit-learn's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
+
+from localsvm.errors import DataError
+from localsvm.runs.prediction import Predicted
+from localsvm.runs.scoring import ProbabilityScores
+
+
+def drawn(classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(classes, 0.3), size=5000)
+    codes = (rng.random((5000, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, classes - 1)
+    return p, codes, np.arange(classes) * 2.0 + 1.0
+
+
+def scored(p: np.ndarray, y: np.ndarray, labels: np.ndarray) -> ProbabilityScores:
+    scores = ProbabilityScores(labels)
+    for part in np.array_split(np.arange(len(y)), 7):
+        scores.add(Predicted(labels[p[part].argmax(axis=1)], np.empty((len(part), 0)), y[part], p[part]))
+    return scores
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_scores_agree_with_scikit_learn(classes: int) -> None:
+    p, codes, labels = drawn(classes)
+    found = scored(p, labels[codes], labels).as_dict()
+    assert found["rows"] == 5000
+    assert found["log_loss"] == pytest.approx(log_loss(codes, p.clip(1e-15, 1)), rel=1e-6)
+    squares = ((p - np.eye(classes)[codes]) ** 2).sum(axis=1).mean()
+    assert found["brier_score"] == pytest.approx(squares if classes > 2 else brier_score_loss(codes, p[:, 1]))
+    for k, known in enumerate(found["classes"]):
+        assert known["label"] == labels[k]
+        assert known["roc_area"] == pytest.approx(roc_auc_score(codes == k, p[:, k]), abs=1e-4)
+        assert known["average_precision"] == pytest.approx(average_precision_score(codes == k, p[:, k]), abs=2e-3)
+    assert found["expected_calibration_error"] < 0.03
+    assert sum(b["rows"] for b in found["reliability"]) == 5000
+
+
+def test_wrong_probabilities_are_seen() -> None:
+    p, codes, labels = drawn(2)
+    sharp = p**3 / (p**3).sum(axis=1, keepdims=True)
+    honest, found = (scored(q, labels[codes], labels).as_dict() for q in (p, sharp))
+    assert found["expected_calibration_error"] > 0.05 > honest["expected_calibration_error"]
+
+
+def test_a_class_that_does_not_occur_has_no_curve() -> None:
+    p, codes, labels = drawn(3)
+    kept = codes < 2
+    found = scored(p[kept], labels[codes[kept]], labels).as_dict()
+    assert found["classes"][2]["roc_area"] is None and found["macro_roc_area"] is not None
+
+
+def test_a_label_that_the_model_does_not_know_is_named() -> None:
+    p, codes, labels = drawn(2)
+    y = labels[codes]
+    y[4321] = 0.0
+    with pytest.raises(DataError, match="row 4322 has the label 0, which the model does not know"):
+        scored(p, y, labels)
