@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from localsvm.cli import method_options, other_tools
 from localsvm.cli.paths import seekable
 from localsvm.cli.reporting import label_text
-from localsvm.cli.value_types import CellSizeType, FileName, Group, MemoryType, Methods, Names, Option
+from localsvm.cli.value_types import CellSizeType, DurationType, FileName, Group, MemoryType, Methods, Names, Option
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
@@ -194,6 +194,12 @@ stream = option(
     is_flag=True,
     help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd).",
     group=Group.DATA,
+)
+time_limit = option(
+    "--time-limit",
+    type=DurationType(),
+    show_default="none",
+    help="End the run after so long, as in 90s, 30m or 2h, without a model and with exit code 124; --resume goes on.",
 )
 resume = option("--resume", is_flag=True, help="Go on with an interrupted run of the same data and options.")
 force = option("--force", is_flag=True, help="Overwrite files that exist.")

@@ -49,13 +49,18 @@ class _Options:
     budget: Budget
 
     @property
+    def block(self) -> int:
+        """Bytes of text that a thread parses at once."""
+        return self.budget.block_bytes(self.block_bytes, self.jobs)
+
+    @property
     def longest(self) -> int:
         """The most bytes of a line."""
         return self.budget.text_bytes(LONGEST_LINE)
 
     def check(self, name: str, size: int) -> None:
         """RunError where rows of so many bytes do not fit in beside the blocks of text."""
-        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block_bytes, MORE)
+        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block, MORE)
 
     def columns(self, width: int) -> int:
         """Columns of the result, where the text has `width`."""
@@ -99,7 +104,7 @@ def read(
     dense, allocate
         Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
     jobs, block_bytes, budget, shifts
-        Threads; bytes of text that one parses at once, within the memory; whether a dense X may have origins (data.origin).
+        Threads; most bytes of text that one parses at once; memory; whether a dense X may have origins (data.origin).
 
     Returns
     -------
@@ -113,7 +118,6 @@ def read(
     RunError
         The rows do not fit into the budget, or into memory.
     """
-    block_bytes = budget.block_bytes(block_bytes, jobs)
     options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget)
     with open_source(path) as source:
         return _read_regular(source, options) if source.regular() else _read_stream(source, options)
@@ -195,7 +199,7 @@ def _empty(shape: tuple[int, int]) -> Dense:
 def _read_regular(source: Source, options: _Options) -> Dataset:
     name, zero_based, file = source.name, options.zero_based, source.file.fileno()
     begin = len(BOM) if os.pread(file, len(BOM), 0) == BOM else 0
-    texts = spans(name, file, os.fstat(file).st_size, begin, options.block_bytes, options.longest)
+    texts = spans(name, file, os.fstat(file).st_size, begin, options.block, options.longest)
     counted = list(ordered(lambda text: Piece(name, text, 1, zero_based).count(), texts, options.jobs))
     table = np.array(counted, np.int64).reshape(-1, len(Counts._fields))
     lines, rows, entries = (np.concatenate(([0], np.cumsum(column))) for column in table.T[:3])
@@ -247,7 +251,7 @@ def _fill_sparse(pieces: list[Piece], rows: Offsets, entries: Offsets, columns: 
 
 
 def _read_stream(source: Source, options: _Options) -> Dataset:
-    pieces = stream_pieces(source, options.zero_based, options.block_bytes, options.longest)
+    pieces = stream_pieces(source, options.zero_based, options.block, options.longest)
     shift, pieces = look_ahead(pieces, options.n_features) if options.shifts else (None, pieces)
     parts: list[ParsedPiece] = []
     held = 0
