@@ -64,6 +64,7 @@ class Progress:
             from tqdm import tqdm
 
             self._bar = tqdm(total=1.0, bar_format=BAR, miniters=0, file=sys.stderr, dynamic_ncols=True, leave=False)
+            self._bar.set_description_str(self._standing.text)
 
     def cell_done(self, wrong: float, weight: float) -> None:
         """Count a cell, and its wrong rows over all rows, both weighted."""
