@@ -184,7 +184,10 @@ jobs = option(
     "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
 )
 memory = option(
-    "--memory", type=MemoryType(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
+    "--memory",
+    type=MemoryType(),
+    show_default="what is free",
+    help="Memory for the whole run, as in 500M or 8G: rows, work, and 120M for each process as such.",
 )
 stream = option(
     "--stream",
@@ -289,12 +292,11 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     return {name: config[name] for name in FIXED_BY_FILE} | {"zero_based": zero_based}
 
 
-def cell_size_note(options: dict[str, Any]) -> str | None:
-    """What to say of a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P."""
+def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None:
+    """Tell of a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P."""
     size = options["cell_size"]
-    if size is None or size >= SMALL_CELL or options["cost"] is not None or options["partition"] is not None:
-        return None
-    return f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here"
+    if size is not None and size < SMALL_CELL and options["cost"] is None and options["partition"] is None:
+        tell(f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here")
 
 
 def job_count(jobs: int | None) -> int:

@@ -76,8 +76,7 @@ def train(
         raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
-        if note := opt.cell_size_note(options):
-            progress.note(note)
+        opt.note_cell_size(options, progress.note)
         clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
         if stream:
             summary = _stream(train_file, config, path, common | {"weights": weights})
@@ -96,10 +95,12 @@ def _train(
 ) -> Summary:
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
+    from localsvm.memory import Budget
     from localsvm.runs.training import train
 
     with clock("read"):
-        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"])
+        budget = Budget.of(extra["memory"])
+        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"], budget=budget)
         data.weight = None if weights is None else read_weights(weights, len(data.y))
     return train(data, config, output, **extra)
 
