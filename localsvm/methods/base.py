@@ -170,6 +170,7 @@ class CellSize:
     columns, width : of a row, whether a value occurs in them or not; None for `features`.
     entries, stored : the most values other than 0 in any cell; None for a value in each place.
     dense : whether the rows are stored so.
+    few : whether products of rows are taken entry by entry, without dense copies of them.
     """
 
     rows: int
@@ -182,6 +183,7 @@ class CellSize:
     columns: int | None = None
     entries: int | None = None
     dense: bool = True
+    few: bool = False
 
     width = property(lambda self: self.features if self.columns is None else self.columns)
     stored = property(lambda self: self.rows * self.features if self.entries is None else self.entries)
