@@ -107,6 +107,31 @@ def test_work_that_kills_two_workers_is_named(tmp_path: Path) -> None:
         results(2, [Number(i, tmp_path, deaths=2 * int(i == 3)) for i in range(8)])
 
 
+@dataclass(frozen=True)
+class KillsAll:
+    """Work that at its first try kills all workers, the idle ones as well."""
+
+    folder: Path
+
+    def __call__(self, kept: Any) -> str:
+        tried = self.folder / "tried"
+        if not tried.exists():
+            tried.touch()
+            others = Path(f"/proc/{os.getppid()}/task").glob("*/children")
+            workers = {int(number) for file in others for number in file.read_text().split()} - {os.getpid()}
+            for worker in workers:
+                os.kill(worker, signal.SIGKILL)
+            while any("Z" not in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2] for worker in workers):
+                pass
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "done"
+
+
+def test_workers_that_were_killed_while_idle_cost_no_try(tmp_path: Path) -> None:
+    with LocalPool(3) as pool:
+        assert [result for _, result in pool.unordered(deque([KillsAll(tmp_path)]))] == ["done"]
+
+
 @pytest.mark.parametrize(("error", "raised"), [(DataError, DataError), (Odd, RuntimeError)])
 def test_an_error_in_a_worker_is_raised_here(error: type[Exception], raised: type[Exception]) -> None:
     with pytest.raises(raised, match="of the data") as caught:

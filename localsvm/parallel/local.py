@@ -97,6 +97,7 @@ class LocalPool:
             while work and not again and len(pending) < 2 * self.jobs:
                 self._submit(work.popleft(), pending, news)
             if again and not pending:
+                self._renew()
                 self._submit(again[0], pending, news)
             new = news.get()
             if isinstance(new, tuple):
@@ -131,6 +132,15 @@ class LocalPool:
         again.append(piece)
         self._start()
         return True
+
+    def _renew(self) -> None:
+        """Replace workers that ended while they were idle, where all are: a second try is to meet none of them."""
+        for _ in range(self._idle.qsize()):
+            worker = self._idle.get()
+            if worker is not None and worker.ended():
+                self._start()
+            else:
+                self._idle.put(worker)
 
     def _start(self) -> None:
         try:
@@ -202,6 +212,10 @@ class _Worker:
     def _ended(self) -> _Killed:
         code = self._process.wait()
         return _Killed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
+
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
 
     def end(self, kill: bool) -> None:
         """End an idle process, or kill it."""
