@@ -13,24 +13,56 @@ from localsvm.errors import RunError
 
 # a thread reserves its stack and a pool of malloc's, 8 and 64 MiB, and needs some of them
 THREAD_BYTES = 96 << 20
+PROCESS_BYTES = 120 << 20  # of each process as such: Python with numpy and scipy, and its part of scikit-learn
 # addresses that a worker process takes before it has any work: the interpreter, numpy, scipy, scikit-learn
 WORKER_ADDRESSES = 512 << 20
+IN_TEXT = 8  # times its bytes that text takes while it is parsed
+LEAST_BLOCK = 1 << 16  # of text
 LEAST_ADDRESSES = 256 << 20  # of a process that reads a small file and trains on it
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The memory that `--memory` allows a run; None for no bound but that of the machine."""
+    """The memory of a run: of all its processes with their libraries, and the data.
 
-    bytes: int | None = None
+    Attributes
+    ----------
+    bytes : that it may use; of which PROCESS_BYTES are for the main process as such.
+    given : whether by --memory, or as what the machine has free.
+    """
+
+    bytes: int
+    given: bool = True
+
+    @classmethod
+    def of(cls, memory: int | None, held: int = 0) -> Budget:
+        """What --memory says; for None what is free beside the `held` bytes that the run has already."""
+        free = memory is None
+        return cls(available_memory() + held + PROCESS_BYTES, False) if free else cls(memory or 0)
+
+    @property
+    def room(self) -> int:
+        """Bytes for data and work."""
+        return max(0, self.bytes - PROCESS_BYTES)
+
+    def text_bytes(self, most: int) -> int:
+        """Of text that may be worked on at once."""
+        return min(most, self.room // IN_TEXT)
+
+    def block_bytes(self, most: int, jobs: int) -> int:
+        """Of text in the block of each of so many threads."""
+        return max(min(most, LEAST_BLOCK), self.text_bytes(most * jobs) // jobs)
 
     def check(self, what: str, need: int, remedy: str) -> None:
-        """RunError if a phase needs more. what: with its verb, as in "the rows take"."""
-        if self.bytes is not None and need > self.bytes:
-            raise RunError(f"{what} {shown(need)}, and --memory allows {shown(self.bytes)}; {remedy}")
+        """RunError if a phase needs more room. what: with its verb, as in "the rows take"."""
+        if need <= self.room:
+            return
+        beside = "" if need > PROCESS_BYTES else f" ({shown(PROCESS_BYTES)} of it the program itself)"
+        allowed = f"--memory allows {shown(self.bytes)}" if self.given else f"{shown(self.bytes)} are free"
+        raise RunError(f"{what} {shown(need + PROCESS_BYTES)}{beside}, and {allowed}; {remedy}")
 
 
-UNBOUNDED = Budget()
+UNBOUNDED = Budget(1 << 62)
 
 
 def shown(size: int) -> str:

@@ -322,7 +322,7 @@ def test_users_mistakes(tmp_path: Path) -> None:
         train(Dataset(np.zeros((5, 2), np.float32), np.ones(5)), TrainingConfig(FAST), tmp_path / "m.h5")
     with pytest.raises(DataError, match="-w 7: no row has that label; the labels are -1, 1"):
         train(data(), TrainingConfig(FAST, class_weights=((7.0, 2.0),)), tmp_path / "m.h5")
-    with pytest.raises(RunError, match="use smaller cells"):
+    with pytest.raises(RunError, match="give more --memory"):
         train(data(), TrainingConfig(FAST), tmp_path / "m.h5", memory=1 << 20)
     assert not (tmp_path / "m.h5").exists()
 

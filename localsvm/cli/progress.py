@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from localsvm.cli.program import OutOfTime
+
 
 class Progress:
     """A `runs.progress.Observer`, and a context manager around the run.
@@ -31,6 +33,10 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         self._clear()
+        if kind is OutOfTime:
+            kept = self._kept() or ", and nothing is finished yet; give it more time"
+            click.echo(f"error: the time limit is over{kept}", err=True)
+            return
         stopped = kind is not None and not issubclass(kind, Exception)
         if stopped and not self._quiet:
             click.echo("stopped" + self._kept(), err=True)

@@ -242,8 +242,8 @@ def _explained(piece: Work, how: str) -> str:
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C and SIGTERM: they inherit the mask. Only the parent ends a run."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    """Start processes that ignore Ctrl-C, SIGTERM and SIGALRM: they inherit the mask. Only the parent ends a run."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGALRM})
     try:
         yield
     finally:

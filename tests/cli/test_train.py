@@ -247,7 +247,7 @@ def test_one_class_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_little_memory_is_a_message(train_file: Path, tmp_path: Path) -> None:
-    assert "use smaller cells" in error("train", "--memory", "1M", train_file, tmp_path / "m.h5")
+    assert "give more --memory" in error("train", "--memory", "1M", train_file, tmp_path / "m.h5")
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
