@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,9 +94,9 @@ def test_a_small_run_starts_no_workers(tmp_path: Path, monkeypatch: pytest.Monke
     jobs: list[int] = []
 
     class Counted(LocalPool):
-        def __init__(self, count: int, keep: Callable[[], Any]) -> None:
+        def __init__(self, count: int, *rest: Any) -> None:
             jobs.append(count)
-            super().__init__(count, keep)
+            super().__init__(count, *rest)
 
     for most in (600, 600**2):  # one a row, and more than any division of 600 rows
         monkeypatch.setattr(scheduling, "SMALL_RUN", most)
