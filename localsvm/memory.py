@@ -20,6 +20,9 @@ IN_TEXT = 8  # times its bytes that text takes while it is parsed
 LEAST_BLOCK = 1 << 16  # of text
 LEAST_ADDRESSES = 256 << 20  # of a process that reads a small file and trains on it
 
+# what CPython, numpy and OpenSSL say in place of MemoryError
+_LIBRARIES = ("can't allocate", "returned NULL without setting an exception", "digital envelope routines")
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -124,20 +127,22 @@ def check_addresses() -> None:
         raise RunError(f"{what}, and {shown(LEAST_ADDRESSES)} are the least; raise the limit (ulimit -v)")
 
 
-def is_shortage(error: BaseException) -> bool:
-    """Whether an exception says that memory, or the addresses that the shell allows, have run out."""
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-        return True
-    odd = isinstance(error, ImportError | SystemError) or "can't start new thread" in str(error)
-    return odd and address_limit() is not None
-
-
-def remedy() -> str:
-    """What helps where an allocation failed."""
-    limit = address_limit()
+def shortage(error: BaseException) -> str | None:
+    """What to say of an exception where memory, addresses that the shell allows, or threads have run out, else None."""
+    limit, threads = address_limit(), "can't start new thread" in str(error)
+    if threads and limit is None:
+        what = "a thread cannot be started"
+        return (
+            f"{what}; use fewer jobs (-j), or raise the limits on processes (ulimit -u, pids.max of the control group)"
+        )
+    plain = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    plain = plain or any(text in str(error) for text in _LIBRARIES)
+    if not plain and (limit is None or not (threads or isinstance(error, ImportError | SystemError))):
+        return None
+    what = ": ".join(filter(None, ["out of memory", str(error)]))
     if limit is None:
-        return "free some memory, or use smaller cells (-c) or fewer jobs (-j)"
-    return f"the shell allows a process {shown(limit)} (ulimit -v); raise that limit, or use smaller cells (-c)"
+        return f"{what}; free some memory, or use smaller cells (-c) or fewer jobs (-j)"
+    return f"{what}; the shell allows a process {shown(limit)} (ulimit -v); raise that limit, or use smaller cells (-c)"
 
 
 def _group_limits() -> Iterator[int]:

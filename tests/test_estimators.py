@@ -329,7 +329,7 @@ def test_predictions_in_threads_and_in_forked_processes() -> None:
     "kept",
     [{}, {"dtype": "V8"}, {"dtype": "nonsense"}, {"dtype": "<i8", "values": ["a", "b"]},
      {"dtype": "O", "values": [[1], [2]]}, {"dtype": "<U1", "values": "ab"}, {"dtype": "<U1", "values": ["a"]},
-     {"dtype": "<M8[D]"}],
+     {"dtype": "<M8[D]"}, {"dtype": "<U1", "values": ["ab", "ac"]}, {"dtype": "<U300000000", "values": ["a", "b"]}],
 )  # fmt: skip
 def test_classes_that_no_classifier_keeps_are_refused(kept: dict) -> None:
     with pytest.raises(LocalSVMError, match="the classes are none that a classifier keeps"):

@@ -23,7 +23,7 @@ from localsvm.cli import method_options
 from localsvm.cli.other_tools import UNKNOWN
 from localsvm.cli.value_types import Group, Option
 from localsvm.errors import LocalSVMError, MethodError
-from localsvm.memory import check_addresses, is_shortage, remedy
+from localsvm.memory import check_addresses, shortage
 
 HELP_WIDTH = 100  # columns at most
 OUT_OF_TIME = 124  # as of the program timeout
@@ -141,8 +141,8 @@ class Program(Guarded):
             _drop_stdout()
             ctx.exit(1)
         except Exception as error:
-            if is_shortage(error):
-                _fail(ctx, f"out of memory: {error}; {remedy()}", 1)
+            if message := shortage(error):
+                _fail(ctx, message, 1)
             if not isinstance(error, OSError):
                 raise
             _drop_stdout()

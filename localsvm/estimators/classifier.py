@@ -199,7 +199,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         with named_in_python(self.method):
-            return self._use(lambda model: ask(model, _rows(X)))
+            return self._use(lambda model: ask(model, _rows(X, dense=model.scaling.origin is not None)))
 
     def _take(self, content: bytes) -> None:
         """Become the model of a file's content."""
@@ -287,9 +287,11 @@ def _weights(sample_weight: ArrayLike, X: Any) -> NDArray[np.float64]:
     return np.asarray(weight)
 
 
-def _rows(X: Any) -> Any:
-    """X as a model takes it: dense rows keep their digits."""
-    return as_examples(sparse.csr_array(X)) if sparse.issparse(X) else X
+def _rows(X: Any, dense: bool) -> Any:
+    """X as a model takes it: dense rows keep their digits. dense: whether they count, in sparse rows, too."""
+    if not sparse.issparse(X):
+        return X
+    return X.toarray() if dense else as_examples(sparse.csr_array(X))
 
 
 def _own(X: Any, shifts: bool) -> tuple[Examples, NDArray[np.float64] | None]:

@@ -47,8 +47,8 @@ class Pool(Protocol):
         """
 
 
-# (workers, what each of them keeps): a pool to be entered
-PoolFactory = Callable[[int, Callable[[], Any]], AbstractContextManager[Pool]]
+# (workers, what each of them keeps, who is told of what is unusual): a pool to be entered
+PoolFactory = Callable[[int, Callable[[], Any], Callable[[str], None]], AbstractContextManager[Pool]]
 
 
 class RunCells:
@@ -118,7 +118,8 @@ class RunCells:
         """
         queue, workers = self._queue(skip or set(), known or {})
         try:
-            with self._pool(min(workers, max(1, len(queue.waiting))), Scratch) as pool:
+            count = min(workers, max(1, len(queue.waiting)))
+            with self._pool(count, Scratch, self._observer.note) as pool:
                 for done, result in pool.unordered(queue.waiting):
                     assert isinstance(done, WorkUnit)
                     if isinstance(result, CellResult):
