@@ -18,6 +18,7 @@ from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import partition_only
+from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 
 MIB = 1 << 20
@@ -79,7 +80,6 @@ def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
     assert told[-1] == "a cell of 1000 rows"
     without = tmp_path / "without.h5"
     train(rows("dense"), TrainingConfig(POINT, "none"), without)
-    from localsvm.runs.prediction import LocalModel
 
     X = rows("dense").X
     with LocalModel(tmp_path / "m.h5") as bounded, LocalModel(without) as free:
@@ -107,3 +107,23 @@ def test_what_is_free_bounds_a_run_without_the_option(monkeypatch: pytest.Monkey
     monkeypatch.setattr("localsvm.memory.available_memory", lambda: MIB)
     with pytest.raises(RunError, match=r"finding the columns that occur needs .* are free; give more --memory"):
         train(rows("dense"), TrainingConfig(POINT, "none"), tmp_path / "m.h5")
+
+
+@pytest.mark.parametrize("partition", ["voronoi", "chunks"])
+def test_prediction_follows_the_memory(tmp_path: Path, partition: str) -> None:
+    data, model = rows("dense", 3000, 50), tmp_path / "m.h5"
+    train(data, TrainingConfig(POINT, partition, cell_size=1000), model)
+    write(tmp_path / "test.libsvm", rows("dense", 3000, 50).X, np.ones(3000))
+    values, blocks = [], []
+    for room, jobs in ((None, 2), (20 * MIB, 1), (24 * MIB, 2), (200 * MIB, 2)):
+        memory = None if room is None else PROCESS_BYTES + room
+        with LocalModel(model, jobs, memory=memory) as found:
+            parts = [part.decisions for part in found.predict_blocks(found.read(tmp_path / "test.libsvm"))]
+        values.append(np.concatenate(parts))
+        blocks.append(len(parts))
+    assert all(np.array_equal(values[0], other) for other in values[1:])
+    assert blocks[1] > blocks[0] == 1
+    with pytest.raises(
+        RunError, match=r"the largest of \d cells, .* and --memory allows 121.0 MiB; give more --memory"
+    ):
+        LocalModel(model, 1, memory=PROCESS_BYTES + MIB)

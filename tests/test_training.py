@@ -28,7 +28,7 @@ from localsvm.methods.kernel_system import KernelSystem
 from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
-from localsvm.runs import scheduling
+from localsvm.runs import scheduling, training
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import divide, partition_only
@@ -188,20 +188,40 @@ def test_a_run_of_one_cell_goes_on_with_its_next_setting(
     monkeypatch.setattr(scheduling, "SMALL_RUN", 0.0)  # two jobs: a unit a setting
     config, classes = ONE_CELL[name]
     whole: list[int] = []
-    train(data(400, classes), config, tmp_path / "whole.h5", jobs=3 - jobs, pool=noting(whole))
+    train(data(200, classes), config, tmp_path / "whole.h5", jobs=3 - jobs, pool=noting(whole))
     assert len(set(whole)) == len(whole) > 2
     model, scored = tmp_path / "m.h5", list[int]()
     for stop in range(1, len(whole), 3):
         with pytest.raises(Stop):
             train(
-                data(400, classes), config, model,
+                data(200, classes), config, model,
                 jobs=jobs, pool=noting(scored), observer=StopAfterSettings(stop), resume=True,
             )  # fmt: skip
         assert len(scored) == stop
-    train(data(400, classes), config, model, jobs=jobs, pool=noting(scored), resume=True)
+    train(data(200, classes), config, model, jobs=jobs, pool=noting(scored), resume=True)
     assert sorted(scored) == sorted(whole), "each is scored once, in one of the runs"
     assert manifest(model) == manifest(tmp_path / "whole.h5")
     assert not list(tmp_path.glob("*.journal"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "best", "message"),
+    [
+        (np.zeros((1, 1)), [0.0, 0.0, 0.0], "not as localsvm writes it"),
+        (np.zeros((10, 10)), [0.5, 0.0, 0.0], "not as localsvm writes it"),
+        (np.zeros((10, 9)), [0.0, 0.0, 0.0], "another grid"),
+        (np.zeros((10, 10)), [0.0, 0.0, 0.0], "not those of this data"),
+    ],
+)
+def test_scores_that_are_none_are_refused(
+    loss: np.ndarray, best: list[float], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainingConfig(KernelSVM())
+    with monkeypatch.context() as stranger, pytest.raises(Stop):
+        stranger.setattr(training, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best)})
+        train(data(200), config, tmp_path / "m.h5", observer=StopAfterSettings(1))
+    with pytest.raises((ModelError, RunError), match=f"{message}; give --force"):
+        train(data(200), config, tmp_path / "m.h5", resume=True)
 
 
 def workers() -> list[str]:

@@ -11,7 +11,7 @@ from localsvm.cli.labels import Lines, confusion_text
 from localsvm.cli.paths import check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import accuracy_text, print_json
-from localsvm.cli.value_types import Group
+from localsvm.cli.value_types import Group, ZeroOrOne
 
 if TYPE_CHECKING:
     from localsvm.runs.scoring import ProbabilityScores
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @opt.option(
     "-b",
     "--probability",
-    type=bool,
+    type=ZeroOrOne(),
     default=False,
     metavar="0|1",
     show_default="0",
@@ -60,13 +60,14 @@ if TYPE_CHECKING:
     help="Indices of TEST_FILE start at 0, or 1.",
     group=Group.DATA,
 )
-@opt.jobs
+@opt.resources
 @opt.force
 @opt.as_json
 @opt.quiet
 def predict(
     test_file: str, model_file: str, output: str | None, decision_values: bool, probability: bool, report: str | None,
-    confusion: bool, zero_based: bool | None, jobs: int | None, force: bool, as_json: bool, quiet: bool,
+    confusion: bool, zero_based: bool | None, jobs: int | None, memory: int | None, force: bool, as_json: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
@@ -82,8 +83,7 @@ def predict(
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
     check_outputs(force, [test_file, seekable(model_file, "a model")], [output])
     _check_columns(decision_values, probability, report, force)
-    count = opt.job_count(jobs)
-    with LocalModel(model_file, count) as model, text_output(output, force) as out:
+    with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model, text_output(output, force) as out:
         if probability:
             model.calibrated()
         lines, score = Lines(out, model.target, decision_values, probability), Score(model.file.labels)

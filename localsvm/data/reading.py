@@ -134,13 +134,14 @@ def read_blocks(
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
     tell: Callable[[Counts], None] | None = None,
+    longest: int = LONGEST_LINE,
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
     Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all; `origin`:
     what is subtracted from a dense X before rounding, (columns,), None for nothing. Every
     block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut. `tell`
-    is called with what the text of each block holds.
+    is called with what the text of each block holds; `longest`: bytes of a line.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def read_blocks(
     message = EMPTY
     shift = Shift.of(origin, columns)
     with open_source(path) as source:
-        pieces = stream_pieces(source, zero_based, block_bytes)
+        pieces = stream_pieces(source, zero_based, block_bytes, longest)
         for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns, shift), pieces, jobs):
             message = message and NO_ROWS
             if part.counts.rows:
