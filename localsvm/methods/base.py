@@ -169,8 +169,7 @@ class CellSize:
     part : rows of the largest problem that leaves rows out, 0 where none does.
     columns, width : of a row, whether a value occurs in them or not; None for `features`.
     entries, stored : the most values other than 0 in any cell; None for a value in each place.
-    dense : whether the rows are stored so.
-    few : whether products of rows are taken entry by entry, without dense copies of them.
+    dense, few : whether the rows are stored so; whether their products are taken entry by entry, without dense copies.
     """
 
     rows: int
