@@ -161,8 +161,7 @@ class CellSize:
 
     Attributes
     ----------
-    rows : of the largest cell.
-    features : the most in which any cell can have a value.
+    rows, features : of the largest cell; the most in which any cell can have a value.
     weight : the largest factor on the cost of a row.
     solutions : folds times the problems that a row takes part in.
     folds, problems : of the run.
