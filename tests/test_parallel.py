@@ -111,6 +111,32 @@ def test_work_that_kills_two_workers_is_named(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
+class KillsAll:
+    """Work that at its first try kills all workers, the idle ones as well."""
+
+    folder: Path
+    workers: frozenset[int]
+
+    def __call__(self, kept: Any) -> str:
+        tried = self.folder / "tried"
+        if not tried.exists():
+            tried.touch()
+            others = self.workers - {os.getpid()}
+            for worker in others:
+                os.kill(worker, signal.SIGKILL)
+            while any("Z" not in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2] for worker in others):
+                pass  # until their parent can see that they have ended
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "done"
+
+
+def test_workers_that_were_killed_while_idle_cost_no_try(tmp_path: Path) -> None:
+    with LocalPool(3) as pool:
+        work = KillsAll(tmp_path, frozenset(worker._process.pid for worker in pool._workers))
+        assert [result for _, result in pool.unordered(deque([work]))] == ["done"]
+
+
+@dataclass(frozen=True)
 class Starved:
     """Work whose worker ends as one does that has no memory for a message."""
 

@@ -110,6 +110,7 @@ class LocalPool:
             while work and not again and len(pending) < 2 * self.jobs:
                 self._submit(work.popleft(), pending, news)
             if again and not pending:
+                self._renew()
                 self._submit(again[0], pending, news)
             new = news.get()
             if isinstance(new, tuple):
@@ -146,6 +147,15 @@ class LocalPool:
             self._note(f"{piece}: the worker process ended by {killed.how}; it is tried once more")
         self._start()
         return True
+
+    def _renew(self) -> None:
+        """Replace workers that ended while they were idle, where all are: a second try is to meet none of them."""
+        for _ in range(self._idle.qsize()):
+            worker = self._idle.get()
+            if worker is not None and worker.ended():
+                self._start()
+            else:
+                self._idle.put(worker)
 
     def _start(self) -> None:
         try:
@@ -218,6 +228,10 @@ class _Worker:
         if code == NO_MEMORY:
             return _Killed("lack of memory")
         return _Killed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
+
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
 
     def end(self, kill: bool) -> None:
         """End an idle process, or kill it."""
