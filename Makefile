@@ -58,7 +58,7 @@ lint: build ## style of Python and C, types
 	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.[ch] tests/fuzz/*.c
 	$(BIN)/mypy
 
-accidents: build ## 25 killed runs, and runs in which one of the first 40 writes or syncs fails; all resumed and compared
+accidents: build ## 25 killed runs, and runs in which one of 40 writes, syncs, allocations, forks or threads fails; all resumed
 	LOCALSVM_KILLS=25 LOCALSVM_FAULTS=40 $(BIN)/python -m pytest -q tests/cli/test_accidents.py
 
 check-c: ## the C code under strict warnings

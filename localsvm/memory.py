@@ -13,24 +13,59 @@ from localsvm.errors import RunError
 
 # a thread reserves its stack and a pool of malloc's, 8 and 64 MiB, and needs some of them
 THREAD_BYTES = 96 << 20
+PROCESS_BYTES = 120 << 20  # of each process as such: Python with numpy and scipy, and its part of scikit-learn
 # addresses that a worker process takes before it has any work: the interpreter, numpy, scipy, scikit-learn
 WORKER_ADDRESSES = 512 << 20
+IN_TEXT = 8  # times its bytes that text takes while it is parsed
+LEAST_BLOCK = 1 << 16  # of text
 LEAST_ADDRESSES = 256 << 20  # of a process that reads a small file and trains on it
+
+# what CPython, numpy and OpenSSL say in place of MemoryError
+_LIBRARIES = ("can't allocate", "returned NULL without setting an exception", "digital envelope routines")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The memory that `--memory` allows a run; None for no bound but that of the machine."""
+    """The memory of a run: of all its processes with their libraries, and the data.
 
-    bytes: int | None = None
+    Attributes
+    ----------
+    bytes : that it may use; of which PROCESS_BYTES are for the main process as such.
+    given : whether by --memory, or as what the machine has free.
+    """
+
+    bytes: int
+    given: bool = True
+
+    @classmethod
+    def of(cls, memory: int | None, held: int = 0) -> Budget:
+        """What --memory says; for None what is free beside the `held` bytes that the run has already."""
+        free = memory is None
+        return cls(available_memory() + held + PROCESS_BYTES, False) if free else cls(memory or 0)
+
+    @property
+    def room(self) -> int:
+        """Bytes for data and work."""
+        return max(0, self.bytes - PROCESS_BYTES)
+
+    def text_bytes(self, most: int) -> int:
+        """Of text that may be worked on at once."""
+        return min(most, self.room // IN_TEXT)
+
+    def block_bytes(self, most: int, jobs: int) -> int:
+        """Of text in the block of each of so many threads."""
+        return max(min(most, LEAST_BLOCK), self.text_bytes(most * jobs) // jobs)
 
     def check(self, what: str, need: int, remedy: str) -> None:
-        """RunError if a phase needs more. what: with its verb, as in "the rows take"."""
-        if self.bytes is not None and need > self.bytes:
-            raise RunError(f"{what} {shown(need)}, and --memory allows {shown(self.bytes)}; {remedy}")
+        """RunError if a phase needs more room. what: with its verb, as in "the rows take"."""
+        if need <= self.room:
+            return
+        beside = "" if need > PROCESS_BYTES else f" ({shown(PROCESS_BYTES)} of it the program itself)"
+        allowed = f"--memory allows {shown(self.bytes)}" if self.given else f"{shown(self.bytes)} are free"
+        raise RunError(f"{what} {shown(need + PROCESS_BYTES)}{beside}, and {allowed}; {remedy}")
 
 
-UNBOUNDED = Budget()
+UNBOUNDED = Budget(1 << 62)
 
 
 def shown(size: int) -> str:
@@ -92,20 +127,22 @@ def check_addresses() -> None:
         raise RunError(f"{what}, and {shown(LEAST_ADDRESSES)} are the least; raise the limit (ulimit -v)")
 
 
-def is_shortage(error: BaseException) -> bool:
-    """Whether an exception says that memory, or the addresses that the shell allows, have run out."""
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-        return True
-    odd = isinstance(error, ImportError | SystemError) or "can't start new thread" in str(error)
-    return odd and address_limit() is not None
-
-
-def remedy() -> str:
-    """What helps where an allocation failed."""
-    limit = address_limit()
+def shortage(error: BaseException) -> str | None:
+    """What to say of an exception where memory, addresses that the shell allows, or threads have run out, else None."""
+    limit, threads = address_limit(), "can't start new thread" in str(error)
+    if threads and limit is None:
+        what = "a thread cannot be started"
+        return (
+            f"{what}; use fewer jobs (-j), or raise the limits on processes (ulimit -u, pids.max of the control group)"
+        )
+    plain = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    plain = plain or any(text in str(error) for text in _LIBRARIES)
+    if not plain and (limit is None or not (threads or isinstance(error, ImportError | SystemError))):
+        return None
+    what = ": ".join(filter(None, ["out of memory", str(error)]))
     if limit is None:
-        return "free some memory, or use smaller cells (-c) or fewer jobs (-j)"
-    return f"the shell allows a process {shown(limit)} (ulimit -v); raise that limit, or use smaller cells (-c)"
+        return f"{what}; free some memory, or use smaller cells (-c) or fewer jobs (-j)"
+    return f"{what}; the shell allows a process {shown(limit)} (ulimit -v); raise that limit, or use smaller cells (-c)"
 
 
 def _group_limits() -> Iterator[int]:

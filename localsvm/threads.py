@@ -19,7 +19,7 @@ class Threads:
     """
 
     def __init__(self, count: int) -> None:
-        count = affordable_threads(count)
+        self.count = count = affordable_threads(count)
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
 
     def __enter__(self) -> Threads:

@@ -39,8 +39,9 @@ def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
 
 def cells_of(data: Dataset, method: Any) -> RunCells:
     """One cell, whose rows are mapped already."""
-    config = TrainingConfig(method=method, partition="none", grid="full").for_classes(2)
+    config = TrainingConfig(method=method, partition="none", grid="full")
     divided = divide(data, config)
+    config = config.for_classes(divided.labels, divided.class_rows)
     data.X = None  # type: ignore[assignment]
     cells = RunCells(divided, config, 1, None, Silent(), LocalPool)
     cell = cells.inputs.cell(0, 0, int(divided.edges[1]))

@@ -84,8 +84,15 @@ def test_one_class_is_refused() -> None:
         ({"tolerance": -1.0}, "^tolerance must be a positive number, not -1; try tolerance 0.001"),
         ({"n_jobs": 0}, "^n_jobs must be a whole number other than 0"),
         ({"decision_function_shape": "ovo"}, '^decision_function_shape must be "ovr", or "ovo" with multiclass="ava"'),
-        ({"class_weight": {7: 1.0}}, "^class_weight: 7 is no label of y"),
         ({"repeats": 0}, "^repeats"),
+        ({"cell_size": 2.5}, "^cell_size must be a whole number, not 2.5"),
+        ({"cell_size": "2000"}, "^cell_size must be a whole number, not '2000'"),
+        ({"cell_size": 1}, "^cell_size must be at least 10, not 1"),
+        ({"folds": True}, "^folds must be a whole number, not True"),
+        ({"probability": "yes"}, "^probability must be True or False, not 'yes'"),
+        ({"offset": "no"}, "^offset must be True or False, not 'no'"),
+        ({"tolerance": "small"}, "^tolerance must be a number, not 'small'"),
+        ({"class_weight": {7: 1.0}}, r"^class_weight: 7 is no label of y; the labels are 0, 1"),
     ],
 )
 def test_options_that_are_refused(options: dict, message: str) -> None:
@@ -93,6 +100,31 @@ def test_options_that_are_refused(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         LocalSVC(**options).fit(X, y)
     assert isinstance(caught.value, LocalSVMError) and "--" not in str(caught.value)
+
+
+def test_numbers_of_numpy_are_parameters() -> None:
+    X, y = make_moons(60, random_state=3)
+    options = {"cell_size": np.int64(2000), "folds": np.int32(3), "offset": np.True_, "tolerance": np.float32(0.01)}
+    plain = {"cell_size": 2000, "folds": 3, "offset": True, "tolerance": float(np.float32(0.01))}
+    found, expected = (LocalSVC(**given).fit(X, y).decision_function(X) for given in (options, plain))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_names_from_elsewhere_get_a_suggestion() -> None:
+    with pytest.raises(TypeError, match=r"^LocalSVC has no parameter 'C'; did you mean cost\?$"):
+        LocalSVC(C=1.0)
+    with pytest.raises(TypeError, match=r"^LocalSVC has no parameter 'cel_size'; did you mean cell_size\?$"):
+        LocalSVC(cel_size=100)
+    with pytest.raises(TypeError, match=r"^LocalSVC has no parameter 'shrinking'$"):
+        LocalSVC(shrinking=True)
+
+
+def test_probabilities_that_were_not_asked_for_tell_how() -> None:
+    X, y = make_moons(60, random_state=3)
+    model = LocalSVC(gamma=1.0, cost=1.0).fit(X, y)
+    with pytest.raises(AttributeError) as caught:
+        model.predict_proba(X)
+    assert str(caught.value.__cause__) == "probabilities need probability=True before fit"
 
 
 def test_a_run_that_cannot_go_on_names_parameters_too() -> None:
@@ -130,7 +162,7 @@ def test_lists_are_chosen_from() -> None:
     X, y = make_moons(300, noise=0.15, random_state=0)
     model = estimators.L3SVMClassifier(clusters=[1, 8], landmarks_count=[2, 3], cost=[1.0, 10.0]).fit(X, y)
     assert model.summary_.cv_error < 0.2
-    with pytest.raises(TypeError, match="unexpected keyword"):
+    with pytest.raises(TypeError, match="has no parameter 'neighbours'"):
         estimators.L3SVMClassifier(neighbours=3)
     with pytest.raises(AttributeError, match="no attribute"):
         estimators.NoSuchClassifier  # noqa: B018
@@ -183,6 +215,15 @@ def test_a_saved_model_is_loaded_as_it_was(names: np.ndarray, tmp_path: Path) ->
     assert {k: again.get_params()[k] for k in given} == given and again.class_weight == {names[1]: 2.0}
     assert clone(again).fit(X, names[y]).model_[:8] == model.model_[:8]
     np.testing.assert_array_equal(clone(again).fit(X, names[y]).decision_function(X), model.decision_function(X))
+
+
+def test_a_saved_model_with_probabilities_is_loaded(tmp_path: Path) -> None:
+    X, y = make_moons(300, noise=0.2, random_state=1)
+    model = LocalSVC(gamma=1.0, cost=1.0, probability=True, repeats=2, partition="voronoi", cell_size=120).fit(X, y)
+    model.save(tmp_path / "model.h5")
+    again = localsvm.load(tmp_path / "model.h5")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert (again.probability, again.repeats, again.gamma) == (True, 2, [1.0])
 
 
 def test_numbers_stay_the_labels_of_the_command_line(tmp_path: Path) -> None:
@@ -262,7 +303,7 @@ def test_verbose_tells_of_the_training(capsys: pytest.CaptureFixture[str]) -> No
     X, y = make_moons(300, noise=0.2, random_state=0)
     LocalSVC(partition="voronoi", cell_size=120, verbose=True).fit(X, y)
     told = capsys.readouterr()
-    assert "localsvm: train\n" in told.err and "cells, held-out error" in told.err and not told.out
+    assert "localsvm: train\n" in told.err and "cells, error" in told.err and not told.out
 
 
 def test_a_prediction_writes_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +329,7 @@ def test_predictions_in_threads_and_in_forked_processes() -> None:
     "kept",
     [{}, {"dtype": "V8"}, {"dtype": "nonsense"}, {"dtype": "<i8", "values": ["a", "b"]},
      {"dtype": "O", "values": [[1], [2]]}, {"dtype": "<U1", "values": "ab"}, {"dtype": "<U1", "values": ["a"]},
-     {"dtype": "<M8[D]"}],
+     {"dtype": "<M8[D]"}, {"dtype": "<U1", "values": ["ab", "ac"]}, {"dtype": "<U300000000", "values": ["a", "b"]}],
 )  # fmt: skip
 def test_classes_that_no_classifier_keeps_are_refused(kept: dict) -> None:
     with pytest.raises(LocalSVMError, match="the classes are none that a classifier keeps"):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from command_line import error, invoke
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
 from localsvm.data.origin import HEAD_ROWS, from_array, shift_of, shifted
 from localsvm.data.reading import read, read_blocks
@@ -158,6 +159,7 @@ def test_estimators_keep_the_digits_of_float64(tmp_path: Path) -> None:
     with LocalModel(tmp_path / "m.h5") as model:
         assert_array_equal(model.decision_function(test + FAR)[:, 0], far.decision_function(test + FAR))
     assert (far.predict(test + FAR) == truth).mean() > 0.85
+    assert_array_equal(far.predict(csr_array(test + FAR)), far.predict(test + FAR))
 
 
 def test_mistakes_are_found_where_they_are(tmp_path: Path) -> None:

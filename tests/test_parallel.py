@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from localsvm.errors import DataError, WorkerLost
-from localsvm.parallel.local import LocalPool
+from localsvm.parallel.local import NO_MEMORY, LocalPool
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Odd(Exception):
         super().__init__(first, second, "third")
 
 
-def results(jobs: int, work: list[Callable[[Any], Any]]) -> list[tuple[int, int]]:
-    with LocalPool(jobs) as pool:
+def results(jobs: int, work: list[Callable[[Any], Any]], notes: list[str] | None = None) -> list[tuple[int, int]]:
+    with LocalPool(jobs, note=None if notes is None else notes.append) as pool:
         return sorted(result for _, result in pool.unordered(deque(work)))
 
 
@@ -92,7 +92,10 @@ def test_what_is_told_comes_before_the_result(jobs: int) -> None:
 
 
 def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:
-    found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)])
+    notes: list[str] = []
+    found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)], notes)
+    told = "number {}: the worker process ended by SIGKILL; it is tried once more"
+    assert sorted(notes) == [told.format(i) for i in (0, 5)]
     assert [number for number, _ in found] == list(range(8))
     for i in range(8):
         tries = (tmp_path / str(i)).read_text().splitlines()
@@ -107,6 +110,45 @@ def test_work_that_kills_two_workers_is_named(tmp_path: Path) -> None:
         results(2, [Number(i, tmp_path, deaths=2 * int(i == 3)) for i in range(8)])
 
 
+@dataclass(frozen=True)
+class KillsAll:
+    """Work that at its first try kills all workers, the idle ones as well."""
+
+    folder: Path
+    workers: frozenset[int]
+
+    def __call__(self, kept: Any) -> str:
+        tried = self.folder / "tried"
+        if not tried.exists():
+            tried.touch()
+            others = self.workers - {os.getpid()}
+            for worker in others:
+                os.kill(worker, signal.SIGKILL)
+            while any("Z" not in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2] for worker in others):
+                pass  # until their parent can see that they have ended
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "done"
+
+
+def test_workers_that_were_killed_while_idle_cost_no_try(tmp_path: Path) -> None:
+    with LocalPool(3) as pool:
+        work = KillsAll(tmp_path, frozenset(worker._process.pid for worker in pool._workers))
+        assert [result for _, result in pool.unordered(deque([work]))] == ["done"]
+
+
+@dataclass(frozen=True)
+class Starved:
+    """Work whose worker ends as one does that has no memory for a message."""
+
+    def __call__(self, kept: Any) -> None:
+        os._exit(NO_MEMORY)
+
+
+def test_workers_without_memory_are_told_as_such() -> None:
+    with pytest.raises(WorkerLost, match=r"twice by lack of memory, most likely because the memory ran out; use"):
+        results(2, [Starved()])
+
+
 @pytest.mark.parametrize(("error", "raised"), [(DataError, DataError), (Odd, RuntimeError)])
 def test_an_error_in_a_worker_is_raised_here(error: type[Exception], raised: type[Exception]) -> None:
     with pytest.raises(raised, match="of the data") as caught:
@@ -116,7 +158,9 @@ def test_an_error_in_a_worker_is_raised_here(error: type[Exception], raised: typ
 
 
 def test_a_pool_that_is_left_early_ends_its_workers(tmp_path: Path) -> None:
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    before = set(children.read_text().split())  # of other tests
     with pytest.raises(KeyboardInterrupt), LocalPool(2) as pool:
         for _ in pool.unordered(deque(Number(i, tmp_path) for i in range(50))):
             raise KeyboardInterrupt
-    assert Path(f"/proc/self/task/{os.getpid()}/children").read_text() == ""
+    assert set(children.read_text().split()) <= before

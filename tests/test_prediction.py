@@ -21,14 +21,13 @@ from localsvm.runs.training import train
 
 
 @pytest.mark.parametrize("thin", [False, True])
-@pytest.mark.parametrize(("limit", "value"), [("ROW_BLOCK", 25), ("BLOCK_BYTES", 25 * 3 * 4)])
-def test_small_blocks_are_decided_together(limit: str, value: int, thin: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prediction, limit, value)
+@pytest.mark.parametrize("limit", [{"most_rows": 25}, {"most_bytes": 25 * 3 * 4}])
+def test_small_blocks_are_decided_together(limit: dict[str, int], thin: bool) -> None:
     X = np.arange(1.0, 301.0, dtype=np.float32).reshape(100, 3)
     rows = as_examples(sparse.csr_array(X)) if thin else X
     edges = [0, 10, 20, 31, 31, 40, 90, 97, 100]
     parts = [Dataset(rows[a:b], np.arange(a, b, dtype=np.float64)) for a, b in pairwise(edges)]
-    found = list(prediction.merged(parts))
+    found = list(prediction.merged(parts, **limit))
     assert 3 <= len(found) <= 7
     assert all(len(block.y) == block.X.shape[0] for block in found)
     together = [block.X if isinstance(block.X, np.ndarray) else block.X.toarray() for block in found]
@@ -45,13 +44,19 @@ def test_one_large_cell_is_decided_in_strips_by_all_threads(
     rows = as_examples(sparse.csr_array(X)) if thin else X
     train(Dataset(as_examples(rows), y), TrainingConfig(method, "none"), tmp_path / "m.h5")
     seen: list[int] = []
-    evaluate = prediction._evaluate
+    predictor = prediction.LocalModel._predictor
 
-    def noted(work: Any) -> np.ndarray:
-        seen.append(work[0].shape[0])
-        return evaluate(work)
+    class Noted:
+        """A decision function that notes how many rows it gets."""
 
-    monkeypatch.setattr(prediction, "_evaluate", noted)
+        def __init__(self, *arguments: Any) -> None:
+            self._own = predictor(*arguments)
+
+        def decision_function(self, X: Any) -> np.ndarray:
+            seen.append(X.shape[0])
+            return self._own.decision_function(X)
+
+    monkeypatch.setattr(prediction.LocalModel, "_predictor", lambda *arguments: Noted(*arguments))
     found = {}
     for strip, jobs in ((1 << 12, 1), (64, 1), (64, 3), (7, 2)):
         monkeypatch.setattr(prediction, "STRIP", strip)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_classification, make_moons
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import AdaBoostClassifier, VotingClassifier
 from sklearn.feature_selection import RFE
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
@@ -118,8 +118,10 @@ def test_inside_scikit_learns_tools() -> None:
     X, y = make_moons(300, noise=0.25, random_state=0)
     search = GridSearchCV(make_pipeline(StandardScaler(), small("LocalSVC")), {"localsvc__cost": [0.1, 10.0]}, cv=3)
     assert search.fit(X, y).best_score_ > 0.85
-    voters = [(name, CalibratedClassifierCV(small(name), cv=3)) for name in ("LocalSVC", "LinearSVMClassifier")]
+    voters = [(name, small(name, probability=True)) for name in ("LocalSVC", "LinearSVMClassifier")]
     assert VotingClassifier(voters, voting="soft").fit(X, y).score(X, y) > 0.85
+    boosted = AdaBoostClassifier(small("LinearSVMClassifier"), n_estimators=3, random_state=0)
+    assert boosted.fit(X, y).score(X, y) > 0.8
 
 
 def test_features_are_eliminated_by_weights() -> None:

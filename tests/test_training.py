@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from localsvm.methods.kernel_system import KernelSystem
 from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
-from localsvm.runs import scheduling
+from localsvm.runs import scheduling, training
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import divide, partition_only
@@ -95,9 +94,9 @@ def test_a_small_run_starts_no_workers(tmp_path: Path, monkeypatch: pytest.Monke
     jobs: list[int] = []
 
     class Counted(LocalPool):
-        def __init__(self, count: int, keep: Callable[[], Any]) -> None:
+        def __init__(self, count: int, *rest: Any) -> None:
             jobs.append(count)
-            super().__init__(count, keep)
+            super().__init__(count, *rest)
 
     for most in (600, 600**2):  # one a row, and more than any division of 600 rows
         monkeypatch.setattr(scheduling, "SMALL_RUN", most)
@@ -189,20 +188,40 @@ def test_a_run_of_one_cell_goes_on_with_its_next_setting(
     monkeypatch.setattr(scheduling, "SMALL_RUN", 0.0)  # two jobs: a unit a setting
     config, classes = ONE_CELL[name]
     whole: list[int] = []
-    train(data(400, classes), config, tmp_path / "whole.h5", jobs=3 - jobs, pool=noting(whole))
+    train(data(200, classes), config, tmp_path / "whole.h5", jobs=3 - jobs, pool=noting(whole))
     assert len(set(whole)) == len(whole) > 2
     model, scored = tmp_path / "m.h5", list[int]()
     for stop in range(1, len(whole), 3):
         with pytest.raises(Stop):
             train(
-                data(400, classes), config, model,
+                data(200, classes), config, model,
                 jobs=jobs, pool=noting(scored), observer=StopAfterSettings(stop), resume=True,
             )  # fmt: skip
         assert len(scored) == stop
-    train(data(400, classes), config, model, jobs=jobs, pool=noting(scored), resume=True)
+    train(data(200, classes), config, model, jobs=jobs, pool=noting(scored), resume=True)
     assert sorted(scored) == sorted(whole), "each is scored once, in one of the runs"
     assert manifest(model) == manifest(tmp_path / "whole.h5")
     assert not list(tmp_path.glob("*.journal"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "best", "message"),
+    [
+        (np.zeros((1, 1)), [0.0, 0.0, 0.0], "not as localsvm writes it"),
+        (np.zeros((10, 10)), [0.5, 0.0, 0.0], "not as localsvm writes it"),
+        (np.zeros((10, 9)), [0.0, 0.0, 0.0], "another grid"),
+        (np.zeros((10, 10)), [0.0, 0.0, 0.0], "not those of this data"),
+    ],
+)
+def test_scores_that_are_none_are_refused(
+    loss: np.ndarray, best: list[float], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainingConfig(KernelSVM())
+    with monkeypatch.context() as stranger, pytest.raises(Stop):
+        stranger.setattr(training, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best)})
+        train(data(200), config, tmp_path / "m.h5", observer=StopAfterSettings(1))
+    with pytest.raises((ModelError, RunError), match=f"{message}; give --force"):
+        train(data(200), config, tmp_path / "m.h5", resume=True)
 
 
 def workers() -> list[str]:
@@ -322,7 +341,7 @@ def test_users_mistakes(tmp_path: Path) -> None:
         train(Dataset(np.zeros((5, 2), np.float32), np.ones(5)), TrainingConfig(FAST), tmp_path / "m.h5")
     with pytest.raises(DataError, match="-w 7: no row has that label; the labels are -1, 1"):
         train(data(), TrainingConfig(FAST, class_weights=((7.0, 2.0),)), tmp_path / "m.h5")
-    with pytest.raises(RunError, match="use smaller cells"):
+    with pytest.raises(RunError, match="give more --memory"):
         train(data(), TrainingConfig(FAST), tmp_path / "m.h5", memory=1 << 20)
     assert not (tmp_path / "m.h5").exists()
 

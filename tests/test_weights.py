@@ -112,6 +112,14 @@ def test_a_factor_on_all_weights_changes_nothing_where_the_costs_are_chosen(fact
     np.testing.assert_array_equal(one, other)
 
 
+def test_the_cost_that_is_told_is_that_of_weighted_rows(tmp_path: Path) -> None:
+    (X, y), w = rows_of(), 3.0 * weights_of()
+    model = LocalSVC(gamma=1.0, select="refit").fit(X, y, w)
+    (tmp_path / "m.h5").write_bytes(model.model_)
+    with LocalModel(tmp_path / "m.h5") as saved:
+        assert [model.best_params_[0]["cost"]] == saved.file.column("model_cost").tolist()
+
+
 def test_weights_count_in_the_cross_validated_error() -> None:
     X, y = rows_of()
     wrong = np.arange(400) % 10 == 0

@@ -50,6 +50,7 @@ def cv(
     from localsvm.cli import plotting
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
+    from localsvm.memory import Budget
     from localsvm.runs.progress import Clock
     from localsvm.runs.validation import cross_validate, mean_grid
 
@@ -59,14 +60,13 @@ def cv(
     config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
     with Progress(quiet) as progress:
         clock = Clock(progress)
-        if note := opt.cell_size_note(options):
-            progress.note(note)
+        opt.note_cell_size(options, progress.note)
         with clock("read"):
-            data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count)
+            budget = Budget.of(memory)
+            data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
             data.weight = None if weights is None else read_weights(weights, len(data.y))
-        result = cross_validate(
-            data, config, jobs=count, memory=memory, partition_file=partition_file, observer=progress
-        )
+        extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
+        result = cross_validate(data, config, observer=progress, **extra)
     result.seconds = clock.seconds | result.seconds
     given = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:

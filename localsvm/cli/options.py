@@ -17,7 +17,17 @@ from click.core import ParameterSource
 from localsvm.cli import method_options, other_tools
 from localsvm.cli.paths import seekable
 from localsvm.cli.reporting import label_text
-from localsvm.cli.value_types import CellSizeType, FileName, Group, MemoryType, Methods, Names, Option
+from localsvm.cli.value_types import (
+    CellSizeType,
+    DurationType,
+    FileName,
+    Group,
+    MemoryType,
+    Methods,
+    Names,
+    Option,
+    ZeroOrOne,
+)
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
@@ -150,7 +160,7 @@ weights = option(
 probability = option(
     "-b",
     "--probability",
-    type=bool,
+    type=ZeroOrOne(),
     metavar="0|1",
     show_default="0",
     help="1: calibrate probabilities for lsvm-predict -b 1, by the held-out values of the selection. Where -g and -C "
@@ -184,13 +194,22 @@ jobs = option(
     "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
 )
 memory = option(
-    "--memory", type=MemoryType(), show_default="what is free", help="Memory that the run may use, as in 500M or 8G."
+    "--memory",
+    type=MemoryType(),
+    show_default="what is free",
+    help="Memory for the whole run, as in 500M or 8G: rows, work, and 120M for each process as such.",
 )
 stream = option(
     "--stream",
     is_flag=True,
     help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd).",
     group=Group.DATA,
+)
+time_limit = option(
+    "--time-limit",
+    type=DurationType(),
+    show_default="none",
+    help="End the run after so long, as in 90s, 30m or 2h, without a model and with exit code 124; --resume goes on.",
 )
 resume = option("--resume", is_flag=True, help="Go on with an interrupted run of the same data and options.")
 force = option("--force", is_flag=True, help="Overwrite files that exist.")
@@ -283,12 +302,11 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     return {name: config[name] for name in FIXED_BY_FILE} | {"zero_based": zero_based}
 
 
-def cell_size_note(options: dict[str, Any]) -> str | None:
-    """What to say of a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P."""
+def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None:
+    """Tell of a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P."""
     size = options["cell_size"]
-    if size is None or size >= SMALL_CELL or options["cost"] is not None or options["partition"] is not None:
-        return None
-    return f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here"
+    if size is not None and size < SMALL_CELL and options["cost"] is None and options["partition"] is None:
+        tell(f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here")
 
 
 def job_count(jobs: int | None) -> int:

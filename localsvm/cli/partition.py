@@ -27,12 +27,12 @@ from localsvm.cli.reporting import print_json, sizes_table
 @opt.seed
 @opt.plot("a histogram of the cell sizes")
 @opt.zero_based
-@opt.jobs
+@opt.resources
 @opt.force
 @opt.as_json
 @opt.quiet
 def partition(
-    train_file: str, output: str, plot: str | None, jobs: int | None, force: bool, as_json: bool,
+    train_file: str, output: str, plot: str | None, jobs: int | None, memory: int | None, force: bool, as_json: bool,
     quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Divide TRAIN_FILE into cells, as lsvm-train would.
@@ -43,6 +43,7 @@ def partition(
     """
     from localsvm.cli import plotting
     from localsvm.data.reading import read
+    from localsvm.memory import Budget
     from localsvm.runs.division import partition_only
     from localsvm.threads import Threads
 
@@ -51,10 +52,11 @@ def partition(
     config = opt.training_config(options)
     with Progress(quiet) as progress:
         progress.phase("read")
-        data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=opt.job_count(jobs))
+        budget, count = Budget.of(memory), opt.job_count(jobs)
+        data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
         progress.phase("partition")
-        with Threads(opt.job_count(jobs)) as threads:
-            sizes = partition_only(data, config, output, force, threads)
+        with Threads(count) as threads:
+            sizes = partition_only(data, config, output, force, threads, memory)
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:

@@ -50,12 +50,13 @@ def model_output(path: str) -> Iterator[str]:
             shutil.copyfileobj(file, sys.stdout.buffer, COPIED)
 
 
-def check_model_output(path: str, resume: bool, as_json: bool) -> None:
+def check_model_output(path: str, resume: bool, time_limit: float | None, as_json: bool) -> None:
     """UsageError where the model cannot go to stdout."""
     if path != "-":
         return
-    if resume:
-        raise click.UsageError("--resume needs a MODEL_FILE: a model for stdout has no journal that stays.")
+    if resume or time_limit:
+        name = "--resume" if resume else "--time-limit"
+        raise click.UsageError(f"{name} needs a MODEL_FILE: a model for stdout has no journal that stays.")
     if as_json or sys.stdout.isatty():
         taken = "--json prints its report there" if as_json else "a terminal cannot show it"
         raise click.UsageError(f"the model cannot go to stdout: {taken}; name a MODEL_FILE.")

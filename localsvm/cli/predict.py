@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from localsvm.cli import options as opt
-from localsvm.cli import score_report
 from localsvm.cli.labels import Lines, confusion_text
 from localsvm.cli.paths import check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import accuracy_text, print_json
-from localsvm.cli.value_types import Group
+from localsvm.cli.value_types import Group, ZeroOrOne
+
+if TYPE_CHECKING:
+    from localsvm.runs.scoring import ProbabilityScores
 
 
 @click.command(
@@ -35,7 +39,7 @@ from localsvm.cli.value_types import Group
 @opt.option(
     "-b",
     "--probability",
-    type=bool,
+    type=ZeroOrOne(),
     default=False,
     metavar="0|1",
     show_default="0",
@@ -56,13 +60,14 @@ from localsvm.cli.value_types import Group
     help="Indices of TEST_FILE start at 0, or 1.",
     group=Group.DATA,
 )
-@opt.jobs
+@opt.resources
 @opt.force
 @opt.as_json
 @opt.quiet
 def predict(
     test_file: str, model_file: str, output: str | None, decision_values: bool, probability: bool, report: str | None,
-    confusion: bool, zero_based: bool | None, jobs: int | None, force: bool, as_json: bool, quiet: bool,
+    confusion: bool, zero_based: bool | None, jobs: int | None, memory: int | None, force: bool, as_json: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
@@ -76,11 +81,9 @@ def predict(
 
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
-    _check_columns(decision_values, probability, report)
     check_outputs(force, [test_file, seekable(model_file, "a model")], [output])
-    score_report.check(report, force)
-    count = opt.job_count(jobs)
-    with LocalModel(model_file, count) as model, text_output(output, force) as out:
+    _check_columns(decision_values, probability, report, force)
+    with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model, text_output(output, force) as out:
         if probability:
             model.calibrated()
         lines, score = Lines(out, model.target, decision_values, probability), Score(model.file.labels)
@@ -93,7 +96,7 @@ def predict(
             if scores:
                 scores.add(block)
     if report and scores:
-        score_report.write(report, scores, force)
+        _write_report(report, scores, force)
     if not quiet:
         if warning := indices.warning(test_file, model_file):
             click.echo(f"warning: {warning}", err=True)
@@ -102,8 +105,17 @@ def predict(
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
 
 
-def _check_columns(decision_values: bool, probability: bool, report: str | None) -> None:
+def _write_report(folder: str, scores: ProbabilityScores, force: bool) -> None:
+    from localsvm.cli import score_report
+
+    score_report.write(folder, scores, force)
+
+
+def _check_columns(decision_values: bool, probability: bool, report: str | None, force: bool) -> None:
+    from localsvm.cli import score_report
+
     if decision_values and probability:
         raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
     if report is not None and not probability:
         raise click.UsageError("--report scores probabilities; give -b 1 as well.")
+    score_report.check(report, force)

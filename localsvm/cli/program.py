@@ -1,6 +1,6 @@
 """What all commands share: exit codes, signals, and one message for a user's mistake.
 
-Exit codes: 0 success, 1 bad data, model or run, 2 bad usage, 130 interrupted, 143 terminated.
+Exit codes: 0 success, 1 bad data, model or run, 2 bad usage, 124 out of time, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -23,15 +23,35 @@ from localsvm.cli import method_options
 from localsvm.cli.other_tools import UNKNOWN
 from localsvm.cli.value_types import Group, Option
 from localsvm.errors import LocalSVMError, MethodError
-from localsvm.memory import check_addresses, is_shortage, remedy
+from localsvm.memory import check_addresses, shortage
 
 HELP_WIDTH = 100  # columns at most
+OUT_OF_TIME = 124  # as of the program timeout
 INTERRUPTED = 130
 TERMINATED = 143
 
 
 class Terminated(BaseException):
     """SIGTERM as an exception, so that workers and temporary files are cleaned up as after Ctrl-C."""
+
+
+class OutOfTime(BaseException):
+    """The end of --time-limit, which stops a run as Ctrl-C does."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise `OutOfTime` in the block when it has lasted so long; None: never. In the main thread alone."""
+    if seconds is None:
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, _out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def examples(*lines: str) -> str:
@@ -121,8 +141,8 @@ class Program(Guarded):
             _drop_stdout()
             ctx.exit(1)
         except Exception as error:
-            if is_shortage(error):
-                _fail(ctx, f"out of memory: {error}; {remedy()}", 1)
+            if message := shortage(error):
+                _fail(ctx, message, 1)
             if not isinstance(error, OSError):
                 raise
             _drop_stdout()
@@ -159,6 +179,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return INTERRUPTED
     except Terminated:
         return TERMINATED
+    except OutOfTime:
+        return OUT_OF_TIME
     except OSError as error:  # of help and usage, which are printed outside of `invoke`
         _drop_stdout()
         if not isinstance(error, BrokenPipeError):
@@ -179,15 +201,26 @@ def _terminate(_number: int, frame: FrameType | None) -> NoReturn:
     raise Terminated
 
 
-def _end_import(frame: FrameType | None, code: int) -> None:
-    """End the process if a module is being imported: extension modules make other errors, and output, of an exception.
+def _out_of_time(_number: int, frame: FrameType | None) -> None:
+    if _importing(frame):
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # again, when that is done
+    else:
+        raise OutOfTime
 
-    Workers end with the process.
-    """
+
+def _end_import(frame: FrameType | None, code: int) -> None:
+    """End the process if a module is being imported. Workers end with the process."""
+    if _importing(frame):
+        os._exit(code)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported: extension modules make other errors, and output, of an exception then."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            os._exit(code)
+            return True
         frame = frame.f_back
+    return False
 
 
 @contextlib.contextmanager

@@ -1,11 +1,19 @@
-"""What a run prints on stderr while it lasts: a progress bar if that is a terminal, and notes."""
+"""What a run prints on stderr while it lasts: a bar on a terminal, a line now and then elsewhere, notes."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 import click
+
+from localsvm.cli.program import OutOfTime
+from localsvm.runs.progress import Standing
+
+LINE_SECONDS = 30.0
+BAR = "{percentage:3.0f}%|{bar}| {desc}"
 
 
 class Progress:
@@ -17,20 +25,25 @@ class Progress:
         Print nothing.
     resumable : bool
         Whether the run has a journal, with which it can be resumed.
+    clock : callable
+        Gives seconds.
     """
 
-    def __init__(self, quiet: bool, resumable: bool = False) -> None:
-        self._quiet, self._resumable = quiet, resumable
+    def __init__(self, quiet: bool, resumable: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._quiet, self._resumable, self._clock = quiet, resumable, clock
+        self._standing, self._told = Standing(clock), clock()
         self._live = sys.stderr.isatty() and not quiet
         self._bar: Any = None
-        self._total = self._done = self._settings = 0
-        self._wrong = self._weight = 0.0
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         self._clear()
+        if kind is OutOfTime:
+            kept = self._kept() or ", and nothing is finished yet; give it more time"
+            click.echo(f"error: the time limit is over{kept}", err=True)
+            return
         stopped = kind is not None and not issubclass(kind, Exception)
         if stopped and not self._quiet:
             click.echo("stopped" + self._kept(), err=True)
@@ -43,28 +56,29 @@ class Progress:
 
     def cells(self, total: int, done: int) -> None:
         """Start the bar, with `done` of `total` cells finished before."""
-        self._total, self._done = total, done
+        self._standing.cells(total, done)
         self._clear()
         if done and not self._quiet:
             click.echo(f"resumed: {done:,} of {total:,} cells were finished before", err=True)
         if self._live:
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, initial=done, unit="cell", file=sys.stderr, dynamic_ncols=True, leave=False)
+            self._bar = tqdm(total=1.0, bar_format=BAR, miniters=0, file=sys.stderr, dynamic_ncols=True, leave=False)
+            self._bar.set_description_str(self._standing.text)
 
     def cell_done(self, wrong: float, weight: float) -> None:
-        """Move the bar by one cell, and update the mean error: wrong rows over all rows, both weighted."""
-        self._done += 1
-        self._wrong += wrong
-        self._weight += weight
-        if self._bar is not None:
-            if self._weight:
-                self._bar.set_postfix_str(f"error {self._wrong / self._weight:.2%}", refresh=False)
-            self._bar.update()
+        """Count a cell, and its wrong rows over all rows, both weighted."""
+        self._standing.cell_done(wrong, weight)
 
     def work(self, share: float, settings: int) -> None:
-        """Note how far the work is."""
-        self._settings = settings
+        """Move the bar; where there is no terminal, print a line if none was printed for a while."""
+        self._standing.work(share, settings)
+        if self._bar is not None:
+            self._bar.set_description_str(self._standing.text, refresh=False)
+            self._bar.update(share - self._bar.n)
+        elif not (self._live or self._quiet) and self._clock() - self._told >= LINE_SECONDS:
+            self._told = self._clock()
+            click.echo(self._standing.text, err=True)
 
     def note(self, text: str) -> None:
         """Print a note, above the bar."""
@@ -75,10 +89,11 @@ class Progress:
         click.echo(f"\r\033[Knote: {text}" if self._live else f"note: {text}", err=True)
 
     def _kept(self) -> str:
-        if not (self._resumable and (self._done or self._settings)):
+        done, total, settings = self._standing.done, self._standing.total, self._standing.settings
+        if not (self._resumable and (done or settings)):
             return ""
-        scored = f"{self._settings:,} settings scored and " if self._settings else ""
-        return f" with {scored}{self._done:,} of {self._total:,} cells finished; go on with --resume"
+        scored = f"{settings:,} settings scored and " if settings else ""
+        return f" with {scored}{done:,} of {total:,} cells finished; go on with --resume"
 
     def _clear(self) -> None:
         if self._bar is not None:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli import plotting
 from localsvm.cli.reporting import label_text
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ SHOWN_CLASSES = 10  # as many curves as there are colours
 
 def check(folder: str | None, force: bool) -> None:
     """Make the folder, before a run; an error where its files could not be written."""
+    from localsvm.cli import plotting
     from localsvm.cli.paths import check_outputs
     from localsvm.errors import RunError
 
@@ -33,6 +33,7 @@ def check(folder: str | None, force: bool) -> None:
 
 def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
     """Write all files."""
+    from localsvm.cli import plotting
     from localsvm.store.outputs import replacing
 
     with replacing(Path(folder) / SCORES, force) as temporary:
@@ -46,13 +47,13 @@ def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
             axes.plot(found.false_positive, found.recall, label=f"{name}, area {found.area:.4f}")
         axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", title="ROC")
-        axes.legend(loc="lower right", fontsize="small")
+        _legend(axes, shown, "lower right")
     with plotting.figure_in(str(Path(folder) / PICTURES[2]), force) as figure:
         axes = figure.subplots()
         for name, found in shown:
             axes.plot(found.recall, found.precision, label=f"{name}, average {found.average_precision:.4f}")
         axes.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02), title="Precision and recall")
-        axes.legend(loc="lower left", fontsize="small")
+        _legend(axes, shown, "lower left")
 
 
 def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
@@ -64,6 +65,14 @@ def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
         found = [(f"{label_text(label)} against the rest", scores.curves(k)) for k, label in enumerate(labels)]
         found = [*found[:SHOWN_CLASSES], ("all together", scores.curves())]
     return [(name, curve) for name, curve in found if curve is not None]
+
+
+def _legend(axes: Any, shown: list[tuple[str, Curves]], place: str) -> None:
+    """The curves' names, or why there is none: rows of one class have neither curve."""
+    if shown:
+        axes.legend(loc=place, fontsize="small")
+    else:
+        axes.text(0.5, 0.5, "no curve: all rows have the same label", ha="center", va="bottom")
 
 
 def _reliability(figure: Any, scores: ProbabilityScores) -> None:

@@ -9,6 +9,7 @@ import click
 from localsvm.cli import options as opt
 from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output
 from localsvm.cli.program import Program, examples
+from localsvm.cli.program import time_limit as limited
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, summary_text
 
@@ -44,13 +45,15 @@ if TYPE_CHECKING:
 @opt.force_classes
 @opt.stream
 @opt.resources
+@opt.time_limit
 @opt.resume
 @opt.force
 @opt.as_json
 @opt.quiet
 def train(
     train_file: str, model_file: str | None, partition_file: str | None, stream: bool,
-    jobs: int | None, memory: int | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
+    jobs: int | None, memory: int | None, time_limit: float | None, resume: bool, force: bool, as_json: bool,
+    quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
@@ -64,15 +67,16 @@ def train(
     from localsvm.runs import progress as runs
 
     output = model_file or default_model(train_file)
-    check_model_output(output, resume, as_json)
+    check_model_output(output, resume, time_limit, as_json)
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, weights], [output])
     config = opt.training_config(options, partition_file)
-    if stream and (train_file == "-" or resume or partition_file):
-        raise click.UsageError("--stream reads a file several times, and goes without --resume and --partition-file.")
-    with model_output(output) as path, Progress(quiet, resumable=not stream and output != "-") as progress:
-        if note := opt.cell_size_note(options):
-            progress.note(note)
+    if stream and (train_file == "-" or resume or time_limit or partition_file):
+        without = "--resume, --time-limit and --partition-file"
+        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
+    resumable = not stream and output != "-"
+    with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
+        opt.note_cell_size(options, progress.note)
         clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
         if stream:
             summary = _stream(train_file, config, path, common | {"weights": weights})
@@ -91,10 +95,12 @@ def _train(
 ) -> Summary:
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
+    from localsvm.memory import Budget
     from localsvm.runs.training import train
 
     with clock("read"):
-        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"])
+        budget = Budget.of(extra["memory"])
+        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"], budget=budget)
         data.weight = None if weights is None else read_weights(weights, len(data.y))
     return train(data, config, output, **extra)
 

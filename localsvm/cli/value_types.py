@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
+SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SMALLEST_CELL = 10
 
 
@@ -104,6 +105,16 @@ class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only i
         return int(text)
 
 
+class ZeroOrOne(click.types.BoolParamType):
+    """Whether, as LIBSVM's -b has it: 0 or 1; true, no and the like are understood, too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is neither 0 nor 1.", param, ctx)
+
+
 class MemoryType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """Memory in bytes, written with a unit (powers of 1024): 500M, 8G."""
 
@@ -116,6 +127,20 @@ class MemoryType(click.ParamType):  # type: ignore[type-arg]  # generic only in 
         if match is None or float(match[1]) == 0:
             self.fail(f"{value!r} is not a size; write a number with a unit, as in 500M or 8G.", param, ctx)
         return int(float(match[1]) * 2 ** UNITS[match[2].upper()])
+
+
+class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """A time in seconds, written with a unit: 90s, 30m, 2h."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)(ms|s|m|h|d)", str(value))
+        if match is None or float(match[1]) == 0:
+            self.fail(f"{value!r} is not a time; write a number with a unit, as in 90s, 30m or 2h.", param, ctx)
+        return float(match[1]) * SECONDS[match[2]]
 
 
 class Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click

@@ -4,6 +4,7 @@ values that are there, and not the largest index.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,18 @@ TABLE_COLUMNS = 8  # a table of all columns is made where there are at most so m
 Columns = NDArray[np.int64]
 
 
-def keep_occurring(data: Dataset) -> None:
+def keep_occurring(data: Dataset, announce: Callable[[int], None] = lambda size: None) -> None:
     """Leave out the columns of X in which all rows are 0, and note the others in data.columns, None where all occur.
 
-    A dense X is changed in place. A sparse X becomes dense where that is better for the columns that are left.
+    A dense X is changed in place. A sparse X becomes dense where that is better for the columns that are left; first
+    `announce` is called with the bytes that this takes.
     """
     columns = occurring(data.X)
     if len(columns) == data.X.shape[1]:
         return
     X = keep_columns(data.X, columns, in_place=True)
     if not isinstance(X, np.ndarray) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
+        announce(4 * X.shape[0] * X.shape[1])
         X = dense_copy(X)
     data.X, data.columns = X, columns
     data.origin = None if data.origin is None else data.origin[columns]
@@ -42,6 +45,15 @@ def occurring(X: Examples) -> Columns:
         if not len(missing):  # in most data this is so after the first block
             break
     return np.delete(np.arange(X.shape[1]), missing)
+
+
+def scratch_bytes(X: Examples) -> int:
+    """What `keep_occurring` needs beside X: new indices and tables of the columns, or the entries sorted."""
+    if isinstance(X, np.ndarray):
+        return 0
+    entries, width = X.nnz, X.shape[1]
+    table = 5 * width + 8 * min(entries, width)
+    return int(4 * entries + (table if width <= TABLE_COLUMNS * entries else 20 * entries))
 
 
 def keep_columns(X: Examples, columns: Columns, *, in_place: bool = False) -> Examples:

@@ -81,6 +81,11 @@ def sparse_examples(
     return X
 
 
+def size_of(X: Examples) -> int:
+    """Bytes of the rows."""
+    return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
 def row_blocks(X: Examples, elements: int) -> Iterator[slice]:
     """Slices of consecutive rows, each with at most `elements` stored elements, or of a single longer row."""
     rows, columns = X.shape

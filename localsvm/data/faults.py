@@ -53,11 +53,12 @@ FOREIGN = {
 }
 
 
-def long_line(path: str, line: int) -> DataError:
-    """The error for a line that is too long to be a row."""
-    most = f"{LONGEST_LINE >> 20} MiB"
+def long_line(path: str, line: int, longest: int) -> DataError:
+    """The error for a line that is too long to be a row, or where longest < LONGEST_LINE for the memory."""
+    more = " (for so little --memory)" if longest < LONGEST_LINE else ""
     return DataError(
-        f"{path}:{line}: the line is longer than {most}; end each row with a line end, or leave out entries"
+        f"{path}:{line}: the line is longer than {longest / 2**20:,.3g} MiB{more}; "
+        "end each row with a line end, or leave out entries"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsvm.data.dataset import Dense, Examples, densify, sparse_examples
+from localsvm.data.dataset import Dense, Examples, densify, size_of, sparse_examples
 from localsvm.data.origin import Shift
 from localsvm.data.pieces import Counts, Piece
 
@@ -27,6 +27,11 @@ class ParsedPiece:
     y: npt.NDArray[np.float64]
     counts: Counts
     shifted: Dense | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows and labels."""
+        return size_of(self.X) + self.y.nbytes + (0 if self.shifted is None else self.shifted.nbytes)
 
 
 def parse(piece: Piece, n_features: int | None, dense: bool | None, shift: Shift | None = None) -> ParsedPiece:

@@ -102,20 +102,20 @@ def as_one(pieces: list[Piece]) -> Piece:
     return Piece(first.name, b"".join(bytes(piece._text()) for piece in pieces), first.first_line, first.zero_based)
 
 
-def stream_pieces(source: Source, zero_based: bool, block_bytes: int) -> Iterator[Piece]:
+def stream_pieces(source: Source, zero_based: bool, block_bytes: int, longest: int = LONGEST_LINE) -> Iterator[Piece]:
     """Cut a stream into pieces of about `block_bytes` decoded bytes, at line ends; longer lines make longer pieces.
 
-    DataError for a line that is longer than LONGEST_LINE.
+    DataError for a line that is longer than `longest`.
     """
     line = 1
-    for data in _whole_lines(source, block_bytes):
+    for data in _whole_lines(source, block_bytes, longest):
         if data is None:
-            raise long_line(source.name, line)
+            raise long_line(source.name, line, longest)
         yield Piece(source.name, data, line, zero_based)
         line += data.count(b"\n")
 
 
-def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes | None]:
+def _whole_lines(source: Source, block_bytes: int, longest: int) -> Iterator[bytes | None]:
     """None, and no more, where a line has no end within bounds."""
     begun: list[bytes | memoryview] = []  # blocks of a line whose end was not read yet
     first, length = True, 0
@@ -124,7 +124,7 @@ def _whole_lines(source: Source, block_bytes: int) -> Iterator[bytes | None]:
         length += len(block)
         cut = block.rfind(b"\n") + 1
         if not cut:
-            if length > LONGEST_LINE:
+            if length > longest:
                 yield None
                 return
             continue

@@ -20,13 +20,15 @@ import numpy.typing as npt
 from localsvm.data.columns import Columns, dense_copy, keep_columns
 from localsvm.data.compression import Source, open_source
 from localsvm.data.dataset import Dataset, Dense, prefers_dense, sparse_examples
-from localsvm.data.faults import EMPTY, NO_ROWS
+from localsvm.data.faults import EMPTY, LONGEST_LINE, NO_ROWS
 from localsvm.data.origin import Shift, look_ahead
 from localsvm.data.parts import ParsedPiece, close_gaps, merge_dense, merge_sparse, parse
 from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, Piece, ordered, stream_pieces
 from localsvm.data.spans import spans
 from localsvm.errors import DataError, RunError
+from localsvm.memory import UNBOUNDED, Budget
 
+MORE = "give more --memory; linear methods keep no rows with -s sgd --stream"
 WIDE = 4  # where columns are left out, a text is parsed dense if it has at most so many times those that are kept
 
 Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]
@@ -43,7 +45,22 @@ class _Options:
     jobs: int
     allocate: Allocate | None
     block_bytes: int
-    shifts: bool = False
+    shifts: bool
+    budget: Budget
+
+    @property
+    def block(self) -> int:
+        """Bytes of text that a thread parses at once."""
+        return self.budget.block_bytes(self.block_bytes, self.jobs)
+
+    @property
+    def longest(self) -> int:
+        """The most bytes of a line."""
+        return self.budget.text_bytes(LONGEST_LINE)
+
+    def check(self, name: str, size: int) -> None:
+        """RunError where rows of so many bytes do not fit in beside the blocks of text."""
+        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block, MORE)
 
     def columns(self, width: int) -> int:
         """Columns of the result, where the text has `width`."""
@@ -74,6 +91,7 @@ def read(
     allocate: Allocate | None = None,
     block_bytes: int = BLOCK_BYTES,
     shifts: bool = False,
+    budget: Budget = UNBOUNDED,
 ) -> Dataset:
     """Read a LIBSVM file.
 
@@ -85,8 +103,8 @@ def read(
         Whether indices start at 0; and d: entries beyond it are dropped, None for as many as the indices need.
     dense, allocate
         Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
-    jobs, block_bytes, shifts
-        Number of threads; bytes of text that a thread parses at once; whether a dense X may have origins (data.origin).
+    jobs, block_bytes, budget, shifts
+        Threads; most bytes of text that one parses at once; memory; whether a dense X may have origins (data.origin).
 
     Returns
     -------
@@ -98,9 +116,9 @@ def read(
     DataError
         The file cannot be read, has no rows, or holds a mistake; the message says where.
     RunError
-        There is not enough memory for a dense X.
+        The rows do not fit into the budget, or into memory.
     """
-    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts)
+    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget)
     with open_source(path) as source:
         return _read_regular(source, options) if source.regular() else _read_stream(source, options)
 
@@ -116,13 +134,14 @@ def read_blocks(
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
     tell: Callable[[Counts], None] | None = None,
+    longest: int = LONGEST_LINE,
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
     Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all; `origin`:
     what is subtracted from a dense X before rounding, (columns,), None for nothing. Every
     block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut. `tell`
-    is called with what the text of each block holds.
+    is called with what the text of each block holds; `longest`: bytes of a line.
 
     Raises
     ------
@@ -132,7 +151,7 @@ def read_blocks(
     message = EMPTY
     shift = Shift.of(origin, columns)
     with open_source(path) as source:
-        pieces = stream_pieces(source, zero_based, block_bytes)
+        pieces = stream_pieces(source, zero_based, block_bytes, longest)
         for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns, shift), pieces, jobs):
             message = message and NO_ROWS
             if part.counts.rows:
@@ -181,7 +200,7 @@ def _empty(shape: tuple[int, int]) -> Dense:
 def _read_regular(source: Source, options: _Options) -> Dataset:
     name, zero_based, file = source.name, options.zero_based, source.file.fileno()
     begin = len(BOM) if os.pread(file, len(BOM), 0) == BOM else 0
-    texts = spans(name, file, os.fstat(file).st_size, begin, options.block_bytes)
+    texts = spans(name, file, os.fstat(file).st_size, begin, options.block, options.longest)
     counted = list(ordered(lambda text: Piece(name, text, 1, zero_based).count(), texts, options.jobs))
     table = np.array(counted, np.int64).reshape(-1, len(Counts._fields))
     lines, rows, entries = (np.concatenate(([0], np.cumsum(column))) for column in table.T[:3])
@@ -189,10 +208,17 @@ def _read_regular(source: Source, options: _Options) -> Dataset:
         raise DataError(NO_ROWS.format(path=name))
     columns = options.columns(int(table[:, 3].max()))
     pieces = [Piece(name, text, int(lines[i]) + 1, zero_based) for i, text in enumerate(texts)]
-    if options.is_dense(int(rows[-1]), columns, int(entries[-1])):
+    dense = options.is_dense(int(rows[-1]), columns, int(entries[-1]))
+    options.check(name, _bytes(dense, int(rows[-1]), columns, int(entries[-1])))
+    if dense:
         shift = look_ahead(pieces, options.n_features)[0] if options.shifts else None
         return _fill_dense(pieces, rows, columns, options, shift)
     return _fill_sparse(pieces, rows, entries, columns, options.jobs)
+
+
+def _bytes(dense: bool, rows: int, columns: int, entries: int) -> int:
+    """Of rows and labels."""
+    return 8 * rows + (4 * rows * columns if dense else 8 * entries + 8 * rows)
 
 
 def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Options, shift: Shift | None) -> Dataset:
@@ -226,15 +252,23 @@ def _fill_sparse(pieces: list[Piece], rows: Offsets, entries: Offsets, columns: 
 
 
 def _read_stream(source: Source, options: _Options) -> Dataset:
-    pieces = stream_pieces(source, options.zero_based, options.block_bytes)
+    pieces = stream_pieces(source, options.zero_based, options.block, options.longest)
     shift, pieces = look_ahead(pieces, options.n_features) if options.shifts else (None, pieces)
-    parts = list(ordered(lambda piece: parse(piece, options.n_features, None, shift), pieces, options.jobs))
+    parts: list[ParsedPiece] = []
+    held = 0
+    for part in ordered(lambda piece: parse(piece, options.n_features, None, shift), pieces, options.jobs):
+        parts.append(part)
+        held += part.nbytes
+        options.check(source.name, held + (2 * options.jobs + 1) * part.nbytes)  # others were parsed meanwhile
     rows = sum(part.counts.rows for part in parts)
     if rows == 0:
         raise DataError((NO_ROWS if parts else EMPTY).format(path=source.name))
     y = np.concatenate([part.y for part in parts])
     columns = options.columns(max(part.counts.width for part in parts))
-    if options.is_dense(rows, columns, sum(part.counts.entries for part in parts)):
+    entries = sum(part.counts.entries for part in parts)
+    dense = options.is_dense(rows, columns, entries)
+    options.check(source.name, held + _bytes(dense, rows, columns, entries))
+    if dense:
         X = merge_dense(parts, options.matrix(source.name, rows, columns), shift)
         return Dataset(X, y, origin=None if shift is None else shift.settle(X))
     return Dataset(merge_sparse(parts, columns), y)

@@ -205,6 +205,18 @@ def _check_dense_size(X: Examples, mode: str) -> None:
         raise DataError(f"{what}; scale by std, row or none, which keep them sparse")
 
 
+def made_bytes(X: Examples, mode: str) -> int:
+    """What scaling makes in memory beside X: sums of its blocks and columns, and the scaled rows of a sparse X."""
+    if mode == "none":
+        return 0
+    rows, columns = X.shape
+    if isinstance(X, np.ndarray):
+        sums = 1 + 2 * (1 + rows * columns // BLOCK)  # a list, and the array that is made of it
+        return 8 * columns * min(sums, 2 * rows) if mode != "row" else 0
+    scaled = 4 * rows * columns if mode in ("zscore", "minmax") else 4 * X.nnz
+    return int(scaled + 8 * 10 * columns)
+
+
 def _slices(total: int, step: int) -> Iterator[slice]:
     for begin in range(0, total, step):
         yield slice(begin, min(begin + step, total))

@@ -124,6 +124,11 @@ class SharedExamples:
         """Whether the rows are dense."""
         return len(self._parts) == 1
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return sum(part.array.nbytes for part in self._parts)
+
     def widest(self, cells: Sequence[Rows]) -> int:
         """The largest number of features that occur in one cell, as an upper bound."""
         if self.dense:

@@ -1,7 +1,6 @@
 """The text of a regular file in parts, each copied when it is parsed.
 
-A memory map would save the copy (3 % of the time), but a file that shrinks while it is mapped ends the process by
-SIGBUS.
+A memory map would save the copy, but a file that shrinks while it is mapped ends the process by SIGBUS.
 """
 
 from __future__ import annotations
@@ -42,26 +41,26 @@ class Span:
         return whole
 
 
-def spans(name: str, file: int, size: int, begin: int, block_bytes: int) -> list[Span]:
-    """A file of `size` bytes from `begin` on, cut at line ends about `block_bytes` apart."""
+def spans(name: str, file: int, size: int, begin: int, block_bytes: int, longest: int = LONGEST_LINE) -> list[Span]:
+    """A file of `size` bytes from `begin` on, cut at line ends about `block_bytes` apart; longest: of lines."""
     found = []
     while begin < size:
-        end = _line_end(name, file, begin + block_bytes - 1, size)
+        end = _line_end(name, file, begin + block_bytes - 1, size, longest)
         found.append(Span(file, name, begin, end))
         begin = end
     return found
 
 
-def _line_end(name: str, file: int, at: int, size: int) -> int:
-    """Where the line that holds byte `at` ends; DataError if that is more than LONGEST_LINE away."""
-    part, last = bytearray(SEARCHED), at + LONGEST_LINE
+def _line_end(name: str, file: int, at: int, size: int, longest: int) -> int:
+    """Where the line that holds byte `at` ends; DataError if that is more than `longest` away."""
+    part, last = bytearray(SEARCHED), at + longest
     while at < size and (got := _read(name, file, memoryview(part), at)):
         newline = part.find(b"\n", 0, got)
         if newline >= 0:
             return min(at + newline + 1, size)
         at += got
         if at > last:
-            raise long_line(name, 1 + _ends(name, file, last - LONGEST_LINE))
+            raise long_line(name, 1 + _ends(name, file, last - longest), longest)
     return size
 
 

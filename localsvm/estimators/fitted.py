@@ -20,6 +20,7 @@ from localsvm.runs.prediction import LocalModel
 from localsvm.store.container import Image
 
 Floats = NDArray[np.float64]
+LONGEST_NAME = 1 << 20  # bytes of a class: each takes as many as the dtype in a file says
 EXACT = 2.0**53  # up to this, float64 holds every whole number
 
 
@@ -73,10 +74,13 @@ def classes_of(labels: Floats, kept: dict[str, Any] | None) -> NDArray[Any]:
     values, dtype = kept.get("values", labels.tolist()), str(kept.get("dtype"))
     plain = isinstance(values, list) and all(isinstance(v, (str, bool, int, float)) for v in values)
     try:
-        classes = np.asarray(values, dtype=np.dtype(dtype) if plain else None)
+        kind = np.dtype(dtype)
+        plain = plain and kind.kind in "iufbUO" and kind.itemsize <= LONGEST_NAME
+        classes = np.asarray(values if plain else [], kind if plain else None)
+        plain = plain and classes.shape == labels.shape and len(np.unique(classes)) == len(labels)
     except (TypeError, ValueError, OverflowError):
         plain = False
-    if not plain or classes.dtype.kind not in "iufbUO" or classes.shape != labels.shape:
+    if not plain:
         raise ModelError("/@config: the classes are none that a classifier keeps; train again")
     return classes
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from localsvm.runs.progress import Standing
+
+TENTHS = 10 + 1e-9  # the whole is reached in spite of rounding
+
 
 class Lines:
-    """A `runs.progress.Observer` that prints a line for each phase, for every tenth of the cells, and each note."""
+    """A `runs.progress.Observer` that prints a line for each phase, for every tenth of the work, and each note."""
 
     def __init__(self) -> None:
-        self._total = self._done = 0
-        self._wrong = self._weight = 0.0
+        self._standing = Standing()
 
     def phase(self, name: str) -> None:
         """A phase begins."""
@@ -18,20 +21,19 @@ class Lines:
 
     def cells(self, total: int, done: int) -> None:
         """Training begins."""
-        self._total, self._done = total, done
+        self._standing.cells(total, done)
         self._say(f"{total} cells")
 
     def work(self, share: float, settings: int) -> None:
-        """Say nothing: the lines are of cells."""
+        """So much is done."""
+        before = int(TENTHS * self._standing.share)
+        self._standing.work(share, settings)
+        if int(TENTHS * share) > before:
+            self._say(self._standing.text)
 
     def cell_done(self, wrong: float, weight: float) -> None:
         """A cell is finished."""
-        self._done += 1
-        self._wrong += wrong
-        self._weight += weight
-        if 10 * self._done // self._total > 10 * (self._done - 1) // self._total:
-            error = f", held-out error {self._wrong / self._weight:.2%}" if self._weight else ""
-            self._say(f"{self._done} of {self._total} cells{error}")
+        self._standing.cell_done(wrong, weight)
 
     def note(self, text: str) -> None:
         """Something the user should know."""

@@ -6,6 +6,7 @@ further process. So it works where shared memory has no file system, and nothing
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import signal
@@ -25,6 +26,16 @@ from localsvm.errors import RunError, WorkerLost
 from localsvm.parallel.worker import ERROR, TOLD, done
 from localsvm.store.outputs import signals_held
 
+NO_MEMORY = errno.ENOMEM  # the exit code of a worker that had too little to begin, or to receive a message
+_CODE = f"""
+import os, sys
+sys.path[:] = {{path!r}}
+try:
+    from localsvm.parallel.worker import main
+except MemoryError:
+    os._exit({NO_MEMORY})
+main({{socket}})
+"""
 THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -45,10 +56,12 @@ class LocalPool:
     keep : callable
         Makes an object that a worker keeps from one work unit to the next, such as its buffers. Each work unit is
         called with it.
+    note : callable, optional
+        Is told of a work unit that is tried once more.
     """
 
-    def __init__(self, jobs: int, keep: Callable[[], Any] = dict) -> None:
-        self.jobs, self._keep = jobs, keep
+    def __init__(self, jobs: int, keep: Callable[[], Any] = dict, note: Callable[[str], None] | None = None) -> None:
+        self.jobs, self._keep, self._note = jobs, keep, note
         self._workers: list[_Worker] = []
         self._idle: SimpleQueue[_Worker | None] = SimpleQueue()  # None: the pool ends
         self._threads: Any = None  # each speaks with one worker, so that none waits while this thread does other things
@@ -97,6 +110,7 @@ class LocalPool:
             while work and not again and len(pending) < 2 * self.jobs:
                 self._submit(work.popleft(), pending, news)
             if again and not pending:
+                self._renew()
                 self._submit(again[0], pending, news)
             new = news.get()
             if isinstance(new, tuple):
@@ -129,8 +143,19 @@ class LocalPool:
         if second:
             raise WorkerLost(_explained(piece, killed.how))
         again.append(piece)
+        if self._note is not None:
+            self._note(f"{piece}: the worker process ended by {killed.how}; it is tried once more")
         self._start()
         return True
+
+    def _renew(self) -> None:
+        """Replace workers that ended while they were idle, where all are: a second try is to meet none of them."""
+        for _ in range(self._idle.qsize()):
+            worker = self._idle.get()
+            if worker is not None and worker.ended():
+                self._start()
+            else:
+                self._idle.put(worker)
 
     def _start(self) -> None:
         try:
@@ -171,10 +196,9 @@ class _Worker:
     def __init__(self) -> None:
         self._connection: Connection[bytes, bytes]
         self._connection, theirs = Pipe()
-        code = f"import sys; sys.path[:] = {sys.path!r}; from localsvm.parallel.worker import main; "
         try:
             self._process = subprocess.Popen(
-                [sys.executable, *_interpreter_flags(), "-c", f"{code}main({theirs.fileno()})"],
+                [sys.executable, *_interpreter_flags(), "-c", _CODE.format(path=sys.path, socket=theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 env=os.environ | THREAD_LIMITS,
             )  # fmt: skip
@@ -201,7 +225,13 @@ class _Worker:
 
     def _ended(self) -> _Killed:
         code = self._process.wait()
+        if code == NO_MEMORY:
+            return _Killed("lack of memory")
         return _Killed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
+
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
 
     def end(self, kill: bool) -> None:
         """End an idle process, or kill it."""
@@ -221,15 +251,15 @@ def _interpreter_flags() -> list[str]:
 
 def _explained(piece: Work, how: str) -> str:
     what = f"{piece}: the worker process ended twice by {how}"
-    if how == signal.SIGKILL.name:
+    if how in (signal.SIGKILL.name, "lack of memory"):
         return f"{what}, most likely because the memory ran out; use smaller cells (-c), fewer jobs (-j) or --memory"
     return f"{what}, a mistake of localsvm or of a library; please report it"
 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C and SIGTERM: they inherit the mask. Only the parent ends a run."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    """Start processes that ignore Ctrl-C, SIGTERM and SIGALRM: they inherit the mask. Only the parent ends a run."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGALRM})
     try:
         yield
     finally:

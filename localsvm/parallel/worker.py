@@ -6,6 +6,7 @@ that from the first moment, also while modules are imported and while a work uni
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import threading
@@ -26,7 +27,12 @@ def main(descriptor: int) -> NoReturn:
     """
     parent: Connection[bytes, bytes] = Connection(descriptor)
     waiting: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive, args=(parent, waiting), daemon=True).start()
+    try:
+        threading.Thread(target=_receive, args=(parent, waiting), daemon=True).start()
+    except RuntimeError as error:  # no more threads: the parent ends the run
+        parent.recv_bytes()
+        parent.send_bytes(_failure(error))
+        os._exit(1)
     kept: dict[Callable[[], Any], Any] = {}
     while True:
         for answer in _answers(waiting.get(), kept):
@@ -42,6 +48,8 @@ def _receive(parent: Connection[bytes, bytes], waiting: SimpleQueue[bytes]) -> N
             waiting.put(parent.recv_bytes())
     except (EOFError, OSError):
         os._exit(0)
+    except BaseException:  # no memory for a message: the parent sees a worker that ended, not one that sleeps
+        os._exit(errno.ENOMEM)
 
 
 def done(work: Callable[[Any], Any], kept: Any) -> Iterator[tuple[str, Any]]:
@@ -79,4 +87,4 @@ def _failure(error: BaseException) -> bytes:
         pickle.loads(answer)  # an exception with a constructor of its own may not come out again
         return answer
     except Exception:
-        return pickle.dumps((ERROR, RuntimeError("\n".join([repr(error), *error.__notes__]))))
+        return pickle.dumps((ERROR, RuntimeError("\n".join([repr(error), *getattr(error, "__notes__", ())]))))

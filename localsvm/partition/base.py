@@ -84,6 +84,11 @@ class Partition(ABC):
         """
 
     @classmethod
+    def fitting_bytes(cls, X: Examples, cell_size: int) -> int:
+        """What `fit` needs beside X and some numbers a row, at most and roughly."""
+        return 0
+
+    @classmethod
     def further(cls) -> Self:
         """A partition to repeat another one of this kind with: not fitted, and to be a different one on any rows."""
         return cls()

@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from localsvm.data.dataset import size_of
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows, one_cell_each
 from localsvm.partition.centre_tree import PIECES, CentreTree
 from localsvm.partition.duplicates import collapse
-from localsvm.partition.growing import RowIndices, Split, grow
+from localsvm.partition.growing import PART_ROWS, PART_SAMPLE, RowIndices, Split, grow
 from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
 
+NEEDLESS = 1.3  # cells, as a factor of the fewest possible: boundaries follow the rows
+ROUTED = 24  # bytes of a feature of a node's centre, and of its direction from the first sibling
 FURTHER_SHARE = 0.5  # of a node's rows in a further repeat: few rows would all be in the sample, whatever the seed
 
 
@@ -53,6 +56,13 @@ class TreePartition(Partition):
 
     pieces: ClassVar[Pieces] = PIECES
     threaded: ClassVar[bool] = True  # whether `split` may run in several threads at once
+
+    @classmethod
+    def fitting_bytes(cls, X: Examples, cell_size: int) -> int:
+        """Centres, twice: while the tree grows, and as one array; those of the top as rows are routed; its sample."""
+        rows, features = X.shape
+        nodes, top = 2 * int(NEEDLESS * rows / max(1, cell_size)), 2 * (rows // PART_ROWS)
+        return int(features * (8 * (nodes + 1) + ROUTED * (top + 2)) + size_of(X) * PART_SAMPLE // PART_ROWS)
 
     @classmethod
     def further(cls) -> Self:

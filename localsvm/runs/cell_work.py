@@ -181,7 +181,7 @@ class WorkUnit:
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
         at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
-        cost = float(grid.costs_for(cell.rows)[at.cost])
+        cost = float(costs[at.cost])
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
         report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
-from localsvm.data.dataset import REACH, Dataset, Examples, out_of_reach
+from localsvm.data.dataset import REACH, Dataset, Examples, out_of_reach, size_of
 from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.data.weights import leave_out
 from localsvm.errors import DataError, OptionError
+from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.demand import Demand
 from localsvm.runs.progress import Observer
 from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
@@ -27,6 +29,7 @@ from localsvm.store.fingerprint import fingerprint
 from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
 
+KEPT = ("cell_size", "scale", "seed", "zero_based")  # options that a partition file has
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
 
 
@@ -65,6 +68,13 @@ class Divided:
     off_centre: int = 0
 
     @property
+    def nbytes(self) -> int:
+        """What is held in memory, shared or not."""
+        shared = (self.y, self.count, *(() if self.mass is None else (self.mass,)))
+        arrays = [array.array for array in shared] + [*self.partition.state().values(), *self.scaling.state().values()]
+        return self.X.nbytes + sum(int(array.nbytes) for array in arrays) + 16 * self.count.array.size
+
+    @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows of each cell."""
         return np.diff(self.edges)
@@ -87,42 +97,51 @@ class Divided:
 
 
 def divide(
-    data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE
-) -> Divided:
+    data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE,
+    budget: Budget = UNBOUNDED,
+) -> Divided:  # fmt: skip
     """Scale the data, fit or load the partition, and bring the rows into cell order, in cells into that of the folds.
 
     Parameters
     ----------
     data : left without rows of weight 0 and columns that do not occur; both in place where dense. Weights are checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
-    threads : of no influence on the result.
+    threads, budget : workers and the memory of the run, of no influence on the result.
 
     Raises
     ------
     DataError : a single class, a label of -w that no row has, or no feature.
     OptionError : a partition that cannot be made, or not be repeated.
-    ModelError : the partition file does not belong to the data, or is none.
+    ModelError, RunError : for the partition file; for a phase that does not fit into the memory.
     """
-    if partition_file is not None and config.repeats > 1:
-        raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
-    stored = None if partition_file is None else load_partition(partition_file, fingerprint(data.X, data.y))
+    demand = Demand(data, config, budget, threads.count)
+    stored = None if partition_file is None else _stored(partition_file, data, config)
     if stored is None:
+        demand.weighing()
         leave_out(data)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
     check_labels(labels, int(class_rows.sum()), config)
     width = data.X.shape[1]
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
-        _leave_out(data)
-    scaling, partition, X, cells = _fit(data, config, threads) if stored is None else _load(data, stored)
-    cells = weighing.weighed(X, data, partition, cells)
+        _leave_out(data, demand)
+    demand.scaling()
+    scaling, partition, cells = _load(data, stored) if stored else _fit(data, config, threads, demand)
+    cells = weighing.weighed(data.X, data, partition, cells)
     rows, count, mass = _in_order(data.y, cells, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
-    shared = SharedExamples(X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
+    demand.copying(int(edges[-1]))
+    shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights = None if mass is None else SharedArray.copy(mass)
-    about = scaling, partition, labels, [int(c) for c in class_rows]
-    off_centre = off_centre_columns(X) if config.method.takes_products else 0
-    return Divided(*about, *shared, weights, edges, places, data.columns, width, data.classes, off_centre)
+    about, columns = (scaling, partition, labels, class_rows.tolist()), (data.columns, width, data.classes)
+    off_centre = off_centre_columns(data.X) if config.method.takes_products else 0
+    return Divided(*about, *shared, weights, edges, places, *columns, off_centre)
+
+
+def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> PartitionFile:
+    if config.repeats > 1:
+        raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
+    return load_partition(path, fingerprint(data.X, data.y))
 
 
 def _in_order(
@@ -145,19 +164,22 @@ def _in_order(
 
 
 def partition_only(
-    data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE
-) -> NDArray[np.int64]:
+    data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE,
+    memory: int | None = None,
+) -> NDArray[np.int64]:  # fmt: skip
     """Divide the data and write the partition file, for `divide` to load later.
 
-    The data are consumed (scaled in place where dense).
+    The data are consumed. memory: bytes that the run may use, None for what is free.
 
     Returns
     -------
     (cells,) int64 rows of each cell.
     """
     key = fingerprint(data.X, data.y)
-    _leave_out(data)
-    scaling, partition, _, cells = _fit(data, config, threads)
+    demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
+    _leave_out(data, demand)
+    demand.scaling()
+    scaling, partition, cells = _fit(data, config, threads, demand)
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
     for index, cell in enumerate(cells):
@@ -166,13 +188,7 @@ def partition_only(
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
     write_partition(
         output,
-        config={
-            "partition": partition.name,
-            "cell_size": config.cell_size,
-            "scale": config.scale,
-            "seed": config.seed,
-            "zero_based": config.zero_based,
-        },
+        config={"partition": partition.name} | {name: getattr(config, name) for name in KEPT},
         fingerprint=key,
         columns=data.columns,
         scaling=(scaling.mode, scaling.state()),
@@ -186,32 +202,38 @@ def partition_only(
     return sizes
 
 
-def _leave_out(data: Dataset) -> None:
-    keep_occurring(data)
+def _leave_out(data: Dataset, demand: Demand) -> None:
+    demand.compaction()
+    keep_occurring(data, demand.dense)
     check_features(data.X.shape[1])
 
 
 def _fit(
-    data: Dataset, config: TrainingConfig, threads: Threads
-) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand
+) -> tuple[Scaling, Partition, list[TrainingCell]]:
+    """Scales the data, too."""
     scaling = Scaling.fit(data.X, config.scale, threads)
     scaling.origin = data.origin
-    X = scaling.apply(data.X, in_place=True)
-    _check_reach(X)
-    partition = create(_partition_name(config, len(data.y)), config.repeats)
+    data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
+    _check_reach(data.X)
+    kind = _partition_name(config, len(data.y))
+    partition = create(kind, config.repeats)
+    demand.partition(kind)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
-    partition.fit(X, data.y, config.cell_size, rng, threads)
-    return scaling, partition, X, partition.training_cells()
+    partition.fit(data.X, data.y, config.cell_size, rng, threads)
+    return scaling, partition, partition.training_cells()
 
 
-def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, Examples, list[TrainingCell]]:
+def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, list[TrainingCell]]:
+    """Scales the data, too."""
     features = data.X.shape[1]
     with checked(stored.path):
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.origin = data.origin
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))
-    return scaling, partition, scaling.apply(data.X, in_place=True), cells
+    data.X = scaling.apply(data.X, in_place=True)
+    return scaling, partition, cells
 
 
 def _check_reach(X: Examples) -> None:

@@ -19,20 +19,18 @@ from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.errors import DataError, ModelError
-from localsvm.memory import affordable_threads
+from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
+from localsvm.runs.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.stored import calibration_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.store.pieces import Unsound
 from localsvm.targets.probabilities import Calibration
 
-CACHE_BYTES = 1 << 30  # decision functions kept between blocks
-ROW_BLOCK = 1 << 16
 STRIP = 1 << 12  # rows of a cell that a thread decides at once
-BLOCK_BYTES = 1 << 26  # of rows that are decided together: a cell's model is then read for many rows at once
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,7 @@ class LocalModel:
     path : of the model file, or its `Image` in memory.
     jobs : threads that predict, of no influence on the result.
     verify : whether to compare the whole file with its checksums first.
+    memory : bytes that the run may use, None for no bound; of no influence on the result.
 
     Attributes
     ----------
@@ -76,14 +75,17 @@ class LocalModel:
     Raises
     ------
     ModelError : the file cannot be read, or has a method or partition that this version does not know.
+    RunError : not even the decision function of one cell fits into the memory.
     """
 
-    def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True) -> None:
+    def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True, memory: int | None = None) -> None:
+        self._budget = None if memory is None else Budget(memory)
         self.file: Model = load_model(path, verify, self._adopt)
         self._cache: OrderedDict[tuple[int, bool], Predictor] = OrderedDict()
         self._cached_bytes: dict[tuple[int, bool], int] = {}
         self._jobs = jobs = affordable_threads(jobs)
-        self._threads = ThreadPoolExecutor(jobs)
+        self._extent = Extent.within(self._budget, self.file, jobs, self.target.n_problems)
+        self._threads = ThreadPoolExecutor(self._extent.threads)
 
     def _adopt(self, file: Model) -> CellCheck:
         """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
@@ -140,7 +142,8 @@ class LocalModel:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
             path, n_features=self.features, dense=self.dense, columns=self.columns, origin=self.scaling.origin,
-            zero_based=zero_based, jobs=self._jobs, tell=tell,
+            zero_based=zero_based, jobs=self._jobs, tell=tell, block_bytes=self._extent.text,
+            longest=self._extent.longest,
         )  # fmt: skip
 
     def _known_rows(self, X: Examples) -> Examples:
@@ -163,7 +166,7 @@ class LocalModel:
     def predict_blocks(self, blocks: Iterable[Dataset], probabilities: bool = False) -> Iterator[Predicted]:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
         number = 1
-        for block in merged(blocks):
+        for block in merged(blocks, self._extent.rows, self._extent.size):
             known = block.columns is not None or block.origin is not None  # from `read`
             X = block.X if known else self._known_rows(block.X)
             first, number = number, number + len(block.y)
@@ -183,9 +186,9 @@ class LocalModel:
         number: of the first row, in the message where an answer is not finite.
         """
         X = self.scaling.apply(self._as_trained(X))
-        for first in range(0, X.shape[0], ROW_BLOCK):
-            rows = X[first : first + ROW_BLOCK]
-            self._decide_block(rows, out[first : first + ROW_BLOCK], calibration)
+        step = self._extent.rows
+        for first in range(0, X.shape[0], step):
+            self._decide_block(X[first : first + step], out[first : first + step], calibration)
         bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
         if len(bad):
             raise DataError(
@@ -213,7 +216,7 @@ class LocalModel:
                 return calibration.of_classes(self.target, values)
             return np.clip(values, -1.0, 1.0) if several else values
 
-        window = 2 * self._jobs  # so many are open at once
+        window = self._extent.window
         for first in range(0, len(strips), window):
             part = strips[first : first + window]
             work = [(X[routes.indices[rows]], self._predictor(c, calibration)) for c, rows in part]
@@ -232,8 +235,8 @@ class LocalModel:
             state = self.file.cell(cell)
             target = self.target if calibration is None else calibration.in_cell(self.target, cell)
             self._cache[key] = self.method.predictor(state, target, self._known)
-            self._cached_bytes[key] = 4 * sum(array.nbytes for array in state.values())
-            while len(self._cache) > 1 and sum(self._cached_bytes.values()) > CACHE_BYTES:
+            self._cached_bytes[key] = BUILT * sum(array.nbytes for array in state.values())
+            while len(self._cache) > 1 and sum(self._cached_bytes.values()) > self._extent.cache:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
         self._cache.move_to_end(key)
         return self._cache[key]
@@ -284,15 +287,15 @@ class Indices:
         return ""
 
 
-def merged(blocks: Iterable[Dataset]) -> Iterator[Dataset]:
-    """The same rows in fewer blocks, of ROW_BLOCK rows or BLOCK_BYTES or little more."""
+def merged(blocks: Iterable[Dataset], most_rows: int = ROW_BLOCK, most_bytes: int = BLOCK_BYTES) -> Iterator[Dataset]:
+    """The same rows in fewer blocks, of so many rows or bytes or little more."""
     waiting: list[Dataset] = []
     rows = size = 0
     for block in blocks:
         waiting.append(block)
         rows += len(block.y)
         size += block.X.nbytes if isinstance(block.X, np.ndarray) else block.X.data.nbytes + block.X.indices.nbytes
-        if rows >= ROW_BLOCK or size >= BLOCK_BYTES:
+        if rows >= most_rows or size >= most_bytes:
             yield _together(waiting)
             waiting, rows, size = [], 0, 0
     if waiting:

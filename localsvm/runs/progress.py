@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # programs show their help without numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+SURE = 0.01  # of the work has to be done before the time left is told
 
 
 class Observer(Protocol):
@@ -61,14 +64,14 @@ class Work:
     """
 
     def __init__(self, sizes: NDArray[np.int64], settings: int) -> None:
-        squares = sizes.astype(np.float64) ** 2
+        squares = sizes.astype("float64") ** 2
         self._weights, self._expected = squares / squares.sum(), settings
-        self._finished: set[int] = set()
         self._scored: dict[int, set[int]] = {}
+        self._done = 0.0
 
     def finished(self, cell: int) -> None:
         """A cell is finished."""
-        self._finished.add(cell)
+        self._done += float(self._weights[cell])
         self._scored.pop(cell, None)
 
     def scored(self, cell: int, setting: int) -> None:
@@ -83,9 +86,57 @@ class Work:
     @property
     def share(self) -> float:
         """From 0 to 1. The final models of a cell count as one setting more."""
-        done = float(self._weights[list(self._finished)].sum())
-        parts = ((cell, len(scored)) for cell, scored in self._scored.items())
-        return min(1.0, done + sum(float(self._weights[cell]) * n / (max(self._expected, n) + 1) for cell, n in parts))
+        parts = ((float(self._weights[cell]), len(scored)) for cell, scored in self._scored.items())
+        return min(1.0, self._done + sum(weight * n / (max(self._expected, n) + 1) for weight, n in parts))
+
+
+class Standing:
+    """How far a run is, in words; an observer adds its own. The time left is foretold by what all work until now took.
+
+    Parameters
+    ----------
+    clock : seconds, as time.monotonic gives them.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.total = self.done = self.settings = 0
+        self.share = 0.0
+        self._wrong = self._weight = 0.0
+        self._began: tuple[float, float] | None = None  # when, and the share then
+
+    def cells(self, total: int, done: int) -> None:
+        """As of an observer."""
+        self.total, self.done = total, done
+
+    def cell_done(self, wrong: float, weight: float) -> None:
+        """As of an observer."""
+        self.done += 1
+        self._wrong += wrong
+        self._weight += weight
+
+    def work(self, share: float, settings: int) -> None:
+        """As of an observer; the first call is when the work begins."""
+        self.share, self.settings = share, settings
+        self._began = self._began or (self._clock(), share)
+
+    @property
+    def text(self) -> str:
+        """For example "12 of 50 cells, 3 settings of others, error 12.34%, about 4 min left"."""
+        parts = [f"{self.done:,} of {self.total:,} cells"]
+        if self.settings:
+            parts.append(f"{self.settings:,} settings" + (" of others" if self.done else ""))
+        if self._weight:
+            parts.append(f"error {self._wrong / self._weight:.2%}")
+        if self._began and (gained := self.share - self._began[1]) > SURE and self.done < self.total:
+            parts.append(f"about {_rounded((self._clock() - self._began[0]) * (1.0 - self.share) / gained)} left")
+        return ", ".join(parts)
+
+
+def _rounded(seconds: float) -> str:
+    if seconds < 60.0:
+        return f"{10 * max(1, round(seconds / 10))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400.0 else f"{seconds / 3600:.1f} h"
 
 
 class Clock:

@@ -12,8 +12,9 @@ import numpy as np
 
 from localsvm.data import shared
 from localsvm.errors import ModelError, RunError, WorkerLost
+from localsvm.kernels.entries import few_entries
 from localsvm.kernels.scratch import Scratch
-from localsvm.memory import addresses_left, affordable_workers, available_memory
+from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
 from localsvm.methods.base import CellSize
 from localsvm.methods.grids import Grid
 from localsvm.runs.cell_work import CellResult, RunInputs, WorkUnit
@@ -23,7 +24,6 @@ from localsvm.runs.progress import Observer, Work
 from localsvm.selection.cross_validation import Scores
 from localsvm.selection.search import Search
 
-WORKER_BYTES = 120 << 20  # a Python process with numpy and scipy
 # Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,
 # when one core has scored and fitted the default grid of so much in .3 to .45 s
 SMALL_RUN = 1e7
@@ -48,8 +48,8 @@ class Pool(Protocol):
         """
 
 
-# (workers, what each of them keeps): a pool to be entered
-PoolFactory = Callable[[int, Callable[[], Any]], AbstractContextManager[Pool]]
+# (workers, what each of them keeps, who is told of what is unusual): a pool to be entered
+PoolFactory = Callable[[int, Callable[[], Any], Callable[[str], None]], AbstractContextManager[Pool]]
 
 
 class RunCells:
@@ -119,7 +119,8 @@ class RunCells:
         """
         queue, workers = self._queue(skip or set(), known or {})
         try:
-            with self._pool(min(workers, max(1, len(queue.waiting))), Scratch) as pool:
+            count = min(workers, max(1, len(queue.waiting)))
+            with self._pool(count, Scratch, self._observer.note) as pool:
                 for done, result in pool.unordered(queue.waiting):
                     assert isinstance(done, WorkUnit)
                     if isinstance(result, CellResult):
@@ -196,23 +197,27 @@ class RunCells:
         """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
         divided, jobs = self.divided, self._jobs
         largest = int(divided.sizes.max())
-        worker = self.worker_bytes() + WORKER_BYTES
-        data = sum(int(np.prod(part.shape)) * np.dtype(part.dtype).itemsize for part in divided.X.handle().parts)
-        limit = max(0, self._memory - data if self._memory is not None else available_memory())
+        worker, held = self.worker_bytes(), divided.nbytes + PROCESS_BYTES
+        limit = max(0, self._memory - held if self._memory is not None else available_memory())
         addresses = addresses_left()  # of this process; a worker has as many
-        short = addresses is not None and self.worker_bytes() > addresses
-        if (fit := limit // worker) < 1 or short:
+        short = addresses is not None and worker > addresses
+        if worker > limit or short:
             left, more = (addresses or 0, "addresses (ulimit -v)") if short else (limit, "--memory")
             raise RunError(
-                f"a cell of {largest} rows needs {worker / 2**30:.2f} GiB beside {data / 2**30:.2f} GiB of data, and "
-                f"{left / 2**30:.2f} GiB are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) "
-                f"or more {more}"
+                f"a cell of {largest} rows needs {shown(worker)} beside {shown(held)} of data and program, and "
+                f"{shown(left)} are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or more {more}"
             )
+        fit = max(1, limit // (worker + PROCESS_BYTES))  # a single worker is this process
         if fit < jobs:
             self._observer.note(
-                f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {worker / 2**30:.2f} GiB)"
+                f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {shown(worker)})"
             )
         return affordable_workers(int(min(jobs, fit)))
+
+    def _few_entries(self) -> bool:
+        """Whether the rows of a single cell have few entries; several cells, which may differ, are not looked at."""
+        cells = self.divided.cells()
+        return len(cells) == 1 and few_entries(self.divided.X.handle().rows(cells[0]))
 
     def _largest_cell(self, rows: int) -> CellSize:
         divided, target = self.divided, self.inputs.target
@@ -228,6 +233,7 @@ class RunCells:
             columns=divided.X.features,
             entries=divided.X.most_entries(divided.cells()),
             dense=divided.X.dense,
+            few=self._few_entries(),
         )
 
 

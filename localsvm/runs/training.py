@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm import __version__
-from localsvm.data.dataset import Dataset
+from localsvm.data.dataset import Dataset, size_of
 from localsvm.kernels._kernels import LEVELS, simd_level
+from localsvm.memory import Budget
 from localsvm.methods.base import FitReport
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
@@ -71,7 +72,7 @@ def train(
     with clock("partition"), Threads(jobs) as threads:
         weighing.check(data, observer)
         key = run_key(data, config, partition_file)
-        divided = divide(data, config, partition_file, threads)
+        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)))
         config = config.for_classes(divided.labels, divided.class_rows)
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dataset
+from localsvm.data.dataset import Dataset, size_of
+from localsvm.memory import Budget
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellResult
@@ -83,7 +84,7 @@ def cross_validate(
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
         weighing.check(data, observer)
-        divided = divide(data, config, partition_file, threads)
+        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)))
         tell_off_centre(observer, divided.off_centre)
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")

@@ -167,12 +167,20 @@ class Model:
         arrays = {name: rows.read(int(ptr[name][0]), int(ptr[name][-1])) for name, rows in self._columns.items()}
         return Cells(arrays, ptr, first)
 
-    def _blocks(self) -> Iterator[Cells]:
-        """All cells in order, some at once."""
+    def cell_bytes(self) -> NDArray[np.int64]:
+        """Bytes of the arrays of each cell (n_cells,)."""
+        return np.diff(self._ends())
+
+    def _ends(self) -> NDArray[np.int64]:
+        """Bytes of the cells before each, and of all (n_cells + 1,)."""
         bytes_ = np.zeros(self.n_cells + 1, np.int64)
         for name, rows in self._columns.items():
             bytes_ += self.row_ptr[name] * int(np.prod(rows.shape[1:], dtype=np.int64) * rows.dtype.itemsize)
-        first = 0
+        return bytes_
+
+    def _blocks(self) -> Iterator[Cells]:
+        """All cells in order, some at once."""
+        first, bytes_ = 0, self._ends()
         while first < self.n_cells:
             last = int(np.searchsorted(bytes_, bytes_[first] + BLOCK_BYTES, side="right")) - 1
             yield self._cells(first, last := min(max(last, first + 1), self.n_cells))

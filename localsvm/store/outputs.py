@@ -120,7 +120,7 @@ def write_error(
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Hold SIGINT and SIGTERM back until the block ends, for work that an exception would leave in ruins.
+    """Hold SIGINT, SIGTERM and SIGALRM back until the block ends, for work that an exception would leave in ruins.
 
     Only the main thread runs Python's signal handlers, so in any other thread this does nothing.
     """
@@ -130,7 +130,7 @@ def signals_held() -> Iterator[None]:
     pending: list[int] = []
     previous = {
         number: signal.signal(number, lambda number, _frame: pending.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     }
     try:
         yield

@@ -87,13 +87,16 @@ def session(leader: int) -> list[int]:
 
 
 def records(model: Path) -> int:
-    """Bytes of finished cells and settings in the journal of a running training."""
+    """How many finished cells and settings the journal of a running training has (docs/model-format.md)."""
     journal = Path(f"{model}.journal")
     if not journal.exists():
         return 0
     content = journal.read_bytes()
-    header = 84 + int.from_bytes(content[76:80], "little")  # docs/model-format.md
-    return max(0, len(content) - header)
+    found, at = 0, 84 + int.from_bytes(content[76:80], "little")
+    while at + 48 < len(content):
+        at += 48 + int.from_bytes(content[at + 4 : at + 12], "little")
+        found += at <= len(content)
+    return found
 
 
 def clean_environment(**extra: str) -> dict[str, str]:

@@ -1,0 +1,75 @@
+"""What the phases before training need, in bytes: each is refused before it begins where the run's memory is too small.
+
+Estimates are of the most that is held together: the rows, what a phase makes of them, and its scratch arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localsvm.data.columns import scratch_bytes
+from localsvm.data.dataset import Dataset, size_of
+from localsvm.data.scaling import made_bytes
+from localsvm.memory import Budget
+from localsvm.partition import REGISTRY
+from localsvm.runs.config import TrainingConfig
+
+WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
+OF_ROWS = 6  # ... or so many times the rows, where these are few
+ROW_BYTES = 64  # of the arrays that have a number a row: order, cells, counts, hashes, projections, labels
+REPEAT_BYTES = 40  # of those that a further repeat has
+MORE = "give more --memory"
+
+
+class Demand:
+    """Compares the phases of a division with the budget of the run; each method raises RunError where one is too large.
+
+    Parameters
+    ----------
+    data, config : of the run; `data` may change from phase to phase.
+    budget, threads : of the run.
+    """
+
+    def __init__(self, data: Dataset, config: TrainingConfig, budget: Budget, threads: int) -> None:
+        self._data, self._config, self._budget, self._threads = data, config, budget, threads
+
+    def _check(self, what: str, own: int, remedy: str = MORE) -> None:
+        """own : what the phase needs beside the rows and labels, and the scratch arrays of its threads."""
+        rows = size_of(self._data.X)
+        scratch = self._threads * min(WORKING, OF_ROWS * rows)
+        self._budget.check(f"{what} needs", rows + 16 * len(self._data.y) + scratch + own, remedy)
+
+    def weighing(self) -> None:
+        """Leaving rows of weight 0 out, which copies the others."""
+        weight = self._data.weight
+        if weight is not None and not weight.all():
+            self._check("leaving out rows of weight 0", size_of(self._data.X), f"{MORE}, or remove these rows")
+
+    def compaction(self) -> None:
+        """Leaving columns without a value out."""
+        self._check("finding the columns that occur", scratch_bytes(self._data.X))
+
+    def dense(self, size: int) -> None:
+        """Making so many bytes of dense rows of sparse ones, as few columns are left."""
+        self._check("making the rows dense, in the columns that occur,", size)
+
+    def scaling(self) -> None:
+        """Learning and applying the scaling."""
+        mode, sparse = self._config.scale, not isinstance(self._data.X, np.ndarray)
+        flat = "scale sparse rows by std, row or none, or " if sparse and mode in ("zscore", "minmax") else ""
+        self._check(f"scaling by {mode}", made_bytes(self._data.X, mode), flat + MORE)
+
+    def partition(self, kind: str) -> None:
+        """Dividing the rows into cells."""
+        rows, config = len(self._data.y), self._config
+        tree = REGISTRY[kind].fitting_bytes(self._data.X, config.cell_size) if kind in REGISTRY else 0
+        more = (config.repeats - 1) * (tree + REPEAT_BYTES * rows)
+        fewer = ", or fewer --repeats" if more else ""
+        self._check(
+            "dividing the rows into cells", tree + ROW_BYTES * rows + more, f"{MORE}, or larger cells (-c){fewer}"
+        )
+
+    def copying(self, order: int) -> None:
+        """Copying the rows in cell order into memory that workers share. order: rows of all cells together."""
+        remedy = f"{MORE}; linear methods keep no rows with -s sgd --stream"
+        self._check("copying the rows in the order of the cells", size_of(self._data.X) + ROW_BYTES * order, remedy)

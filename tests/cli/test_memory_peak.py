@@ -1,0 +1,92 @@
+"""Whole runs keep within --memory, all their processes together, and what does not suffice is refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from localsvm.data.dataset import sparse_examples
+from localsvm.data.writing import write
+
+MIB = 1 << 20
+SAMPLED = 0.005  # seconds
+LEARN = ("-m", "linear", "-C", "0.01", "--scale", "std")
+
+
+def family(process: int) -> list[int]:
+    """A process and those that it started."""
+    found = [process]
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        found += [member for child in thread.read_text().split() for member in family(int(child))]
+    return found
+
+
+def share(process: int) -> int:
+    """Bytes of a process, of pages that others map too its part."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+
+
+class Peak(threading.Thread):
+    """Watches the memory of a process and all that it started."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.process, self.bytes, self.ended = process, 0, threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(SAMPLED):
+            total = 0
+            try:
+                for member in family(self.process):
+                    total += share(member)
+            except OSError:  # a process has ended meanwhile
+                continue
+            self.bytes = max(self.bytes, total)
+
+
+def run(*arguments: object) -> tuple[int, str, int]:
+    """Exit code, stderr and the peak of `lsvm arguments`."""
+    command = [sys.executable, "-m", "localsvm", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        peak = Peak(process.pid)
+        peak.start()
+        told = process.communicate(timeout=120)[1]
+        peak.ended.set()
+        peak.join()
+    return process.returncode, told, peak.bytes
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, rng = tmp_path_factory.mktemp("peak"), np.random.default_rng(0)
+    X = np.round(rng.standard_normal((30_000, 120)).astype(np.float32), 2)
+    write(folder / "dense", X, np.where(X[:, 0] > 0, 1.0, -1.0))
+    (folder / "dense.gz").write_bytes(gzip.compress((folder / "dense").read_bytes(), 1))
+    n, d, k = 30_000, 50_000, 60
+    indices = np.sort(rng.integers(0, d - k, (n, k)), axis=1) + np.arange(k)
+    values = np.round(rng.random((n, k)) + 0.1, 2).astype(np.float32)
+    S = sparse_examples(values.ravel(), indices.astype(np.int32).ravel(), np.arange(0, n * k + 1, k), d)
+    write(folder / "sparse", S, np.where((values * np.sin(indices)).sum(axis=1) > 0, 1.0, -1.0))
+    return folder
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="the system does not tell of shared pages")
+@pytest.mark.parametrize("name", ["dense", "sparse", "dense.gz"])
+def test_runs_keep_within_memory(folder: Path, name: str) -> None:
+    model = folder / f"{name}.h5"
+    learn = ("train", "-q", "--force", *LEARN)
+    code, told, peak = run(*learn, "-j", 1, "--memory", "126M", folder / name, model)
+    assert code == 1 and told.count("\n") == 1 and "its rows need" in told and peak <= 126 * MIB, told
+    code, told, peak = run(*learn, "-j", 1, "--memory", "240M", folder / name, model)
+    assert code == 0 and peak <= 240 * MIB, (peak / MIB, told)
+    code, told, peak = run("predict", "-q", "-j", 2, "--memory", "180M", folder / name, model, folder / f"{name}.out")
+    assert code == 0 and peak <= 180 * MIB, (peak / MIB, told)
+    assert len((folder / f"{name}.out").read_text().splitlines()) == 30_000

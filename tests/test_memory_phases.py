@@ -1,0 +1,129 @@
+"""--memory bounds every phase of a run: one that does not fit is refused before it begins, with a remedy that helps."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.reading import read
+from localsvm.data.writing import write
+from localsvm.errors import DataError, RunError
+from localsvm.memory import PROCESS_BYTES, Budget
+from localsvm.methods.svm import KernelSVM
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import partition_only
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
+
+MIB = 1 << 20
+POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
+
+
+def rows(kind: str, n: int = 1000, d: int = 400) -> Dataset:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    if kind == "sparse":
+        X[rng.random((n, d)) > 0.1] = 0
+        X[0, :] = 1  # so that every column occurs
+    return Dataset(X if kind == "dense" else as_examples(sparse.csr_array(X)), y)
+
+
+def refusals(work: Callable[[int], object]) -> list[str]:
+    """What work says under budgets that grow by a tenth until one suffices; each message once."""
+    told: list[str] = []
+    for step in range(60):
+        try:
+            work(PROCESS_BYTES + int(MIB * 1.1**step))
+        except RunError as error:
+            assert "\n" not in str(error) and "--memory" in str(error)
+            told += [words] if (words := str(error).split(" need")[0]) not in told else []
+        else:
+            return told
+    raise AssertionError("never enough")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_reading_is_bounded(tmp_path: Path, kind: str, pack: Callable[[bytes], bytes]) -> None:
+    data, path = rows(kind, 5000, 100), tmp_path / "data.libsvm"
+    write(path, data.X, data.y)
+    path.write_bytes(pack(path.read_bytes()))
+    with pytest.raises(RunError, match=r"data.libsvm: its rows need 12.* and --memory allows 120.2 MiB; give more"):
+        read(path, dense=kind == "dense", budget=Budget(PROCESS_BYTES + MIB // 4))
+    found = read(path, dense=kind == "dense", budget=Budget(PROCESS_BYTES + 12 * MIB)).X
+    assert (found != (data.X.astype(np.float32))).sum() <= 0.1 * found.size  # rounded by the text at most
+
+
+def test_a_line_is_part_of_the_budget(tmp_path: Path) -> None:
+    path = tmp_path / "data.libsvm.gz"
+    path.write_bytes(gzip.compress(b"1 1:1\n2 1:2" + b" " * (3 * MIB) + b"\n"))
+    assert read(path, budget=Budget(PROCESS_BYTES + 64 * MIB)).X.shape == (2, 1)
+    with pytest.raises(
+        DataError, match=r"gz:2: the line is longer than 1 MiB \(for so little --memory\); end each row"
+    ):
+        read(path, budget=Budget(PROCESS_BYTES + 8 * MIB))
+
+
+def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
+    def work(memory: int) -> object:
+        return train(rows("dense"), TrainingConfig(POINT, "none"), tmp_path / "m.h5", memory=memory, force=True)
+
+    told = refusals(work)
+    assert told[0] == "finding the columns that occur" and "copying the rows in the order of the cells" in told
+    assert told[-1] == "a cell of 1000 rows"
+    without = tmp_path / "without.h5"
+    train(rows("dense"), TrainingConfig(POINT, "none"), without)
+
+    X = rows("dense").X
+    with LocalModel(tmp_path / "m.h5") as bounded, LocalModel(without) as free:
+        assert np.array_equal(bounded.decision_function(X), free.decision_function(X))
+
+
+def test_scaling_sparse_rows_is_bounded(tmp_path: Path) -> None:
+    config = TrainingConfig(POINT, "none", scale="zscore")
+
+    def work(memory: int) -> object:
+        return partition_only(rows("sparse"), config, tmp_path / "p.h5", True, memory=memory)
+
+    assert "scaling by zscore" in refusals(work)
+    with pytest.raises(RunError, match="scale sparse rows by std, row or none, or give more --memory"):
+        work(PROCESS_BYTES + int(3.2 * MIB))
+
+
+def test_the_division_is_bounded(tmp_path: Path) -> None:
+    config = TrainingConfig(POINT, "voronoi", cell_size=10, repeats=3)
+    told = refusals(lambda memory: partition_only(rows("dense"), config, tmp_path / "p.h5", True, memory=memory))
+    assert "dividing the rows into cells" in told
+
+
+def test_what_is_free_bounds_a_run_without_the_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("localsvm.memory.available_memory", lambda: MIB)
+    with pytest.raises(RunError, match=r"finding the columns that occur needs .* are free; give more --memory"):
+        train(rows("dense"), TrainingConfig(POINT, "none"), tmp_path / "m.h5")
+
+
+@pytest.mark.parametrize("partition", ["voronoi", "chunks"])
+def test_prediction_follows_the_memory(tmp_path: Path, partition: str) -> None:
+    data, model = rows("dense", 3000, 50), tmp_path / "m.h5"
+    train(data, TrainingConfig(POINT, partition, cell_size=1000), model)
+    write(tmp_path / "test.libsvm", rows("dense", 3000, 50).X, np.ones(3000))
+    values, blocks = [], []
+    for room, jobs in ((None, 2), (20 * MIB, 1), (24 * MIB, 2), (200 * MIB, 2)):
+        memory = None if room is None else PROCESS_BYTES + room
+        with LocalModel(model, jobs, memory=memory) as found:
+            parts = [part.decisions for part in found.predict_blocks(found.read(tmp_path / "test.libsvm"))]
+        values.append(np.concatenate(parts))
+        blocks.append(len(parts))
+    assert all(np.array_equal(values[0], other) for other in values[1:])
+    assert blocks[1] > blocks[0] == 1
+    with pytest.raises(
+        RunError, match=r"the largest of \d cells, .* and --memory allows 121.0 MiB; give more --memory"
+    ):
+        LocalModel(model, 1, memory=PROCESS_BYTES + MIB)
