@@ -90,31 +90,30 @@ class Stopped(Exception):
 
 
 @pytest.fixture
-def alarm() -> Iterator[None]:
-    """A signal soon whose handler raises, as that of Ctrl-C does."""
+def alarm() -> Iterator[Callable[[], object]]:
+    """What sets off a signal soon, whose handler raises, as that of Ctrl-C does."""
 
     def handle(*_: object) -> None:
         raise Stopped
 
     before = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
-    yield
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.3)
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.usefixtures("alarm")
-def test_a_signal_ends_coordinate_ascent() -> None:
+def test_a_signal_ends_coordinate_ascent(alarm: Callable[[], object]) -> None:
     y = np.where(RANDOM.random(len(X)) < 0.5, -1.0, 1.0)
     with pytest.raises(Stopped):
+        alarm()
         LinearRows(X).sdca(y, np.full(len(X), 1e6), False, 0.0, max_passes=10**9)
 
 
-@pytest.mark.usefixtures("alarm")
-def test_a_signal_ends_smo() -> None:
+def test_a_signal_ends_smo(alarm: Callable[[], object]) -> None:
     rows = RANDOM.normal(size=(1024, 13))
     K = aligned((len(rows), len(rows)), np.float64)
     K[:] = rows @ rows.T  # of low rank and with costs without bound: the loop has no end
     problem = KernelDual(K, np.where(RANDOM.random(len(rows)) < 0.5, -1.0, 1.0), max_iterations=10**12)
     with pytest.raises(Stopped):
+        alarm()
         problem.solve(np.full(len(rows), -1e9), np.full(len(rows), 1e9), 0.0)
