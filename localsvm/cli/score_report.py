@@ -46,13 +46,13 @@ def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
             axes.plot(found.false_positive, found.recall, label=f"{name}, area {found.area:.4f}")
         axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", title="ROC")
-        axes.legend(loc="lower right", fontsize="small")
+        _legend(axes, shown, "lower right")
     with plotting.figure_in(str(Path(folder) / PICTURES[2]), force) as figure:
         axes = figure.subplots()
         for name, found in shown:
             axes.plot(found.recall, found.precision, label=f"{name}, average {found.average_precision:.4f}")
         axes.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02), title="Precision and recall")
-        axes.legend(loc="lower left", fontsize="small")
+        _legend(axes, shown, "lower left")
 
 
 def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
@@ -64,6 +64,11 @@ def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
         found = [(f"{label_text(label)} against the rest", scores.curves(k)) for k, label in enumerate(labels)]
         found = [*found[:SHOWN_CLASSES], ("all together", scores.curves())]
     return [(name, curve) for name, curve in found if curve is not None]
+
+
+def _legend(axes: Any, shown: list[tuple[str, Curves]], place: str) -> None:
+    if shown:  # there is no curve where the file has one class alone
+        axes.legend(loc=place, fontsize="small")
 
 
 def _reliability(figure: Any, scores: ProbabilityScores) -> None:
