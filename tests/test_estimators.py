@@ -84,8 +84,15 @@ def test_one_class_is_refused() -> None:
         ({"tolerance": -1.0}, "^tolerance must be a positive number, not -1; try tolerance 0.001"),
         ({"n_jobs": 0}, "^n_jobs must be a whole number other than 0"),
         ({"decision_function_shape": "ovo"}, '^decision_function_shape must be "ovr", or "ovo" with multiclass="ava"'),
-        ({"class_weight": {7: 1.0}}, "^class_weight: 7 is no label of y"),
         ({"repeats": 0}, "^repeats"),
+        ({"cell_size": 2.5}, "^cell_size must be a whole number, not 2.5"),
+        ({"cell_size": "2000"}, "^cell_size must be a whole number, not '2000'"),
+        ({"cell_size": 1}, "^cell_size must be at least 10, not 1"),
+        ({"folds": True}, "^folds must be a whole number, not True"),
+        ({"probability": "yes"}, "^probability must be True or False, not 'yes'"),
+        ({"offset": "no"}, "^offset must be True or False, not 'no'"),
+        ({"tolerance": "small"}, "^tolerance must be a number, not 'small'"),
+        ({"class_weight": {7: 1.0}}, r"^class_weight: 7 is no label of y; the labels are 0, 1"),
     ],
 )
 def test_options_that_are_refused(options: dict, message: str) -> None:
@@ -93,6 +100,31 @@ def test_options_that_are_refused(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         LocalSVC(**options).fit(X, y)
     assert isinstance(caught.value, LocalSVMError) and "--" not in str(caught.value)
+
+
+def test_numbers_of_numpy_are_parameters() -> None:
+    X, y = make_moons(60, random_state=3)
+    options = {"cell_size": np.int64(2000), "folds": np.int32(3), "offset": np.True_, "tolerance": np.float32(0.01)}
+    plain = {"cell_size": 2000, "folds": 3, "offset": True, "tolerance": float(np.float32(0.01))}
+    found, expected = (LocalSVC(**given).fit(X, y).decision_function(X) for given in (options, plain))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_names_from_elsewhere_get_a_suggestion() -> None:
+    with pytest.raises(TypeError, match=r"^LocalSVC has no parameter 'C'; did you mean cost\?$"):
+        LocalSVC(C=1.0)
+    with pytest.raises(TypeError, match=r"^LocalSVC has no parameter 'cel_size'; did you mean cell_size\?$"):
+        LocalSVC(cel_size=100)
+    with pytest.raises(TypeError, match=r"^LocalSVC has no parameter 'shrinking'$"):
+        LocalSVC(shrinking=True)
+
+
+def test_probabilities_that_were_not_asked_for_tell_how() -> None:
+    X, y = make_moons(60, random_state=3)
+    model = LocalSVC(gamma=1.0, cost=1.0).fit(X, y)
+    with pytest.raises(AttributeError) as caught:
+        model.predict_proba(X)
+    assert str(caught.value.__cause__) == "probabilities need probability=True before fit"
 
 
 def test_a_run_that_cannot_go_on_names_parameters_too() -> None:
@@ -130,7 +162,7 @@ def test_lists_are_chosen_from() -> None:
     X, y = make_moons(300, noise=0.15, random_state=0)
     model = estimators.L3SVMClassifier(clusters=[1, 8], landmarks_count=[2, 3], cost=[1.0, 10.0]).fit(X, y)
     assert model.summary_.cv_error < 0.2
-    with pytest.raises(TypeError, match="unexpected keyword"):
+    with pytest.raises(TypeError, match="has no parameter 'neighbours'"):
         estimators.L3SVMClassifier(neighbours=3)
     with pytest.raises(AttributeError, match="no attribute"):
         estimators.NoSuchClassifier  # noqa: B018

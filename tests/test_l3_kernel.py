@@ -112,11 +112,11 @@ def test_parameters_are_chosen_from_lists() -> None:
     method = KernelL3SVM(clusters=(1.0, 3.0), landmarks_count=(2.0, 5.0), cost=(0.1, 10.0))
     cell = cell_of(X, y)
     grid = method.grid(cell, len(y), 4)
-    assert len(grid.settings) == 2 * 2 * 10 and grid.names == ("clusters", "landmarks", "projection_gamma", "gamma")
+    assert len(grid.settings) == 2 * 2 * 10 and grid.names == ("clusters", "landmarks_count", "gamma")
     scores = score(method, cell, grid)
     chosen = grid.setting(scores.best[3])
     predictor, state = fitted(method, cell)
-    assert (len(state["centres"]), len(state["landmarks"])) == (chosen["clusters"], chosen["landmarks"])
+    assert (len(state["centres"]), len(state["landmarks"])) == (chosen["clusters"], chosen["landmarks_count"])
     assert scores.best[0] < 0.25
     assert np.mean((predictor.decision_function(X)[:, 0] > 0) == y) > 0.8
 

@@ -181,7 +181,7 @@ def test_several_axes_are_chosen_together(tmp_path: Any) -> None:
     method = L3SVM(clusters=(1.0, 8.0), landmarks_count=(2.0, 3.0), cost=(1.0, 10.0))
     cell = cell_of(X, y)
     grid = method.grid(cell, 400.0, 4)
-    assert grid.names == ("clusters", "landmarks")
+    assert grid.names == ("clusters", "landmarks_count")
     scores = score(method, cell, grid, range(4))
     assert np.isfinite(scores.loss).all()
     assert grid.settings[scores.best[3]][0] == 8.0  # the product of two features needs clusters

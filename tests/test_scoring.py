@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
-from localsvm.cli import score_report
 from localsvm.errors import DataError
 from localsvm.runs.prediction import Predicted
 from localsvm.runs.scoring import ProbabilityScores
@@ -56,12 +53,6 @@ def test_a_class_that_does_not_occur_has_no_curve() -> None:
     kept = codes < 2
     found = scored(p[kept], labels[codes[kept]], labels).as_dict()
     assert found["classes"][2]["roc_area"] is None and found["macro_roc_area"] is not None
-
-
-def test_one_of_two_classes_alone_has_pictures_without_curves(tmp_path: Path) -> None:
-    p, codes, labels = drawn(2)
-    score_report.write(str(tmp_path), scored(p[codes == 1], labels[codes[codes == 1]], labels), force=False)
-    assert len(list(tmp_path.glob("*.png"))) == 3
 
 
 def test_a_label_that_the_model_does_not_know_is_named() -> None:

@@ -17,7 +17,17 @@ from click.core import ParameterSource
 from localsvm.cli import method_options, other_tools
 from localsvm.cli.paths import seekable
 from localsvm.cli.reporting import label_text
-from localsvm.cli.value_types import CellSizeType, DurationType, FileName, Group, MemoryType, Methods, Names, Option
+from localsvm.cli.value_types import (
+    CellSizeType,
+    DurationType,
+    FileName,
+    Group,
+    MemoryType,
+    Methods,
+    Names,
+    Option,
+    ZeroOrOne,
+)
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
@@ -150,7 +160,7 @@ weights = option(
 probability = option(
     "-b",
     "--probability",
-    type=bool,
+    type=ZeroOrOne(),
     metavar="0|1",
     show_default="0",
     help="1: calibrate probabilities for lsvm-predict -b 1, by the held-out values of the selection. Where -g and -C "

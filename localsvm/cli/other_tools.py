@@ -9,7 +9,7 @@ UNKNOWN = {
     "-r": "LIBSVM's coef0 is --coef0; liquidSVM's random seed is --seed.",
     "-n": "nu-SVM is not available; give the cost with -C.",
     "-p": "Regression is not available.",
-    "-B": "LIBLINEAR's bias is --offset.",
+    "-B": "LIBLINEAR's bias: the linear methods always have one; svm has it with --offset.",
     "-T": "The number of processes is -j.",
     "-l": "liquidSVM's lambda is given as the cost, C = 1/(2 lambda n) for n training rows of a cell: -C.",
     "-f": "The number of folds is -v.",

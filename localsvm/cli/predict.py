@@ -11,7 +11,7 @@ from localsvm.cli.labels import Lines, confusion_text
 from localsvm.cli.paths import check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import accuracy_text, print_json
-from localsvm.cli.value_types import Group
+from localsvm.cli.value_types import Group, ZeroOrOne
 
 if TYPE_CHECKING:
     from localsvm.runs.scoring import ProbabilityScores
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @opt.option(
     "-b",
     "--probability",
-    type=bool,
+    type=ZeroOrOne(),
     default=False,
     metavar="0|1",
     show_default="0",

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli import plotting
 from localsvm.cli.reporting import label_text
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ SHOWN_CLASSES = 10  # as many curves as there are colours
 
 def check(folder: str | None, force: bool) -> None:
     """Make the folder, before a run; an error where its files could not be written."""
+    from localsvm.cli import plotting
     from localsvm.cli.paths import check_outputs
     from localsvm.errors import RunError
 
@@ -33,6 +33,7 @@ def check(folder: str | None, force: bool) -> None:
 
 def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
     """Write all files."""
+    from localsvm.cli import plotting
     from localsvm.store.outputs import replacing
 
     with replacing(Path(folder) / SCORES, force) as temporary:
@@ -67,8 +68,11 @@ def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
 
 
 def _legend(axes: Any, shown: list[tuple[str, Curves]], place: str) -> None:
-    if shown:  # there is no curve where the file has one class alone
+    """The curves' names, or why there is none: rows of one class have neither curve."""
+    if shown:
         axes.legend(loc=place, fontsize="small")
+    else:
+        axes.text(0.5, 0.5, "no curve: all rows have the same label", ha="center", va="bottom")
 
 
 def _reliability(figure: Any, scores: ProbabilityScores) -> None:

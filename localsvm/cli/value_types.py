@@ -105,6 +105,16 @@ class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only i
         return int(text)
 
 
+class ZeroOrOne(click.types.BoolParamType):
+    """Whether, as LIBSVM's -b has it: 0 or 1; true, no and the like are understood, too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is neither 0 nor 1.", param, ctx)
+
+
 class MemoryType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """Memory in bytes, written with a unit (powers of 1024): 500M, 8G."""
 

@@ -1,7 +1,6 @@
 """The text of a regular file in parts, each copied when it is parsed.
 
-A memory map would save the copy (3 % of the time), but a file that shrinks while it is mapped ends the process by
-SIGBUS.
+A memory map would save the copy, but a file that shrinks while it is mapped ends the process by SIGBUS.
 """
 
 from __future__ import annotations

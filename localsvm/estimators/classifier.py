@@ -7,6 +7,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -23,7 +24,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.origin import from_array
 from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
-from localsvm.estimators.parameters import ParameterError, about, defaults, in_python, method_of, named_in_python
+from localsvm.estimators.parameters import (
+    ParameterError,
+    about,
+    defaults,
+    in_python,
+    method_of,
+    named_in_python,
+    refuse_unknown,
+    typed,
+)
 from localsvm.estimators.progress import Lines
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
@@ -36,9 +46,16 @@ from localsvm.runs.training import train
 from localsvm.store.outputs import replacing
 
 Result = TypeVar("Result")
+SMALLEST_CELL = 10  # as on the command line
 FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
 # of TrainingConfig
 RUN = ("partition", "cell_size", "scale", "folds", "grid", "select", "multiclass", "probability", "repeats")
+
+
+def _has_probabilities(self: LocalClassifier) -> bool:
+    if not self.probability:
+        raise AttributeError("probabilities need probability=True before fit")
+    return True
 
 
 class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -58,6 +75,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters = [inspect.Parameter(name, kind, default=value) for name, value in known.items()]
 
         def __init__(self: LocalClassifier, *args: Any, **given: Any) -> None:
+            refuse_unknown(type(self).__name__, given, known)
             bound = inspect.Signature(parameters).bind(*args, **given)
             for name, value in (known | bound.arguments).items():
                 setattr(self, name, value)
@@ -124,12 +142,12 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = self._use(lambda model: model.file.labels.searchsorted(model.target.decide(values)))
         return np.asarray(self.classes_[labels])
 
-    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities (n, classes), classes as in classes_; only with `probability`. docs/probabilities.md."""
         return self._answers(X, LocalModel.probabilities)
 
-    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logarithms of `predict_proba`."""
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
@@ -216,7 +234,10 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _config(self, labels: NDArray[np.float64], counts: NDArray[Any]) -> TrainingConfig:
-        given = {name: getattr(self, name) for name in RUN}
+        kinds = {field.name: str(field.type) for field in fields(TrainingConfig)}
+        given = {name: typed(name, getattr(self, name), kinds[name]) for name in RUN}
+        if given["cell_size"] < SMALLEST_CELL:
+            raise ParameterError(f"cell_size must be at least {SMALLEST_CELL}, not {self.cell_size!r}")
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(1 << 31)
@@ -235,7 +256,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = {}
         for label, weight in dict(weights).items():
             if label not in self.classes_:
-                raise ParameterError(f"class_weight: {label!r} is no label of y")
+                known = ", ".join(map(repr, self.classes_[:8].tolist())) + (", ..." if len(self.classes_) > 8 else "")
+                raise ParameterError(f"class_weight: {label!r} is no label of y; the labels are {known}")
             if not 0.0 < weight < np.inf:
                 raise ParameterError(f"class_weight: the weight of {label!r} must be a positive number, not {weight!r}")
             found[float(labels[np.flatnonzero(self.classes_ == label)[0]])] = float(weight)

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, fields
+from difflib import get_close_matches
 from functools import cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,8 @@ COMMON: dict[str, Parameter] = {
     ),
     "verbose": Parameter(False, (), "bool", "Tell on stderr how the training goes on."),
 }  # fmt: skip
+WANTED = {"bool": "True or False", "int": "a whole number", "float": "a number"}
+ELSEWHERE = {"C": "cost", "tol": "tolerance", "cv": "folds", "seed": "random_state"}  # names of scikit-learn's
 # an option, or several names of one; neither "-gamma |x-y|^2" nor what "its -c" is of another program
 FLAG = re.compile(r"(?<![\w-])(?<!its )(?:-[A-Za-z]|--[a-z][\w-]*)(?:/--?[A-Za-z][\w-]*)*(?![\w-])")
 
@@ -114,8 +118,8 @@ def method_of(method: type[Method], given: dict[str, Any]) -> Method:
         value = given[item.name]
         if isinstance(item.default, tuple):
             value = item.default if value is None else _numbers(item.name, value)
-        elif isinstance(item.default, float):
-            value = float(value)
+        else:
+            value = typed(item.name, value, str(item.type))
         values[item.name] = value
     return method(**values)
 
@@ -127,6 +131,30 @@ def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[fl
     weights = {classes[label]: weight for label, weight in config["class_weights"]}
     known = {name: config[name] for name in COMMON if name in config}
     return given | known | {"class_weight": weights or None, "random_state": config["seed"]}
+
+
+def typed(name: str, value: Any, kind: str) -> Any:
+    """A value as the bool, int or float that its annotation says; numpy's are taken, too. Others are as they are."""
+    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if kind == "bool" and (isinstance(value, (bool, np.bool_)) or (number and value in (0, 1))):
+        return bool(value)
+    if kind == "int" and number and float(value).is_integer():
+        return int(value)
+    if kind == "float" and number:
+        return float(value)
+    if kind not in WANTED:
+        return value
+    raise ParameterError(f"{name} must be {WANTED[kind]}, not {value!r}")
+
+
+def refuse_unknown(classifier: str, given: Collection[str], known: Collection[str]) -> None:
+    """TypeError for the name of a parameter that a classifier does not have."""
+    for name in given:
+        if name not in known:
+            meant = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else get_close_matches(name, known, 1)
+            raise TypeError(
+                f"{classifier} has no parameter {name!r}" + (f"; did you mean {meant[0]}?" if meant else "")
+            )
 
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:

@@ -161,15 +161,14 @@ class CellSize:
 
     Attributes
     ----------
-    rows : of the largest cell.
-    features : the most in which any cell can have a value.
+    rows, features : of the largest cell; the most in which any cell can have a value.
     weight : the largest factor on the cost of a row.
     solutions : folds times the problems that a row takes part in.
     folds, problems : of the run.
     part : rows of the largest problem that leaves rows out, 0 where none does.
     columns, width : of a row, whether a value occurs in them or not; None for `features`.
     entries, stored : the most values other than 0 in any cell; None for a value in each place.
-    dense : whether the rows are stored so.
+    dense, few : whether the rows are stored so; whether their products are taken entry by entry, without dense copies.
     """
 
     rows: int
@@ -182,6 +181,7 @@ class CellSize:
     columns: int | None = None
     entries: int | None = None
     dense: bool = True
+    few: bool = False
 
     width = property(lambda self: self.features if self.columns is None else self.columns)
     stored = property(lambda self: self.rows * self.features if self.entries is None else self.entries)

@@ -125,7 +125,8 @@ class KernelMethod(Method):
             return working_bytes(size.rows, size.features, double) + 2 * paths + 16 * side * 64
         square = side * side * (3 * 8 if double else 2 * 4)
         square += size.part * (size.part + side) * (8 if double else 4)
-        return square + 3 * 4 * size.rows * size.features + 2 * paths + 16 * side * 64
+        copies = 8 * side * side if size.few else 3 * 4 * size.rows * size.features
+        return square + copies + 2 * paths + 16 * side * 64
 
     @property
     def whole_rows(self) -> int:

@@ -111,7 +111,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
         """That of the kernel, which is always held whole, and of the projections."""
         landmarks = min(self.most_landmarks(size.width), size.rows)
         kept, making = self.landmark_bytes(size, int(max(self.clusters)), landmarks)
-        projected = replace(size, features=landmarks, columns=landmarks, entries=None, dense=True)
+        projected = replace(size, few=False, features=landmarks, columns=landmarks, entries=None, dense=True)
         return kept + max(making, super().memory(projected))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from localsvm.data import shared
 from localsvm.errors import ModelError, RunError, WorkerLost
+from localsvm.kernels.entries import few_entries
 from localsvm.kernels.scratch import Scratch
 from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
 from localsvm.methods.base import CellSize
@@ -213,6 +214,11 @@ class RunCells:
             )
         return affordable_workers(int(min(jobs, fit)))
 
+    def _few_entries(self) -> bool:
+        """Whether the rows of a single cell have few entries; several cells, which may differ, are not looked at."""
+        cells = self.divided.cells()
+        return len(cells) == 1 and few_entries(self.divided.X.handle().rows(cells[0]))
+
     def _largest_cell(self, rows: int) -> CellSize:
         divided, target = self.divided, self.inputs.target
         mass = divided.count if divided.mass is None else divided.mass
@@ -227,6 +233,7 @@ class RunCells:
             columns=divided.X.features,
             entries=divided.X.most_entries(divided.cells()),
             dense=divided.X.dense,
+            few=self._few_entries(),
         )
 
 

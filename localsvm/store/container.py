@@ -264,7 +264,8 @@ def _check_signature(path: AnyPath, kind: str) -> None:
         with io.BytesIO(path.content) if isinstance(path, Image) else open(path, "rb") as file:
             head = file.read(_SUPERBLOCK_BYTES)
     except OSError as error:
-        raise ModelError(f"{path}: cannot read the {_KINDS[kind]}: {error.strerror}") from error
+        what = f"{path}: cannot read the {_KINDS[kind]}: {error.strerror}"
+        raise ModelError(f"{what}; check the name and the permissions") from error
     if head[: len(_SIGNATURE)] != _SIGNATURE[: len(head)] or not head:
         raise ModelError(f"{path}: not a localsvm {_KINDS[kind]} (not an HDF5 file)")
     if len(head) < _SUPERBLOCK_BYTES:

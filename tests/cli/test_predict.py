@@ -275,6 +275,28 @@ def test_the_report_has_scores_and_pictures(probable_model: Path, classes_file: 
     assert "give -b 1 as well" in usage_error("predict", "--report", tmp_path, classes_file, probable_model)
 
 
+def test_a_report_on_rows_of_one_class_has_no_curves(train_file: Path, tmp_path: Path) -> None:
+    rows = train_file.read_text().splitlines(keepends=True)
+    data, model = tmp_path / "one.libsvm", tmp_path / "model.h5"
+    data.write_text("".join(row for row in rows if row.split()[0] == rows[0].split()[0]))
+    invoke("train", "-b", 1, *FAST, "-q", train_file, model)
+    invoke("predict", "-b", 1, "--report", tmp_path / "report", data, model, "/dev/null")
+    found = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert found["macro_roc_area"] is None and (tmp_path / "report" / "roc.png").stat().st_size > 0
+
+
+def test_probability_is_0_or_1(test_file: Path, model_file: Path) -> None:
+    message = usage_error("predict", "-b", 2, test_file, model_file)
+    assert message.endswith("Invalid value for '-b' / '--probability': '2' is neither 0 nor 1.")
+
+
+def test_a_missing_model_gets_a_remedy(test_file: Path) -> None:
+    message = error("predict", test_file, "absent.h5")
+    assert (
+        message == "absent.h5: cannot read the model: No such file or directory; check the name and the permissions\n"
+    )
+
+
 def test_a_report_needs_labels(probable_model: Path, test_file: Path, tmp_path: Path) -> None:
     message = error("predict", "-b", 1, "--report", tmp_path / "report", test_file, probable_model, tmp_path / "out")
     assert "which the model does not know" in message and not (tmp_path / "out").exists()

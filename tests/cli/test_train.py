@@ -110,6 +110,7 @@ def test_options_reach_the_model(train_file: Path, tmp_path: Path) -> None:
         "partition": "kmeans", "cell_size": 150, "scale": "zscore", "folds": 3, "grid": "adaptive",
         "select": "refit", "multiclass": "ava",
         "class_weights": [[1.0, 2.0], [1.0, 3.0]], "seed": 7, "features": 2, "dense": True, "repeats": 1,
+        "weighted": False,
     }  # fmt: skip
 
 
@@ -268,7 +269,7 @@ def test_progress_shows_on_a_terminal_only(train_file: Path, tmp_path: Path) -> 
     plain = run(*arguments, tmp_path / "plain.h5").stderr
     assert b"\r" not in plain and b"\033" not in plain
     shown = on_a_terminal(command(*arguments, tmp_path / "shown.h5"))
-    assert "read ..." in shown and "cell/s" in shown and "error " in shown
+    assert "read ..." in shown and "cells, error" in shown and "error " in shown
 
 
 def on_a_terminal(arguments: list[str]) -> str:
