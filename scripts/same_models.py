@@ -7,8 +7,8 @@
 
 For changes that must not change a model. Every method goes with every partition and multiclass scheme over ten
 generated sets, and most options are there once (same_models_runs.py). Compared are the manifests of the model files,
-which hold a checksum of all that is in them, the output of `lsvm predict --decision-values`, the tables of `lsvm cv`,
-and models trained with -j 2 with those of -j 1.
+which hold a checksum of all that is in them, the options that both versions keep in them, the output of
+`lsvm predict --decision-values`, the tables of `lsvm cv`, and models trained with -j 2 with those of -j 1.
 
     --quick           a sixth of the runs
     --only SUBSTRING  the runs whose name has this in it, as in --only 'csvm blobs'
@@ -40,10 +40,12 @@ from same_models_runs import Run, files, runs, write_sets
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "same_models"
 NAMED = 3  # manifest entries of a line
-NOT_CONTENT = ("/@generator", "/report")  # another version number makes no other model, nor what is told of it
+# neither the version of the program or the format, nor new options, nor what is told of a model makes it another one
+NOT_CONTENT = ("/@generator", "/@format_version", "/@config", "/report")
+CONTENT = ("manifest", "config", "decisions", "table")  # what is kept of a run
 PACKAGES = ("numpy", "scipy", "scikit-learn", "h5py")
 
-# of one run: the "manifest" (a dict), the "decisions" (text), the "table" of a command; or only an "error"
+# of one run: the "manifest" and "config" (dicts), the "decisions" (text), the "table" of a command; or only an "error"
 Result = dict[str, Any]
 Results = dict[str, Result]
 
@@ -115,6 +117,7 @@ def difference(old: Result, new: Result) -> str:
         told = [str(result.get("error", "no error")) for result in (old, new)]
         return "" if told[0] == told[1] else f"{told[0]} -> {told[1]}"
     texts = [entries(old.get("manifest", {}), new.get("manifest", {}))]
+    texts.append(options(old.get("config", {}), new.get("config", {})))
     texts.append(decisions(old.get("decisions", ""), new.get("decisions", "")))
     texts.append("the table" if old.get("table") != new.get("table") else "")
     return "; ".join(filter(None, texts))
@@ -126,6 +129,17 @@ def entries(old: dict[str, str], new: dict[str, str]) -> str:
     names = [name for name in names if not name.startswith(NOT_CONTENT)]
     told = [name + (" (gone)" if name not in new else " (new)" if name not in old else "") for name in names[:NAMED]]
     return ", ".join(told) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
+def options(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """The options kept in both models that differ, those of the method among them."""
+    texts = []
+    for name in sorted(old.keys() & new.keys()):
+        if name == "method":
+            texts.append(options(old[name], new[name]))
+        elif old[name] != new[name]:
+            texts.append(f"the option {name}")
+    return "; ".join(filter(None, texts))
 
 
 def decisions(old: str, new: str) -> str:
@@ -218,7 +232,7 @@ def results(one: Version, chosen: list[Run], digests: dict[str, str]) -> Results
 def key(run: Run, digest: str) -> str:
     """What a result depends on beside the version."""
     machine = [platform.machine(), platform.python_version(), *map(version, PACKAGES), os.environ.get("LOCALSVM_SIMD")]
-    what = [run.command, run.arguments, run.cells, digest, processor(), machine]
+    what = [run.command, run.arguments, run.cells, digest, processor(), machine, CONTENT]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
@@ -270,7 +284,7 @@ def outcome(run: Run, folder: Path) -> Result:
         if run.command == "cv":
             return {"table": lsvm("cv", "-q", *arguments, train)}
         table = lsvm(run.command, "-q", *arguments, train, output)
-        found: Result = {"manifest": manifest(output), "table": table}
+        found: Result = {"manifest": manifest(output), "config": config(output), "table": table}
         if run.command == "train":
             found["decisions"] = lsvm("predict", "-q", "-j", "1", "--decision-values", test, output)
         return found
@@ -303,6 +317,15 @@ def manifest(path: str) -> dict[str, str]:
 
     with h5py.File(path) as file:
         found: dict[str, str] = json.loads(file.attrs["manifest"])
+    return found
+
+
+def config(path: str) -> dict[str, Any]:
+    """The options that a model or partition file keeps."""
+    import h5py
+
+    with h5py.File(path) as file:
+        found: dict[str, Any] = json.loads(file.attrs["config"])
     return found
 
 

@@ -26,6 +26,18 @@ def test_equal_results_do_not_differ() -> None:
     assert script.difference(result(), other) == ""
 
 
+def test_only_options_that_both_versions_keep_are_compared() -> None:
+    old, new = result(), result()
+    old["config"] = {"seed": 0, "gone": 1, "method": {"name": "svm", "cost": [1.0]}}
+    new["config"] = {"seed": 0, "new": 1, "method": {"name": "svm", "cost": [1.0], "new": 1}}
+    new["manifest"] |= {"/@config": "text of more options", "/@format_version": "int 2"}
+    assert script.difference(old, new) == ""
+    new["config"]["seed"] = 1
+    assert script.difference(old, new) == "the option seed"
+    new["config"] = old["config"] | {"method": {"name": "svm", "cost": [2.0]}}
+    assert script.difference(old, new) == "the option cost"
+
+
 def test_the_first_entries_that_differ_are_named() -> None:
     assert script.difference(result(), result(coef="<f8 [3] 5")) == "/cells/coef"
     assert script.difference(result(), result(a="group")) == "/cells/a (new)"

@@ -16,7 +16,7 @@ from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.svm import KernelSVM
 from localsvm.selection.search import SEARCHES
-from localsvm.store.options import check_options
+from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import SCHEMES, Classification
 
@@ -44,7 +44,7 @@ class TrainingConfig:
     class_weights : (label, factor on C) pairs.
     balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
-    seed : of everything random, from 0.
+    seed : of everything random, from 0, of up to 1000 digits.
     repeats : partitions by different seeds, which answer together.
     zero_based : indices of data files start at 0.
     force_classes : labels are classes, however little they look like it.
@@ -64,7 +64,7 @@ class TrainingConfig:
     multiclass: str = "ova"
     class_weights: tuple[tuple[float, float], ...] = ()
     probability: bool = False
-    seed: int = 0
+    seed: Seed = 0
     repeats: int = 1
     balanced: bool = False
     zero_based: bool = False
@@ -85,8 +85,8 @@ class TrainingConfig:
             if not 0.0 < weight <= LARGEST_COST:
                 what = f"a positive number up to {LARGEST_COST:g}"
                 raise OptionError(f"-w {label:g}: the weight of a class must be {what}, not {weight:g}")
-        if not 0 <= self.seed < 1 << 63:
-            raise OptionError(f"--seed must be a whole number from 0 to 2^63 - 1, not {self.seed}")
+        if not 0 <= self.seed < SEEDS:
+            raise OptionError("--seed must be a whole number from 0 of up to 1000 digits")
         if self.repeats < 1:
             raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
         if self.repeats > 1 and self.partition == "none":

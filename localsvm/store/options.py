@@ -7,7 +7,9 @@ from typing import Any
 
 from localsvm.store.pieces import Unsound
 
-MOST = 1 << 63  # whole numbers are smaller
+MOST = 1 << 63  # whole numbers are smaller, but seeds
+Seed = int
+SEEDS = 10**1000  # seeds are smaller; Python writes whole numbers of up to 4300 digits as text
 
 
 def check_options(place: str, options: Mapping[str, Any], types: Mapping[str, str], later: set[str]) -> None:
@@ -32,6 +34,10 @@ def _whole(value: Any) -> bool:
     return _number(value) and value == int(value)
 
 
+def _seed(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < SEEDS
+
+
 def _flag(value: Any) -> bool:
     return isinstance(value, bool) or (isinstance(value, int) and value in (0, 1))
 
@@ -43,6 +49,7 @@ def _list_of(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "bool": _flag,
     "int": _whole,
+    "Seed": _seed,
     "float": _number,
     "str": lambda value: isinstance(value, str),
     "str | None": lambda value: value is None or isinstance(value, str),
