@@ -96,7 +96,9 @@ def test_a_column_far_from_zero_is_told(tmp_path: Path) -> None:
     assert note in invoke(*given).stderr
     assert "--scale zscore" in invoke(*given, "-s", "sgd", "--stream").stderr
     assert "--scale zscore" in invoke("cv", "-m", "linear", "-C", 1, tmp_path / "far").stderr
-    for quiet in (("-q",), ("--scale", "zscore"), ("-m", "svm", "-g", 1)):
+    differences = ("-m", "l3", "--projection", "rbf", "-g", 1)
+    streamed = (*differences, "-s", "sgd", "--stream")
+    for quiet in (("-q",), ("--scale", "zscore"), ("-m", "svm", "-g", 1), differences, streamed):
         assert "--scale zscore" not in invoke(*given, *quiet).stderr
 
 

@@ -225,7 +225,6 @@ class Method(ABC):
     joint : a job is about all classes at once.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
-    takes_products : of rows, so that a shift of all rows changes the problem.
     gap_unit : of the duality gaps in reports and models.
     """
 
@@ -234,7 +233,6 @@ class Method(ABC):
     joint: ClassVar[bool] = False
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
-    takes_products: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "C n"
 
     def check_choices(self) -> None:
@@ -246,7 +244,9 @@ class Method(ABC):
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether only differences of rows count: a shift of all rows changes no decision."""
+        """Whether only differences of rows count: a shift of all rows changes no decision. Columns far from 0 are then
+        read from an origin; for other methods there is a note on them.
+        """
         return False
 
     @property

@@ -96,11 +96,6 @@ class KernelMethod(Method):
         """Kernels of distances."""
         return self.kernel_of(1.0).uses_distances
 
-    @property
-    def takes_products(self) -> bool:  # type: ignore[override]
-        """For kernels of products."""
-        return self.kernel in ("polynomial", "linear")
-
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The distances of the cell's rows."""
         return PreparedKernel(self, cell, view.scratch, several=view.settings > 1)

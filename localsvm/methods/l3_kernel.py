@@ -53,11 +53,6 @@ class KernelL3SVM(Landmarked, KernelMethod):
         if self.projection == "linear" and self.projection_gamma:
             raise OptionError("--projection-gamma is for --projection rbf")
 
-    @property
-    def takes_products(self) -> bool:  # type: ignore[override]
-        """Where landmarks or the kernel take products."""
-        return self.projection == "linear" or super().takes_products
-
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the paper has it."""
         return "refit"

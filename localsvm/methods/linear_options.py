@@ -22,7 +22,6 @@ class LinearOptions(Method):
     """What the user chooses of a cost, of solvers and of when they stop."""
 
     divides: ClassVar[bool] = False
-    takes_products: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "of the objective"
 
     cost: tuple[float, ...] = option(

@@ -134,7 +134,7 @@ def divide(
     shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights = None if mass is None else SharedArray.copy(mass)
     about, columns = (scaling, partition, labels, class_rows.tolist()), (data.columns, width, data.classes)
-    off_centre = off_centre_columns(data.X) if config.method.takes_products else 0
+    off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
     return Divided(*about, *shared, weights, edges, places, *columns, off_centre)
 
 

@@ -89,7 +89,8 @@ def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observ
     most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
     survey = stream.survey(config.scale, most, rng)
     check_labels(survey.labels, stream.rows, config)
-    tell_off_centre(observer, off_centre_columns(survey.sample))
+    if not method.shift_invariant:
+        tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey
 
 

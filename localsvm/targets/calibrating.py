@@ -1,7 +1,7 @@
 """Finds what makes probabilities of decision values (`probabilities`), from the held-out values of selection.
 
-Rows count as often as they occur, and not by the weights of their classes: these say what an error costs, and not how
-often a class occurs.
+Rows count as often as they occur, by their own weights, and not by those of their classes: these say what an error
+costs, and not how often a class occurs.
 """
 
 from __future__ import annotations
