@@ -289,6 +289,6 @@ def test_cells_are_split_into_settings_where_preparing_again_costs_little(
                 yield unit, result
 
     divided = divide(Dataset(as_examples(X), y), config)
-    cells = RunCells(divided, config, 2, None, Silent(), lambda jobs, keep: Noted(1, keep))
+    cells = RunCells(divided, config, 2, None, Silent(), lambda jobs, keep, note: Noted(1, keep, note))
     assert len(list(cells.results())) == 1
     assert (len(units) > 1) == split
