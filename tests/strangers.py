@@ -32,6 +32,7 @@ HARMLESS = {
     ("/report/chosen", "nan"): "a number for people: nan where a parameter has no value",
     ("/cells/model_fall", "nan"): "a number for people: nan where it is not known",
     ("/report", "missing"): "the report may be absent",
+    ("/@config seed", "a long number"): "any whole number is a seed",
     ("/report/support", "missing"): "not all methods have it",
     ("/centres", "missing"): "not all partitions have them",
 }
