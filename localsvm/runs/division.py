@@ -123,7 +123,7 @@ def divide(
     check_labels(labels, int(class_rows.sum()), config)
     width = data.X.shape[1]
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
-        _leave_out(data, demand)
+        _keep_columns(data, demand)
     demand.scaling()
     scaling, partition, cells = _load(data, stored) if stored else _fit(data, config, threads, demand)
     cells = weighing.weighed(data.X, data, partition, cells)
@@ -177,7 +177,7 @@ def partition_only(
     """
     key = fingerprint(data.X, data.y)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
-    _leave_out(data, demand)
+    _keep_columns(data, demand)
     demand.scaling()
     scaling, partition, cells = _fit(data, config, threads, demand)
     assignment = np.full(len(data.y), -1, np.int32)
@@ -202,7 +202,7 @@ def partition_only(
     return sizes
 
 
-def _leave_out(data: Dataset, demand: Demand) -> None:
+def _keep_columns(data: Dataset, demand: Demand) -> None:
     demand.compaction()
     keep_occurring(data, demand.dense)
     check_features(data.X.shape[1])

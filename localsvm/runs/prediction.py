@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.columns import dense_copy, keep_columns
-from localsvm.data.dataset import Dataset, Examples, as_examples, within_reach
+from localsvm.data.dataset import Dataset, Examples, as_examples, size_of, within_reach
 from localsvm.data.origin import shifted
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
@@ -294,7 +294,7 @@ def merged(blocks: Iterable[Dataset], most_rows: int = ROW_BLOCK, most_bytes: in
     for block in blocks:
         waiting.append(block)
         rows += len(block.y)
-        size += block.X.nbytes if isinstance(block.X, np.ndarray) else block.X.data.nbytes + block.X.indices.nbytes
+        size += size_of(block.X)
         if rows >= most_rows or size >= most_bytes:
             yield _together(waiting)
             waiting, rows, size = [], 0, 0
