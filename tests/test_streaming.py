@@ -137,7 +137,7 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     folds = np.concatenate([part.folds for part in parts])
     assert_array_equal(np.bincount(folds), stream.fold_mass())
     assert np.ptp(stream.fold_mass()) <= 4  # even without a look at the rows
-    assert measure(file).rows == 400
+    assert measure(file).counts.rows == 400
 
 
 @pytest.mark.parametrize("name", ["linear", "llsvm", "l3"])

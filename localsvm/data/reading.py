@@ -176,21 +176,42 @@ def _parse_block(
     return part
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a file holds.
+
+    Attributes
+    ----------
+    counts, most : of the whole file; and the most of each that any block of it holds.
+    text : bytes of its largest block.
+    """
+
+    counts: Counts
+    most: Counts
+    text: int
+
+
 def measure(
-    path: str | os.PathLike[str], *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
-) -> Counts:
+    path: str | os.PathLike[str],
+    *,
+    zero_based: bool = False,
+    jobs: int = 1,
+    block_bytes: int = BLOCK_BYTES,
+    longest: int = LONGEST_LINE,
+) -> Measured:
     """Count lines, rows, entries and columns of a LIBSVM file, with memory for a few blocks only.
 
-    Parameters are those of `read`. Counting does not check the text: only reading finds mistakes. DataError for a file
-    without rows.
+    Parameters are those of `read_blocks`. Counting does not check the text: only reading finds mistakes. DataError for
+    a file without rows.
     """
     with open_source(path) as source:
-        pieces = stream_pieces(source, zero_based, block_bytes)
-        counted = list(ordered(lambda piece: piece.count(), pieces, jobs))
-        if not any(part.rows for part in counted):
+        pieces = stream_pieces(source, zero_based, block_bytes, longest)
+        counted = list(ordered(lambda piece: (*piece.count(), len(piece.data)), pieces, jobs))
+        if not any(part[1] for part in counted):
             raise DataError((NO_ROWS if counted else EMPTY).format(path=source.name))
-    lines, rows, entries, widths = zip(*counted, strict=True)
-    return Counts(sum(lines), sum(rows), sum(entries), max(widths))
+    lines, rows, entries, widths, texts = zip(*counted, strict=True)
+    most = Counts(max(lines), max(rows), max(entries), max(widths))
+    return Measured(Counts(sum(lines), sum(rows), sum(entries), max(widths)), most, max(texts))
 
 
 def _empty(shape: tuple[int, int]) -> Dense:

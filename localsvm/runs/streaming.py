@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from localsvm.data.scaling import off_centre_columns
 from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
+from localsvm.memory import Budget
 from localsvm.methods.base import Fitted, State
 from localsvm.methods.cell import WHOLE, Job
 from localsvm.methods.linear_method import LinearMethod, pack_linear
@@ -26,6 +27,7 @@ from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.demand import StreamDemand
 from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
@@ -47,6 +49,7 @@ def train_stream(
     output: str | Path,
     *,
     jobs: int = 1,
+    memory: int | None = None,
     force: bool = False,
     observer: Observer | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -54,16 +57,21 @@ def train_stream(
 ) -> Summary:
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
-    weights: their file. Raises OptionError for what streams cannot do, DataError for a file, RunError for the output.
+    memory: bytes that the run may use, None for what is free; it does not depend on them either. weights: their file.
+    Raises OptionError for what streams cannot do, DataError for a file, RunError for the output or the memory.
     """
     method = _check(config)
     clock = Clock(observer := observer or Silent())
     with clock("read"):
         stream = Stream(
-            path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes, weights=weights
-        )
+            path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes, weights=weights,
+            budget=Budget.of(memory),
+        )  # fmt: skip
         survey = _survey(stream, method, config, observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
+    demand = StreamDemand(stream, method, config.scale)
+    needed = demand.training(_sampled(stream, method), config.target(survey.labels), config.folds)
+    stream.fit_in("training block by block needs", needed)
     with clock("train"):
         fitted, report = StreamedCell(stream, survey, method, config).fit()
     with clock("write"):
@@ -86,12 +94,18 @@ def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observ
     tell_left_out(stream.rows, stream.left_out, observer)
     check_features(stream.features)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
-    most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
+    most = _sampled(stream, method)
+    stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, method, config.scale).survey(most))
     survey = stream.survey(config.scale, most, rng)
     check_labels(survey.labels, stream.rows, config)
     if not method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey
+
+
+def _sampled(stream: Stream, method: LinearMethod) -> int:
+    """The most rows of the sample."""
+    return max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
 
 
 def _described(stream: Stream) -> dict[str, Any]:
