@@ -64,8 +64,10 @@ def _rewrite(source: str, target: str, zero_based: bool, jobs: int, budget: Budg
     from localsvm.data.reading import read_blocks
     from localsvm.data.writing import write_blocks
 
-    sizes = {"block_bytes": budget.block_bytes(BLOCK_BYTES, 3 * jobs), "longest": budget.text_bytes(LONGEST_LINE)}
-    blocks = read_blocks(source, n_features=ANY_WIDTH, dense=False, zero_based=zero_based, jobs=jobs, **sizes)
+    blocks = read_blocks(
+        source, n_features=ANY_WIDTH, dense=False, zero_based=zero_based, jobs=jobs,
+        block_bytes=budget.block_bytes(BLOCK_BYTES, 3 * jobs), longest=budget.text_bytes(LONGEST_LINE),
+    )  # fmt: skip
     write_blocks(target, ((block.X, block.y) for block in blocks))
 
 
