@@ -2,11 +2,12 @@
 
     python scripts/compare_calibrations.py DATA two [--sets magic,ijcnn1] [--cell-size 200]
     python scripts/compare_calibrations.py DATA many
+    python scripts/compare_calibrations.py DATA repeats
 
 DATA is a folder with NAME.train.libsvm.xz. For each set and seed a random quarter of the rows is held out, a model
 trains on the rest, and each way is fitted to the same held-out values of its selection. A Markdown table of log losses
 on the rows held out (mean over the seeds) goes to stdout: of what -b 1 does, then of the others as ratios to it.
-two: of two classes. many: of more, one against all others (ova) and all pairs (ava).
+two: of two classes. many: of more, one against all others (ova) and all pairs (ava). repeats: five of them.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from scipy.special import expit, logit
 SETS = {
     "two": "svmguide1,magic,a9a,susy30k,cod-rna,ijcnn1,covtype",
     "many": "cmc,page-blocks,satimage,pendigits,usps",
+    "repeats": "svmguide1,magic,a9a,susy30k,cod-rna,ijcnn1,covtype,satimage,pendigits",
 }
-SCHEMES = {"two": ("ova",), "many": ("ova", "ava")}
 FAR = 1e6  # beyond all decision values
 Calibration, Examples, HeldOut = probabilities.Calibration, calibrating.Examples, calibrating.HeldOut
 Classification = probabilities.Classification
@@ -55,11 +56,28 @@ class Kept:
     """The held-out values of a run, in memory."""
 
     sizes: Any
+    repeats: int
     cells: list[Any]
+    places: list[Any]
+
+    @classmethod
+    def of(cls, found: HeldOut) -> Kept:
+        """A copy."""
+        cells = range(len(found.sizes))
+        return cls(
+            found.sizes,
+            found.repeats,
+            [tuple(map(np.copy, found.cell(i))) for i in cells],
+            list(map(found.rows, cells)),
+        )
 
     def cell(self, index: int) -> Any:
         """Values, labels and counts."""
         return self.cells[index]
+
+    def rows(self, index: int) -> Any:
+        """Numbers."""
+        return self.places[index]
 
 
 @dataclass(frozen=True)
@@ -116,6 +134,12 @@ def normalised(target: Classification, kept: HeldOut) -> Calibration:
     return replace(calibrating.calibrate(target, kept), powers=np.asarray([1.0, 0.0]))
 
 
+def each_alone(target: Classification, kept: HeldOut) -> Calibration:
+    """Repeats as sharp as each of them should be alone."""
+    with patch.object(calibrating, "sharpened", lambda calibration, *others: calibration):
+        return calibrating.calibrate(target, kept)
+
+
 def with_curve(target: Classification, kept: HeldOut) -> Calibration:
     """All pairs with a curve, and powers that know it."""
     found, parts = calibrating.calibrate(target, kept), rows(target, kept)
@@ -169,27 +193,32 @@ AVA: Mapping[str, Way] = {
     "mean of pairs, powers": calibrating.calibrate,
 }
 
+TABLES = {  # scheme and ways
+    "two": [("ova", TWO)],
+    "many": [("ova", OVA), ("ava", AVA)],
+    "repeats": [("ova", {"-b 1": calibrating.calibrate, "not sharper": each_alone})],
+}
+
 
 def main() -> None:
     """Print the table, as the last run ends."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("classes", choices=list(SETS))
-    parser.add_argument("--sets", help="default: of two classes seven, of more five")
+    parser.add_argument("--sets", help="default: some that fit")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=12_000, help="at most so many rows of a set, drawn at random")
     parser.add_argument("--cell-size", type=int, default=2000)
     parser.add_argument("-j", "--jobs", type=int, default=cores())
     options = parser.parse_args()
-    for scheme in SCHEMES[options.classes]:
-        ways = TWO if options.classes == "two" else OVA if scheme == "ova" else AVA
+    for scheme, ways in TABLES[options.classes]:
         lines = [line(name, scheme, ways, options) for name in (options.sets or SETS[options.classes]).split(",")]
         losses = np.asarray([loss for _, _, loss in lines])
         ratios = losses[:, 1:] / losses[:, :1]
         ratios = np.vstack([ratios, np.exp(np.log(ratios).mean(axis=0))])
         about = [(name, n, f"{loss[0]:.4f}") for name, n, loss in lines] + [("geometric mean", "", "")]
         shown = [[*first, *(f"{x:.3f}" for x in ratio)] for first, ratio in zip(about, ratios, strict=True)]
-        print("\n".join(table(["set" if options.classes == "two" else scheme, "rows", *ways], shown)), flush=True)
+        print("\n".join(table([scheme if options.classes == "many" else "set", "rows", *ways], shown)), flush=True)
 
 
 def line(name: str, scheme: str, ways: Mapping[str, Way], options: Any) -> tuple[str, int, Any]:
@@ -198,8 +227,9 @@ def line(name: str, scheme: str, ways: Mapping[str, Way], options: Any) -> tuple
     for seed in range(options.seeds):
         rest, held = split(len(data.y), seed, options.rows)
         config = TrainingConfig(
-            partition="voronoi", cell_size=options.cell_size, multiclass=scheme, probability=True, seed=seed
-        )
+            partition="voronoi", cell_size=options.cell_size, multiclass=scheme, probability=True, seed=seed,
+            repeats=5 if options.classes == "repeats" else 1,
+        )  # fmt: skip
         losses.append(run(data, rest, held, config, ways, options.jobs))
         print(f"{name} {scheme} seed {seed}: {np.round(losses[-1], 4)}", file=sys.stderr)
     return name, len(rest), np.mean(losses, axis=0)
@@ -210,7 +240,7 @@ def run(data: Dataset, rest: Any, held: Any, config: TrainingConfig, ways: Mappi
     kept: list[Kept] = []
 
     def keep(target: Classification, found: HeldOut) -> Calibration:
-        kept.append(Kept(found.sizes, [tuple(map(np.copy, found.cell(i))) for i in range(len(found.sizes))]))
+        kept.append(Kept.of(found))
         return calibrating.calibrate(target, found)
 
     with tempfile.TemporaryDirectory() as folder:
