@@ -48,7 +48,7 @@ def decisions(rows: Path, model: Path) -> str:
 @pytest.mark.parametrize("dense", [True, False])
 def test_columns_are_found_and_kept(width: int, dense: bool) -> None:
     rng = np.random.default_rng(width)
-    X = sparse.random_array((50, 60), density=0.02, rng=rng, dtype=np.float32).toarray()
+    X = sparse.random_array((50, 60), density=0.02, random_state=rng, dtype=np.float32).toarray()
     wide = sparse.csr_array(X)
     wide.data[:3] = 0  # stored, but no value
     X = wide.toarray()
