@@ -17,7 +17,7 @@ from localsvm.data.columns import Columns, occurring
 from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, thinned
 from localsvm.data.faults import LONGEST_LINE
 from localsvm.data.measuring import measure, shift_in
-from localsvm.data.pieces import BLOCK_BYTES
+from localsvm.data.pieces import BLOCK_BYTES, Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
@@ -116,16 +116,8 @@ class Stream:
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         self._weights: NDArray[np.float64] | None = None
         self._budget, self._longest = budget, budget.text_bytes(LONGEST_LINE)
-        self.block = Block.of_text(path, block_bytes)
-        self.fit_in(f"{path}: its blocks of text need", 0)
-        found = measure(
-            path, zero_based=zero_based, jobs=self._jobs, block_bytes=block_bytes, longest=self._longest
-        )  # fmt: skip
-        counts, self.rows, self.width = found.counts, found.counts.rows, found.counts.width
-        self.entries = counts.entries
-        self.block = Block(found.text, found.most.rows, found.most.entries, self.width)
-        own = self.block.columns_bytes(counts.entries) + (16 * self.rows if weights is not None else 0)
-        self.fit_in(f"{path}: finding the columns that occur needs", own)
+        counts = self._measured(8 if weights is not None else 0)
+        self.rows, self.entries, self.width = counts.rows, counts.entries, counts.width
         self._weights = None if weights is None else read_weights(weights, self.rows)
         self.left_out, self.mass, self.weighted = 0, float(self.rows), weights is not None
         if self._weights is not None:
@@ -145,6 +137,20 @@ class Stream:
         while self._jobs > 1 and held + self.block.passing_bytes(self._jobs) > self._budget.room:
             self._jobs -= 1
         self._budget.check(what, held + self.block.passing_bytes(self._jobs), "give more --memory")
+
+    def _measured(self, row_bytes: int) -> Counts:
+        """What the file holds, and so its blocks; row_bytes: of a row's weight."""
+        path, size = self._path, self._block_bytes
+        self.block = Block.of_text(path, size)
+        self.fit_in(f"{path}: its blocks of text need", 0)
+        found = measure(
+            path, zero_based=self._zero_based, jobs=self._jobs, block_bytes=size, longest=self._longest
+        )  # fmt: skip
+        counts = found.counts
+        self.block = Block(found.text, found.most.rows, found.most.entries, counts.width)
+        own = self.block.columns_bytes(counts.entries) + 2 * row_bytes * counts.rows
+        self.fit_in(f"{path}: finding the columns that occur needs", own)
+        return counts
 
     def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
         """Make one pass over the rows and keep a random sample of at most `sample` of them."""

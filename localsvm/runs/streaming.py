@@ -44,17 +44,10 @@ SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made
 
 
 def train_stream(
-    path: str | Path,
-    config: TrainingConfig,
-    output: str | Path,
-    *,
-    jobs: int = 1,
-    memory: int | None = None,
-    force: bool = False,
-    observer: Observer | None = None,
-    block_bytes: int = BLOCK_BYTES,
-    weights: str | Path | None = None,
-) -> Summary:
+    path: str | Path, config: TrainingConfig, output: str | Path, *,
+    jobs: int = 1, memory: int | None = None, force: bool = False, observer: Observer | None = None,
+    block_bytes: int = BLOCK_BYTES, weights: str | Path | None = None,
+) -> Summary:  # fmt: skip
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
     memory: bytes that the run may use, None for what is free; it does not depend on them either. weights: their file.
@@ -69,9 +62,6 @@ def train_stream(
         )  # fmt: skip
         survey = _survey(stream, method, config, observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
-    demand = StreamDemand(stream, method, config.scale)
-    needed = demand.training(_sampled(stream, method), config.target(survey.labels), config.folds)
-    stream.fit_in("training block by block needs", needed)
     with clock("train"):
         fitted, report = StreamedCell(stream, survey, method, config).fit()
     with clock("write"):
@@ -135,6 +125,9 @@ class StreamedCell:
     def __init__(self, stream: Stream, survey: Survey, method: LinearMethod, config: TrainingConfig) -> None:
         self.stream, self.survey, self.method, self.config = stream, survey, method, config
         self.target = config.target(survey.labels)
+        demand = StreamDemand(stream, method, config.scale)
+        needed = demand.training(_sampled(stream, method), self.target, config.folds)
+        stream.fit_in("training block by block needs", needed)
         self.grid = method.grid_for(stream.features)
         self._factors = np.ones(len(survey.labels))  # on the cost, by class
         for label, factor in config.class_weights:
