@@ -8,7 +8,8 @@ trains on the rest, and a Markdown table of hold-out errors in per cent (mean ov
 are fields of TrainingConfig or, after --fix method=NAME, of that method. --plain, with one value, writes a line a set
 and seed instead, with the error and the processor seconds that training took (of this process, hence -j 1): what
 compare_commits.py compares with the same of another commit. --shift adds a number to all values, --lose rounds them to
-float32 then, as without origins (localsvm/data/origin.py).
+float32 then, as without origins (localsvm/data/origin.py). --pairs makes the products of
+each two columns the columns, so that rows have few entries in many columns.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from harness.datasets import examples
 from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, from_array, methods, parse_values, train
 from harness.machine import cores
+from scipy import sparse
 
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
 PARSERS: dict[type, Any] = {bool: lambda text: bool(int(text)), int: int, float: float, tuple: parse_values}
@@ -42,6 +44,7 @@ def main() -> None:
     parser.add_argument("-j", "--jobs", type=int, default=cores())
     parser.add_argument("--shift", type=float, default=0.0, help="added to all values")
     parser.add_argument("--lose", action="store_true", help="the digits that float32 does not hold after the shift")
+    parser.add_argument("--pairs", action="store_true", help="columns are the products of each two columns")
     parser.add_argument("--plain", action="store_true", help="lines of set, rows, seed, error, seconds of training")
     options = parser.parse_args()
     field, _, values = options.option.partition("=")
@@ -88,19 +91,36 @@ def plain(name: str, config: TrainingConfig, options: Any) -> None:
 
 
 def shifted(data: Dataset, options: Any) -> Dataset:
-    """The rows as --shift and --lose want them: a dense X in float64."""
+    """The rows as --pairs, --shift and --lose want them: a dense X in float64 where it is shifted."""
+    if options.pairs:
+        data.X = pairs(data.X)
     if options.shift:
         data.X = data.X.astype(np.float64) + options.shift
         data.X = data.X.astype(np.float32) if options.lose else data.X
     return data
 
 
+def pairs(X: Any) -> Any:
+    """Sparse rows, whose columns are the products of each two columns of X."""
+    X = sparse.csr_array(X)
+    rows, columns, values = [], [], []
+    for i in range(X.shape[0]):
+        own = slice(X.indptr[i], X.indptr[i + 1])
+        first, second = np.triu_indices(own.stop - own.start, 1)
+        rows.append(np.full(len(first), i))
+        columns.append(X.indices[own][first].astype(np.int64) * X.shape[1] + X.indices[own][second])
+        values.append(X.data[own][first] * X.data[own][second])
+    which, place = np.unique(np.concatenate(columns), return_inverse=True)
+    shape = (X.shape[0], len(which))
+    return sparse.csr_array((np.concatenate(values), (np.concatenate(rows), place)), shape)
+
+
 def rows_of(X: Any, y: Any, config: TrainingConfig) -> Dataset:
     """Rows to train on, from an origin where the method allows it."""
     if not isinstance(X, np.ndarray):
         return Dataset(as_examples(X), y)
-    own, origin = from_array(X, config.shifts)
-    return Dataset(own, y, origin=origin)
+    own, shift = from_array(X, config.shifts)
+    return Dataset(own, y, shift=shift)
 
 
 def split(n: int, seed: int, most: int) -> tuple[Any, Any]:

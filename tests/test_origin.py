@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 from command_line import error, invoke
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from scipy.sparse import csr_array
 
 from localsvm.data.origin import HEAD_ROWS, from_array, shift_of, shifted
 from localsvm.data.reading import read, read_blocks
+from localsvm.data.shift import Shift
 from localsvm.data.synthetic import banana
 from localsvm.estimators import LocalSVC
 from localsvm.methods import methods
@@ -23,6 +26,7 @@ from localsvm.runs.prediction import LocalModel
 FAST = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10", "-e", "1e-6")  # solutions are as near to each other as that
 CELLS = ("-P", "voronoi", "-c", "80")
 FAR = 1e8
+WIDE = " 100000000:0"  # with such an index in it, a text is sparse
 
 
 def rows(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -31,9 +35,9 @@ def rows(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.round(X.astype(np.float64), 3), y.astype(np.float64)
 
 
-def text(X: np.ndarray, y: np.ndarray) -> str:
+def text(X: np.ndarray, y: np.ndarray, more: str = "") -> str:
     lines = (" ".join(f"{j + 1}:{v:.17g}" for j, v in enumerate(row)) for row in X)
-    return "".join(f"{label:g} {line}\n" for label, line in zip(y, lines, strict=True))
+    return "".join(f"{label:g} {line}{more}\n" for label, line in zip(y, lines, strict=True))
 
 
 def decisions(file: Path, model: Path) -> np.ndarray:
@@ -51,14 +55,14 @@ def decisions(file: Path, model: Path) -> np.ndarray:
         (*FAST, "--scale", "minmax"),
     ],
 )
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_shift_of_all_rows_changes_nothing(options: tuple[str, ...], packed: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("packed", "more"), [(False, ""), (True, ""), (False, WIDE), (True, WIDE)])
+def test_a_shift_of_all_rows_changes_nothing(options: tuple[str, ...], packed: bool, more: str, tmp_path: Path) -> None:
     near, far = [], []
     for name, seed in (("train", 0), ("test", 1)):
         X, y = rows(seed=seed)
         for found, by in ((near, 0.0), (far, FAR)):
             found.append(tmp_path / f"{name}{by:g}")
-            content = text(X + by, y).encode()
+            content = text(X + by, y, more).encode()
             found[-1].write_bytes(gzip.compress(content) if packed else content)
     for found in (near, far):
         invoke("train", *options, found[0], found[0].with_suffix(".h5"))
@@ -79,33 +83,68 @@ def test_it_does_not_matter_how_rows_are_read(tmp_path: Path) -> None:
     (tmp_path / "plain").write_bytes(content)
     (tmp_path / "packed").write_bytes(gzip.compress(content))
     plain = read(tmp_path / "plain", shifts=True)
-    assert_array_equal(plain.origin, [0, 0, wide[0, 2], 0, 0])
+    assert plain.shift is not None
+    assert_array_equal(plain.shift.whole(5), [0, 0, wide[0, 2], 0, 0])
     expected = wide.astype(np.float32)
     expected[:, 2] = (wide[:, 2] - wide[0, 2]).astype(np.float32)
     assert_array_equal(plain.X, expected)
     for name in ("plain", "packed"):
         for jobs, block_bytes in ((1, 1 << 22), (2, 1000), (1, 20_000)):
-            data = read(tmp_path / name, shifts=True, jobs=jobs, block_bytes=block_bytes)
-            assert_array_equal(data.X, plain.X)
-            assert_array_equal(data.origin, plain.origin)
-            assert read(tmp_path / name, jobs=jobs, block_bytes=block_bytes).origin is None
-    blocks = read_blocks(tmp_path / "packed", n_features=5, dense=True, origin=plain.origin, block_bytes=5000)
-    assert_array_equal(np.concatenate([block.X for block in blocks]), plain.X)
+            for dense in (True, False):
+                data = read(tmp_path / name, shifts=True, jobs=jobs, block_bytes=block_bytes, dense=dense)
+                assert_array_equal(data.X if dense else data.X.toarray(), plain.X)
+                assert dense or data.X.data.all()
+                assert_shift(data.shift, plain.shift)
+            assert read(tmp_path / name, jobs=jobs, block_bytes=block_bytes).shift is None
     columns = np.asarray([0, 2, 4])
-    blocks = read_blocks(tmp_path / "plain", n_features=5, dense=True, columns=columns, origin=plain.origin[columns])
-    assert_array_equal(np.concatenate([block.X for block in blocks]), plain.X[:, columns])
-    found, origin = from_array(wide, True)
-    assert_array_equal(origin, plain.origin)
+    for dense in (True, False):
+        given = {"n_features": 5, "dense": dense, "block_bytes": 5000}
+        for name, kept, shift in (("packed", None, plain.shift), ("plain", columns, plain.shift.among(columns))):
+            blocks = [b.X for b in read_blocks(tmp_path / name, columns=kept, shift=shift, **given)]
+            X = np.concatenate(blocks) if dense else sparse.vstack(blocks).toarray()
+            assert_array_equal(X, plain.X if kept is None else plain.X[:, kept])
+    found, shift = from_array(wide, True)
+    assert_shift(shift, plain.shift)
     assert_array_equal(found, plain.X)
-    assert_array_equal(shifted(wide, origin), plain.X)
+    assert_array_equal(shifted(wide, shift), plain.X)
+    found, shift = from_array(csr_array(wide), True)
+    assert_shift(shift, plain.shift)
+    assert_array_equal(found.toarray(), plain.X)
+    assert_array_equal(shifted(csr_array(wide), shift).toarray(), plain.X)
     assert from_array(wide.astype(np.float32), True)[1] is None  # what is lost is lost
 
 
-def test_sparse_rows_stay_as_they_are(tmp_path: Path) -> None:
-    (tmp_path / "rows").write_text("".join(f"{i % 2} 1:{FAR + i / 8} {2000 + i}:1\n" for i in range(50)))
-    data, plain = (read(tmp_path / "rows", shifts=shifts, dense=False) for shifts in (True, False))
-    assert data.origin is None
-    assert_array_equal(data.X.data, plain.X.data)
+def assert_shift(found: Shift | None, expected: Shift) -> None:
+    assert found is not None
+    assert_array_equal(found.columns, expected.columns)
+    assert_array_equal(found.origin, expected.origin)
+
+
+def test_columns_of_which_an_origin_is_told() -> None:
+    shift = Shift.of(np.asarray([0.0, 5.0, 0.0, 7.0, 8.0]))
+    assert shift is not None and Shift.of(None) is None and Shift.of(np.zeros(3)) is None
+    assert_shift(shift, Shift(np.asarray([1, 3, 4]), np.asarray([5.0, 7.0, 8.0])))
+    kept = np.asarray([0, 3, 4])
+    found = shift.among(kept)
+    assert found is not None and shift.among(np.asarray([0, 2])) is None
+    assert_shift(found, Shift(np.asarray([1, 2]), np.asarray([7.0, 8.0])))
+    assert_shift(found.within(kept), Shift(np.asarray([3, 4]), np.asarray([7.0, 8.0])))
+
+
+def test_a_row_without_a_value_that_has_an_origin(tmp_path: Path) -> None:
+    """It is 0, as everywhere: in a sparse row it needs an entry, and one at the origin needs none."""
+    lines = [f"{i % 2} 1:{FAR + i % 8 / 8} {2000 + i}:1\n" for i in range(HEAD_ROWS + 50)]
+    lines[HEAD_ROWS + 7] = "1 2000:1\n"
+    (tmp_path / "rows").write_text("".join(lines))
+    (tmp_path / "packed").write_bytes(gzip.compress("".join(lines).encode()))
+    for name in ("rows", "packed"):
+        for block_bytes in (1 << 22, 300):
+            data = read(tmp_path / name, shifts=True, block_bytes=block_bytes)
+            expected = np.arange(HEAD_ROWS + 50) % 8 / 8
+            expected[HEAD_ROWS + 7] = -FAR
+            assert not isinstance(data.X, np.ndarray) and data.X.data.all()
+            assert_array_equal(data.X[:, [0]].toarray()[:, 0], expected)
+            assert_array_equal(data.X[:, [2000]].toarray()[:, 0], np.arange(HEAD_ROWS + 50) == 1)
 
 
 def test_only_columns_that_lose_digits_have_an_origin() -> None:
@@ -137,9 +176,10 @@ def test_methods_to_which_differences_count() -> None:
     assert TrainingConfig().shifts and not TrainingConfig(scale="row").shifts
 
 
-def test_partition_files_of_shifted_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["", WIDE])
+def test_partition_files_of_shifted_rows(more: str, tmp_path: Path) -> None:
     X, y = rows()
-    (tmp_path / "rows").write_text(text(X + FAR, y))
+    (tmp_path / "rows").write_text(text(X + FAR, y, more))
     invoke("partition", "-q", *CELLS, tmp_path / "rows", tmp_path / "cells.h5")
     invoke("train", *FAST, *CELLS, tmp_path / "rows", tmp_path / "a.h5")
     invoke("train", *FAST, "--partition-file", tmp_path / "cells.h5", tmp_path / "rows", tmp_path / "b.h5")
@@ -148,10 +188,32 @@ def test_partition_files_of_shifted_rows(tmp_path: Path) -> None:
     assert "methods other than svm go without it" in error(*linear, tmp_path / "rows", tmp_path / "c.h5")
 
 
-def test_estimators_keep_the_digits_of_float64(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["", WIDE])
+@pytest.mark.parametrize("scale", ["none", "zscore"])
+def test_streams_of_shifted_rows(more: str, scale: str, tmp_path: Path) -> None:
+    sgd = ("-q", "-m", "l3", "--projection", "rbf", "-g", "0.5", "-L", "40", "-C", "10", "--stream", "-s", "sgd")
+    found = []
+    for name, by in (("near", 0.0), ("far", FAR)):
+        for part, seed in (("train", 0), ("test", 1)):
+            X, y = rows(seed=seed)
+            constant = np.full((len(X), 1), 0.1)  # no float32, but without an origin in the end
+            (tmp_path / f"{name}.{part}").write_text(text(np.hstack([constant, X + by]), y, more))
+        invoke("train", *sgd, "--scale", scale, tmp_path / f"{name}.train", tmp_path / f"{name}.h5")
+        found.append(decisions(tmp_path / f"{name}.test", tmp_path / f"{name}.h5"))
+    assert_array_equal(found[0][:, 0], found[1][:, 0])
+    assert_allclose(found[0], found[1], atol=1e-3)
+    assert (found[1][:, 0] == rows(seed=1)[1]).mean() > 0.8
+    with h5py.File(tmp_path / "far.h5") as file:
+        X = np.column_stack([np.zeros(240), rows()[0] + FAR])
+        assert_array_equal(file["scaling"]["origin"], X[0])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_estimators_keep_the_digits_of_float64(kind: Any, tmp_path: Path) -> None:
     (X, y), (test, truth) = rows(), rows(seed=1)
     near, far = (
-        LocalSVC(gamma=[0.5, 4.0], cost=[1.0, 10.0], scale="none", tolerance=1e-6).fit(X + by, y) for by in (0.0, FAR)
+        LocalSVC(gamma=[0.5, 4.0], cost=[1.0, 10.0], scale="none", tolerance=1e-6).fit(kind(X + by), y)
+        for by in (0.0, FAR)
     )
     assert_allclose(far.decision_function(test + FAR), near.decision_function(test), atol=1e-4)
     assert_array_equal(far.predict(test + FAR), near.predict(test))
@@ -159,7 +221,7 @@ def test_estimators_keep_the_digits_of_float64(tmp_path: Path) -> None:
     with LocalModel(tmp_path / "m.h5") as model:
         assert_array_equal(model.decision_function(test + FAR)[:, 0], far.decision_function(test + FAR))
     assert (far.predict(test + FAR) == truth).mean() > 0.85
-    assert_array_equal(far.predict(csr_array(test + FAR)), far.predict(test + FAR))
+    assert_array_equal(far.decision_function(csr_array(test + FAR)), far.decision_function(test + FAR))
 
 
 def test_mistakes_are_found_where_they_are(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def keep_occurring(data: Dataset, announce: Callable[[int], None] = lambda size:
         announce(4 * X.shape[0] * X.shape[1])
         X = dense_copy(X)
     data.X, data.columns = X, columns
-    data.origin = None if data.origin is None else data.origin[columns]
+    data.shift = None if data.shift is None else data.shift.among(columns)
 
 
 def occurring(X: Examples) -> Columns:
@@ -67,6 +67,20 @@ def keep_columns(X: Examples, columns: Columns, *, in_place: bool = False) -> Ex
         part = np.take(X[rows], columns, axis=1)
         flat[rows.start * kept :][: part.size] = part.reshape(-1)
     return flat[: len(X) * kept].reshape(len(X), kept)
+
+
+def put_columns(X: Examples, columns: Columns, values: NDArray[np.float32]) -> Examples:
+    """X (n, d) with other values (n, len(columns)) in some columns, ascending; in place where X is dense."""
+    if isinstance(X, np.ndarray):
+        X[:, columns] = values
+        return X
+    others, (row, place) = np.flatnonzero(_places(X.indices, columns) < 0), np.nonzero(values)
+    rows = np.concatenate([np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[others], row])
+    indices = np.concatenate([X.indices[others], columns[place].astype(np.int32)])
+    order = np.lexsort((indices, rows))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=X.shape[0]))]).astype(np.int64)
+    data = np.concatenate([X.data[others], values[row, place]])
+    return sparse_examples(data[order], indices[order], indptr, X.shape[1])
 
 
 def dense_copy(X: Examples) -> Dense:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from localsvm.data.shift import Shift
 from localsvm.errors import DataError
 
 Dense: TypeAlias = npt.NDArray[np.float32]
@@ -36,7 +37,7 @@ class Dataset:
     X, y : (n, d) float32, and (n,) float64.
     classes : what the labels stand for where they are only numbers of them, as JSON can hold it; for the model to keep.
     columns : (d,) int64, ascending: which columns of the file X has; None for all of them.
-    origin : (d,) float64, what was subtracted from the columns before rounding (see data.origin); None for nothing.
+    shift : columns of X from which an origin was subtracted before rounding (see data.origin); None for nothing.
     weight : (n,) float64 factors on the cost and the held-out loss of the rows, None for 1.
     """
 
@@ -44,7 +45,7 @@ class Dataset:
     y: npt.NDArray[np.float64]
     classes: dict[str, Any] | None = None
     columns: npt.NDArray[np.int64] | None = None
-    origin: npt.NDArray[np.float64] | None = None
+    shift: Shift | None = None
     weight: npt.NDArray[np.float64] | None = None
 
 

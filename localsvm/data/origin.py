@@ -9,57 +9,42 @@ of the first row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from localsvm.data.dataset import Dense
+from localsvm.data.columns import put_columns
+from localsvm.data.dataset import Dense, Examples, canonical
 from localsvm.data.pieces import Piece, as_one
+from localsvm.data.shift import Shift
 
 HEAD_ROWS = 1000  # rows that decide
 LOST = 2.0**-18  # share of a column's range: kernels in float32 are no finer; 0 lies 64 ranges or more away then
 
 
-@dataclass(frozen=True)
-class Shift:
-    """Some columns and their origins.
+def from_origin(X: Examples, piece: Piece, shift: Shift) -> Examples:
+    """The rows X of a piece, in float32, with some columns read from their origin; in place where X is dense."""
+    return put_columns(X, shift.columns, rounded(piece.pick(shift.columns, X.shape[0]) - shift.origin))
 
-    Attributes
-    ----------
-    columns : (k,) int64, ascending.
-    origin : (k,) float64.
+
+def settle(X: Examples, shift: Shift | None) -> tuple[Examples, Shift | None]:
+    """All rows, which have columns from their origin, and those of these columns that stay so.
+
+    A column that turns out to be constant gets its value back: it needs no origin.
     """
-
-    columns: NDArray[np.int64]
-    origin: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, origin: NDArray[np.float64] | None, columns: NDArray[np.int64] | None = None) -> Shift | None:
-        """From the origin (d,) of all columns, None without one; columns: which they are in a file, if not 0..d-1."""
-        if origin is None:
-            return None
-        far = np.flatnonzero(origin)
-        return cls(far if columns is None else columns[far], origin[far])
-
-    def read(self, piece: Piece, rows: int) -> Dense:
-        """The columns of the rows of a piece, from their origin: (rows, k) float32."""
-        return rounded(piece.pick(self.columns, rows) - self.origin)
-
-    def settle(self, X: Dense) -> NDArray[np.float64] | None:
-        """The origin (d,) of all columns of X, 0 where there is none, or None; X has its columns from their origin.
-
-        A column that turns out to be constant gets its value back: it needs no origin.
-        """
-        whole = np.zeros(X.shape[1])
-        for column, value in zip(self.columns.tolist(), self.origin, strict=True):
-            if X[:, column].any():
-                whole[column] = value
-            else:
-                X[:, column] = value
-        return whole if whole.any() else None
+    if shift is None:
+        return X, None
+    if isinstance(X, np.ndarray):
+        varies = np.asarray(X[:, shift.columns].any(axis=0))
+    else:
+        varies = np.isin(shift.columns, X.indices)
+    if not varies.all():
+        constant = rounded(shift.origin[~varies])
+        X = put_columns(X, shift.columns[~varies], np.broadcast_to(constant, (X.shape[0], len(constant))))
+    return X, shift.where(varies)
 
 
 def shift_of(head: NDArray[np.float64], columns: NDArray[np.int64]) -> Shift | None:
@@ -87,24 +72,42 @@ def look_ahead(pieces: Iterable[Piece], n_features: int | None) -> tuple[Shift |
     return shift_of(first.pick(columns, min(rows, HEAD_ROWS)), columns), every
 
 
-def from_array(X: NDArray[Any], shifts: bool) -> tuple[Dense, NDArray[np.float64] | None]:
-    """Rows of an array (n, d) as a new float32 matrix, and the origin of its columns, by the same rule.
+def from_array(X: Any, shifts: bool) -> tuple[Examples, Shift | None]:
+    """Rows (n, d), dense or of scipy, as new ones in float32, and which columns are from an origin, by the same rule.
 
     shifts: whether an origin may be used.
     """
-    out = rounded(X, copy=True)
     shift = None
-    if shifts and X.dtype == np.float64 and len(X):
-        shift = shift_of(X[:HEAD_ROWS], np.arange(X.shape[1]))
+    if shifts and X.dtype == np.float64 and X.shape[0]:
+        head = X[:HEAD_ROWS]
+        columns = _stored_in_all_rows(head) if sparse.issparse(X) else np.arange(X.shape[1])
+        shift = shift_of(_wide(head, columns), columns) if len(columns) else None
+    return settle(shifted(X, shift, copy=True), shift)
+
+
+def shifted(X: Any, shift: Shift | None, copy: bool = False) -> Examples:
+    """Rows (n, d), dense or of scipy, in float32 and some columns from their origin. copy: in any case."""
+    if sparse.issparse(X):
+        out: Examples = canonical(sparse.csr_array(X, copy=copy))
+    else:
+        out = rounded(X, copy=copy or shift is not None)
     if shift is None:
-        return out, None
-    out[:, shift.columns] = X[:, shift.columns] - shift.origin
-    return out, shift.settle(out)
+        return out
+    return put_columns(out, shift.columns, rounded(_wide(X, shift.columns) - shift.origin))
 
 
-def shifted(X: NDArray[Any], origin: NDArray[np.float64] | None) -> Dense:
-    """Rows of an array (n, d) from an origin, in float32."""
-    return rounded(X if origin is None else np.asarray(X, np.float64) - origin)
+def _wide(X: Any, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Some columns (n, k) of rows, dense and in float64."""
+    part = sparse.csr_array(X)[:, columns].toarray() if sparse.issparse(X) else X[:, columns]
+    return np.asarray(part, np.float64)
+
+
+def _stored_in_all_rows(X: Any) -> NDArray[np.int64]:
+    """The columns without a 0."""
+    head = sparse.csr_array(X, copy=True)
+    head.sum_duplicates()
+    columns, found = np.unique(head.indices[head.data != 0], return_counts=True)
+    return np.asarray(columns[found == head.shape[0]], np.int64)
 
 
 def rounded(values: NDArray[Any], copy: bool = False) -> Dense:

@@ -12,26 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, size_of, sparse_examples
-from localsvm.data.origin import Shift
+from localsvm.data.origin import from_origin
 from localsvm.data.pieces import Counts, Piece
+from localsvm.data.shift import Shift
 
 
 @dataclass
 class ParsedPiece:
-    """The rows of one piece: X (n, d), labels y (n,) and counts. X may have fewer columns than the whole.
-
-    shifted: some columns of the whole from their origin, for where X becomes dense; None without origins.
-    """
+    """The rows of one piece: X (n, d), labels y (n,) and counts. X may have fewer columns than the whole."""
 
     X: Examples
     y: npt.NDArray[np.float64]
     counts: Counts
-    shifted: Dense | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows and labels."""
-        return size_of(self.X) + self.y.nbytes + (0 if self.shifted is None else self.shifted.nbytes)
+        return size_of(self.X) + self.y.nbytes
 
 
 def parse(piece: Piece, n_features: int | None, dense: bool | None, shift: Shift | None = None) -> ParsedPiece:
@@ -45,7 +42,7 @@ def parse(piece: Piece, n_features: int | None, dense: bool | None, shift: Shift
     dense : bool or None
         Dense or CSR; None for what takes less memory.
     shift : Shift or None
-        Columns that are read from their origin as well.
+        Columns that are read from their origin.
 
     Raises
     ------
@@ -54,13 +51,15 @@ def parse(piece: Piece, n_features: int | None, dense: bool | None, shift: Shift
     """
     counts = piece.count()
     columns = counts.width if n_features is None else n_features
+    if shift is not None:
+        columns = max(columns, int(shift.columns[-1]) + 1)
     if dense is None:
         dense = 2 * counts.entries >= counts.rows * columns
     y = np.empty(counts.rows)
     if counts.rows == 0:
         return ParsedPiece(np.empty((0, columns), np.float32), y, counts)
     X = (_dense if dense else _sparse)(piece, counts, columns, y)
-    return ParsedPiece(X, y, counts, None if shift is None else shift.read(piece, counts.rows))
+    return ParsedPiece(X if shift is None else from_origin(X, piece, shift), y, counts)
 
 
 def _dense(piece: Piece, counts: Counts, columns: int, y: npt.NDArray[np.float64]) -> Examples:
@@ -89,21 +88,18 @@ def close_gaps(arrays: tuple[npt.NDArray[Any], ...], begins: npt.NDArray[np.int6
         array.resize(end, refcheck=False)
 
 
-def merge_dense(parts: list[ParsedPiece], X: Dense, shift: Shift | None = None) -> Dense:
-    """Copy the rows of all parts, shifted, into X (n, d), which they fill exactly; empties the list."""
+def merge_dense(parts: list[ParsedPiece], X: Dense) -> Dense:
+    """Copy the rows of all parts into X (n, d), which they fill exactly; empties the list."""
     begin = 0
     parts.reverse()
     while parts:
-        parsed = parts.pop()
-        part = parsed.X
+        part = parts.pop().X
         rows, columns = part.shape
         target = X[begin : begin + rows]
         if isinstance(part, np.ndarray):
             target[:, :columns], target[:, columns:] = part, 0
         else:
             densify(part, slice(0, rows), target)
-        if shift is not None and parsed.shifted is not None:
-            target[:, shift.columns] = parsed.shifted
         begin += rows
     return X
 

@@ -12,18 +12,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from localsvm.data.columns import Columns, dense_copy, keep_columns
 from localsvm.data.compression import Source, open_source
-from localsvm.data.dataset import Dataset, Dense, prefers_dense, sparse_examples
+from localsvm.data.dataset import Dataset, Dense, Examples, prefers_dense, sparse_examples
 from localsvm.data.faults import EMPTY, LONGEST_LINE, NO_ROWS
-from localsvm.data.origin import Shift, look_ahead
+from localsvm.data.origin import from_origin, look_ahead, settle
 from localsvm.data.parts import ParsedPiece, close_gaps, merge_dense, merge_sparse, parse
 from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, Piece, ordered, stream_pieces
+from localsvm.data.shift import Shift
 from localsvm.data.spans import spans
 from localsvm.errors import DataError, RunError
 from localsvm.memory import UNBOUNDED, Budget
@@ -104,7 +105,7 @@ def read(
     dense, allocate
         Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
     jobs, block_bytes, budget, shifts
-        Threads; most bytes of text that one parses at once; memory; whether a dense X may have origins (data.origin).
+        Threads; most bytes of text that one parses at once; memory; whether columns may have origins (data.origin).
 
     Returns
     -------
@@ -129,7 +130,7 @@ def read_blocks(
     n_features: int,
     dense: bool,
     columns: Columns | None = None,
-    origin: npt.NDArray[np.float64] | None = None,
+    shift: Shift | None = None,
     zero_based: bool = False,
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
@@ -138,10 +139,10 @@ def read_blocks(
 ) -> Iterator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
-    Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all; `origin`:
-    what is subtracted from a dense X before rounding, (columns,), None for nothing. Every
-    block has at least one row, and its X is dense or CSR as `dense` says. Do not rely on where blocks are cut. `tell`
-    is called with what the text of each block holds; `longest`: bytes of a line.
+    Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all; `shift`:
+    columns of X that are read from their origin. Every block has at least one row, and its X is dense or CSR as `dense`
+    says. Do not rely on where blocks are cut. `tell` is called with what the text of each block holds; `longest`: bytes
+    of a line.
 
     Raises
     ------
@@ -149,16 +150,16 @@ def read_blocks(
         As `read`. It comes after the blocks before the mistake.
     """
     message = EMPTY
-    shift = Shift.of(origin, columns)
+    of_text = shift if shift is None or columns is None else shift.within(columns)
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes, longest)
-        for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns, shift), pieces, jobs):
+        for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
             message = message and NO_ROWS
             if part.counts.rows:
                 message = ""
                 if tell is not None:
                     tell(part.counts)
-                yield Dataset(part.X, part.y, columns=columns, origin=origin)
+                yield Dataset(part.X, part.y, columns=columns, shift=shift)
         if message:
             raise DataError(message.format(path=source.name))
 
@@ -171,9 +172,13 @@ def _parse_block(
         part.X = keep_columns(part.X, columns, in_place=True)
     if dense and not isinstance(part.X, np.ndarray):
         part.X = dense_copy(part.X)
-    if shift is not None and part.shifted is not None:
-        part.X[:, shift.columns if columns is None else np.searchsorted(columns, shift.columns)] = part.shifted
     return part
+
+
+def shift_in(path: str | os.PathLike[str], *, zero_based: bool = False, block_bytes: int = BLOCK_BYTES) -> Shift | None:
+    """The columns of a LIBSVM file that need an origin, by its first rows; parameters and errors as of `read`."""
+    with open_source(path) as source:
+        return look_ahead(stream_pieces(source, zero_based, block_bytes), None)[0]
 
 
 def measure(
@@ -209,11 +214,13 @@ def _read_regular(source: Source, options: _Options) -> Dataset:
     columns = options.columns(int(table[:, 3].max()))
     pieces = [Piece(name, text, int(lines[i]) + 1, zero_based) for i, text in enumerate(texts)]
     dense = options.is_dense(int(rows[-1]), columns, int(entries[-1]))
+    shift = look_ahead(pieces, options.n_features)[0] if options.shifts else None
+    if shift is not None:
+        entries += len(shift.columns) * rows  # where a row has no value, it has one from the origin
     options.check(name, _bytes(dense, int(rows[-1]), columns, int(entries[-1])))
     if dense:
-        shift = look_ahead(pieces, options.n_features)[0] if options.shifts else None
         return _fill_dense(pieces, rows, columns, options, shift)
-    return _fill_sparse(pieces, rows, entries, columns, options.jobs)
+    return _fill_sparse(pieces, rows, entries, columns, options.jobs, shift)
 
 
 def _bytes(dense: bool, rows: int, columns: int, entries: int) -> int:
@@ -229,14 +236,21 @@ def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Opti
         if own.start < own.stop:
             pieces[i].read_dense(X[own], y[own])
             if shift is not None:
-                X[own, shift.columns] = shift.read(pieces[i], own.stop - own.start)
+                from_origin(X[own], pieces[i], shift)
 
     for _ in ordered(fill, range(len(pieces)), options.jobs):
         pass
-    return Dataset(X, y, origin=None if shift is None else shift.settle(X))
+    return _settled(X, y, shift)
 
 
-def _fill_sparse(pieces: list[Piece], rows: Offsets, entries: Offsets, columns: int, jobs: int) -> Dataset:
+def _settled(X: Examples, y: npt.NDArray[np.float64], shift: Shift | None) -> Dataset:
+    X, shift = settle(X, shift)
+    return Dataset(X, y, shift=shift)
+
+
+def _fill_sparse(
+    pieces: list[Piece], rows: Offsets, entries: Offsets, columns: int, jobs: int, shift: Shift | None
+) -> Dataset:
     values, indices = np.empty(entries[-1], np.float32), np.empty(entries[-1], np.int32)
     indptr, y = np.zeros(rows[-1] + 1, np.int64), np.empty(rows[-1])
 
@@ -244,11 +258,17 @@ def _fill_sparse(pieces: list[Piece], rows: Offsets, entries: Offsets, columns: 
         own, at = slice(rows[i], rows[i + 1]), slice(entries[i], entries[i + 1])
         if own.start == own.stop:
             return 0
-        return pieces[i].read_sparse(values[at], indices[at], indptr[1:][own], y[own], columns)
+        if shift is None:
+            return pieces[i].read_sparse(values[at], indices[at], indptr[1:][own], y[own], columns)
+        part = parse(pieces[i], columns, False, shift)
+        X: Any = part.X
+        y[own], indptr[1:][own] = part.y, np.diff(X.indptr)
+        values[at][: X.nnz], indices[at][: X.nnz] = X.data, X.indices
+        return int(X.nnz)
 
     kept = list(ordered(fill, range(len(pieces)), jobs))
     close_gaps((values, indices), entries[:-1], kept)
-    return Dataset(sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns), y)
+    return _settled(sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns), y, shift)
 
 
 def _read_stream(source: Source, options: _Options) -> Dataset:
@@ -269,6 +289,5 @@ def _read_stream(source: Source, options: _Options) -> Dataset:
     dense = options.is_dense(rows, columns, entries)
     options.check(source.name, held + _bytes(dense, rows, columns, entries))
     if dense:
-        X = merge_dense(parts, options.matrix(source.name, rows, columns), shift)
-        return Dataset(X, y, origin=None if shift is None else shift.settle(X))
-    return Dataset(merge_sparse(parts, columns), y)
+        return _settled(merge_dense(parts, options.matrix(source.name, rows, columns)), y, shift)
+    return _settled(merge_sparse(parts, columns), y, shift)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, places_of, row_blocks, sparse_examples
+from localsvm.data.shift import Shift
 from localsvm.errors import DataError, OptionError
 from localsvm.store.pieces import Pieces, Unsound, check, floats32, floats64
 from localsvm.threads import ALONE, Threads
@@ -166,6 +167,10 @@ class Scaling:
             densify(X, rows, out[rows])
             self._scale(out[rows], out[rows])
         return out
+
+    def read_from(self, shift: Shift | None, features: int) -> None:
+        """Keep what was subtracted from the rows, which have so many features."""
+        self.origin = None if shift is None else shift.whole(features)
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them, and "origin"."""

@@ -16,8 +16,9 @@ from scipy import sparse
 from localsvm.data.columns import Columns, occurring
 from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, thinned
 from localsvm.data.pieces import BLOCK_BYTES
-from localsvm.data.reading import measure, read_blocks
+from localsvm.data.reading import measure, read_blocks, shift_in
 from localsvm.data.scaling import Scaling
+from localsvm.data.shift import Shift
 from localsvm.data.weights import leave_out, read_weights
 from localsvm.errors import DataError
 
@@ -92,9 +93,12 @@ class Stream:
         zero_based: bool = False,
         jobs: int = 1,
         block_bytes: int = BLOCK_BYTES,
+        shifts: bool = False,
         weights: str | Path | None = None,
     ) -> None:
-        """weights : the file of the rows' weights, see `weights.read_weights`."""
+        """shifts : whether columns may have origins (data.origin). weights : the file of the rows' weights, see
+        `weights.read_weights`.
+        """
         if os.path.exists(path) and not os.path.isfile(path):
             what = "not a regular file, and --stream reads it several times"
             raise DataError(f"{path}: {what}; write it to a file first, or leave --stream out")
@@ -107,7 +111,8 @@ class Stream:
         if self._weights is not None:
             self.rows, self.mass = int(np.count_nonzero(self._weights)), float(self._weights.sum())
             self.left_out = counts.rows - self.rows
-        self.columns = self._occurring()
+        far = shift_in(path, zero_based=zero_based, block_bytes=block_bytes) if shifts else None
+        self.columns, self._shift = self._occurring(far)
         self.features = self.width if self.columns is None else len(self.columns)
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
 
@@ -129,6 +134,7 @@ class Stream:
                 yield X
 
         scaling = Scaling.fit_blocks(looked_at(), scale)
+        scaling.read_from(self._shift, self.features)
         labels = np.asarray(sorted(counts))
         rows = np.concatenate(found) if self.dense else as_examples(sparse.vstack(found, format="csr"))
         class_rows = np.asarray([counts[label] for label in labels])
@@ -165,22 +171,28 @@ class Stream:
                 weight = self._weights[first : first + COUNTED_ROWS]
                 yield weight[weight > 0]
 
-    def _occurring(self) -> Columns | None:
-        """The columns that occur, None where all do: then the pass ends where the last of them was seen."""
+    def _occurring(self, far: Shift | None) -> tuple[Columns | None, Shift | None]:
+        """The columns that occur, None where all do: then the pass ends where the last of them was seen. And which of
+        them have an origin: of those far from 0 the ones that vary, as in data.origin.
+        """
         found = np.empty(0, np.int64)
-        with closing(self._read(dense=False, columns=None)) as blocks:
+        with closing(self._read(False, None, far)) as blocks:
             for block in blocks:
                 found = np.union1d(found, occurring(block.X))
                 if len(found) == self.width:
-                    return None
-        return found
+                    return None, far
+        if far is not None:
+            varies = far.where(np.isin(far.columns, found))
+            found = np.union1d(found, far.columns)
+            far = None if varies is None else varies.among(found)
+        return (None if len(found) == self.width else found), far
 
-    def _read(self, dense: bool, columns: Columns | None) -> Generator[Dataset]:
+    def _read(self, dense: bool, columns: Columns | None, shift: Shift | None) -> Generator[Dataset]:
         """Blocks of the rows that are not passed over, with their weights; some may have no row."""
         at = 0
         for block in read_blocks(
-            self._path, n_features=self.width, dense=dense, columns=columns, zero_based=self._zero_based,
-            jobs=self._jobs, block_bytes=self._block_bytes,
+            self._path, n_features=self.width, dense=dense, columns=columns, shift=shift,
+            zero_based=self._zero_based, jobs=self._jobs, block_bytes=self._block_bytes,
         ):  # fmt: skip
             n = len(block.y)
             if self._weights is not None and at + n <= len(self._weights):  # `_raw` tells of a file that grew
@@ -192,7 +204,7 @@ class Stream:
     def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
         """(number of the first, X, y, weights) of the rows that are not passed over."""
         first = 0
-        for part in self._read(self.dense, self.columns):
+        for part in self._read(self.dense, self.columns, self._shift):
             n = len(part.y)
             if n:
                 yield first, part.X, part.y, np.ones(n) if part.weight is None else part.weight

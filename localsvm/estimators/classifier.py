@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -105,8 +104,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
             labels = label_values(self.classes_)
             config, path = self._config(labels, np.bincount(codes, weight)), Path(folder) / "model.h5"
-            rows, origin = _own(X, config.shifts)
-            data = Dataset(rows, labels[codes], kept_classes(self.classes_), origin=origin, weight=weight)
+            rows, shift = from_array(X, config.shifts)
+            data = Dataset(as_examples(rows), labels[codes], kept_classes(self.classes_), shift=shift, weight=weight)
             observer = Lines() if self.verbose else Silent()
             self.summary_: Summary = train(data, config, path, jobs=self._jobs(), observer=observer)
             self._take(path.read_bytes())
@@ -199,7 +198,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         with named_in_python(self.method):
-            return self._use(lambda model: ask(model, _rows(X, dense=model.scaling.origin is not None)))
+            return self._use(lambda model: ask(model, X))
 
     def _take(self, content: bytes) -> None:
         """Become the model of a file's content."""
@@ -285,18 +284,3 @@ def _weights(sample_weight: ArrayLike, X: Any) -> NDArray[np.float64]:
     if not weight.any():
         raise ParameterError("sample_weight: all weights are 0; some must be positive")
     return np.asarray(weight)
-
-
-def _rows(X: Any, dense: bool) -> Any:
-    """X as a model takes it: dense rows keep their digits. dense: whether they count, in sparse rows, too."""
-    if not sparse.issparse(X):
-        return X
-    return X.toarray() if dense else as_examples(sparse.csr_array(X))
-
-
-def _own(X: Any, shifts: bool) -> tuple[Examples, NDArray[np.float64] | None]:
-    """A copy of X that training may scale in place, and the origin of its columns."""
-    if sparse.issparse(X):
-        return as_examples(sparse.csr_array(X, copy=True)), None
-    rows, origin = from_array(X, shifts)
-    return as_examples(rows), origin

@@ -213,7 +213,7 @@ def _fit(
 ) -> tuple[Scaling, Partition, list[TrainingCell]]:
     """Scales the data, too."""
     scaling = Scaling.fit(data.X, config.scale, threads)
-    scaling.origin = data.origin
+    scaling.read_from(data.shift, data.X.shape[1])
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
     _check_reach(data.X)
     kind = _partition_name(config, len(data.y))
@@ -229,7 +229,7 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, lis
     features = data.X.shape[1]
     with checked(stored.path):
         scaling = Scaling.from_state(*stored.scaling, features)
-        scaling.origin = data.origin
+        scaling.read_from(data.shift, data.X.shape[1])
         cells = cells_of(stored, data)
         partition = restore(*stored.partition, features, len(cells))
     data.X = scaling.apply(data.X, in_place=True)

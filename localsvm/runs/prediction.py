@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.columns import dense_copy, keep_columns
+from localsvm.data.columns import keep_columns
 from localsvm.data.dataset import Dataset, Examples, as_examples, size_of, within_reach
 from localsvm.data.origin import shifted
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
+from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError
 from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
@@ -27,7 +28,6 @@ from localsvm.runs.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.stored import calibration_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
-from localsvm.store.pieces import Unsound
 from localsvm.targets.probabilities import Calibration
 
 STRIP = 1 << 12  # rows of a cell that a thread decides at once
@@ -93,8 +93,7 @@ class LocalModel:
         self.columns, self.zero_based = file.columns, config.zero_based
         self.features = self._known if self.columns is None else int(file.config["width"])
         self.scaling = Scaling.from_state(*file.scaling, self._known)
-        if self.scaling.origin is not None and not self.dense:
-            raise Unsound("/scaling/origin: sparse rows have none")
+        self._shift = Shift.of(self.scaling.origin)
         self.partition = restore(*file.partition, self._known, file.n_cells)
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)
@@ -114,7 +113,7 @@ class LocalModel:
         return self.target.decide(self.decision_function(X))
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for unscaled rows, a dense X in float64 where values lie far from 0; see
+        """(n, problems) float64 for unscaled rows, in float64 where values lie far from 0; see
         targets.classification for the problems.
 
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
@@ -141,20 +140,18 @@ class LocalModel:
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
-            path, n_features=self.features, dense=self.dense, columns=self.columns, origin=self.scaling.origin,
+            path, n_features=self.features, dense=self.dense, columns=self.columns, shift=self._shift,
             zero_based=zero_based, jobs=self._jobs, tell=tell, block_bytes=self._extent.text,
             longest=self._extent.longest,
         )  # fmt: skip
 
     def _known_rows(self, X: Examples) -> Examples:
         """The columns that the model knows, from their origin."""
-        if self.columns is not None:
-            if X.shape[1] != self.features:
-                raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
-            X = keep_columns(X, self.columns)
-        if isinstance(X, np.ndarray) or self.scaling.origin is not None:
-            return shifted(X if isinstance(X, np.ndarray) else dense_copy(X), self.scaling.origin)
-        return X
+        if self.columns is None:
+            return shifted(X, self._shift)
+        if X.shape[1] != self.features:
+            raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
+        return keep_columns(shifted(X, self._shift and self._shift.within(self.columns)), self.columns)
 
     def _decide(self, X: Examples, number: int) -> NDArray[np.float64]:
         return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
@@ -167,7 +164,7 @@ class LocalModel:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
         number = 1
         for block in merged(blocks, self._extent.rows, self._extent.size):
-            known = block.columns is not None or block.origin is not None  # from `read`
+            known = block.columns is not None or block.shift is not None  # from `read`
             X = block.X if known else self._known_rows(block.X)
             first, number = number, number + len(block.y)
             if probabilities:
@@ -307,7 +304,7 @@ def _together(blocks: list[Dataset]) -> Dataset:
         return blocks[0]
     parts = [block.X for block in blocks]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
-    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns, origin=blocks[0].origin)
+    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns, shift=blocks[0].shift)
 
 
 @dataclass

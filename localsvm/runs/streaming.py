@@ -60,8 +60,9 @@ def train_stream(
     clock = Clock(observer := observer or Silent())
     with clock("read"):
         stream = Stream(
-            path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes, weights=weights
-        )
+            path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes,
+            shifts=config.shifts, weights=weights,
+        )  # fmt: skip
         survey = _survey(stream, method, config, observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):
