@@ -116,6 +116,7 @@ class Stream:
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         self._weights: NDArray[np.float64] | None = None
         self._budget, self._longest = budget, budget.text_bytes(LONGEST_LINE)
+        self.block = Block.of_text(path, block_bytes)
         counts = self._measured(8 if weights is not None else 0)
         self.rows, self.entries, self.width = counts.rows, counts.entries, counts.width
         self._weights = None if weights is None else read_weights(weights, self.rows)
@@ -141,7 +142,6 @@ class Stream:
     def _measured(self, row_bytes: int) -> Counts:
         """What the file holds, and so its blocks; row_bytes: of a row's weight."""
         path, size = self._path, self._block_bytes
-        self.block = Block.of_text(path, size)
         self.fit_in(f"{path}: its blocks of text need", 0)
         found = measure(
             path, zero_based=self._zero_based, jobs=self._jobs, block_bytes=size, longest=self._longest

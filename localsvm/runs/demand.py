@@ -109,7 +109,7 @@ class StreamDemand:
         weights = 8 * OF_WEIGHTS * problems * (tasks * (features + 1) + 1)
         scaled = COPIES * self._bytes(block.rows, block.entries)
         passing = scaled + weights + 8 * problems * block.rows + method.memory(size)
-        return self._sample_bytes(sample) + max(passing, method.memory(drawn))
+        return int(self._sample_bytes(sample) + max(passing, method.memory(drawn)))
 
     def _size(self, rows: int, entries: int, target: Target, folds: int) -> CellSize:
         """A block, or the sample, as if it were a cell."""
