@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sampling import each_other
 
 from localsvm.methods import methods
 
@@ -31,9 +32,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "rbf": KERNEL,
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
     "ml3": {"models": [4], "tolerance": 0.01},
+    "svml": {"form": "diag"},
 }
 ROWS = {
     "linear": {"dense": DENSE, "sparse": SPARSE, "wide": WIDE},
+    "svml": {"dense": (1500, 50, 0), "sparse": (1200, 1500, 10), "wide": (300, 30_000, 60)},
     "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
     **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
 }
@@ -43,8 +46,7 @@ def test_no_method_is_missing() -> None:
     assert set(OPTIONS) == set(methods())
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "wide"])
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(("name", "kind"), each_other(list(OPTIONS), ["dense", "sparse", "wide"], 3))
 def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
     rows = ROWS.get(name, ROWS["linear"])[kind]
     arguments = [name, "dense" if kind == "dense" else "sparse", *map(str, rows), json.dumps(OPTIONS[name])]
