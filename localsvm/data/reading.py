@@ -121,7 +121,9 @@ def read(
     """
     options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget)
     with open_source(path) as source:
-        return _read_regular(source, options) if source.regular() else _read_stream(source, options)
+        data = _read_regular(source, options) if source.regular() else _read_stream(source, options)
+        data.name = source.name
+        return data
 
 
 def read_blocks(

@@ -77,6 +77,8 @@ def train(
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
+        if resume and journal.empty:
+            observer.note(f"nothing to resume at {journal.path}: training from the beginning")
         reports = _train_cells(cells, journal, observer)
         calibration = _calibration(config, divided, journal, clock)
         _write(output, config, divided, journal, reports, calibration, force, clock)
