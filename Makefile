@@ -93,7 +93,7 @@ sanitize: build bounds ## the tests of the C code under the sanitizers, and of C
 
 bounds: build ## the same tests on a build of Cython that checks every index
 	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
-	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(BIN)/python -m pytest -q -p no:cacheprovider $(C_TESTS) tests/test_edges.py
+	LOCALSVM_WHOLE=1 PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(BIN)/python -m pytest -q -p no:cacheprovider $(C_TESTS) tests/test_edges.py
 
 # Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.
 SECONDS := 60

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from command_line import invoke
 from sklearn.neighbors import NearestCentroid
+from test_train import content
 
 import localsvm.methods as package
 from localsvm.cli import method_options
@@ -46,20 +47,17 @@ def lsvm(environment: dict[str, str], *arguments: Any) -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-@pytest.mark.parametrize("partition", ["none", "voronoi"])
-def test_the_example_runs_from_one_file(partition: str, environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_example_runs_from_one_file(environment: dict[str, str], tmp_path: Path) -> None:
     X, y = banana(600, np.random.default_rng(0))
     write(tmp_path / "d.libsvm", as_examples(X), y)
-    common = ("-q", "-m", "nearest-centroid", "-P", partition, "-c", 150, "--scale", "none")
+    common = ("-q", "-m", "nearest-centroid", "-P", "voronoi", "-c", 150, "--scale", "none")
     for jobs in (1, 2):
         done = lsvm(environment, "train", *common, "-j", jobs, tmp_path / "d.libsvm", tmp_path / f"{jobs}.h5")
         assert (done.returncode, done.stderr) == (0, "")
     done = lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "1.h5", tmp_path / "p.txt")
     assert done.returncode == 0 and "Accuracy" in done.stderr
     assert "models" in lsvm(environment, "inspect", tmp_path / "1.h5").stdout
-    again = lsvm(environment, "predict", tmp_path / "d.libsvm", tmp_path / "2.h5", tmp_path / "q.txt")
-    assert again.stderr == done.stderr
-    assert (tmp_path / "p.txt").read_text() == (tmp_path / "q.txt").read_text()
+    assert content(tmp_path / "1.h5") == content(tmp_path / "2.h5")
     assert lsvm(environment, "cv", *common, tmp_path / "d.libsvm").stdout.count("\n") > 3
 
 

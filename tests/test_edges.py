@@ -1,4 +1,7 @@
-"""Nothing at the edge ends in a traceback, a warning, a number that is none, or an answer that cannot be."""
+"""Nothing at the edge ends in a traceback, a warning, a number that is none, or an answer that cannot be.
+
+The usual run tries a part of the cases, `make bounds` all (sampling.py).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 from command_line import invoke
 from edge_cases import METHODS, options, sets
+from sampling import each_other, some
 
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.writing import write
@@ -49,8 +53,7 @@ def test_there_are_many() -> None:
     assert len(SETS) * len(METHODS) >= 369 and len(RUNS) >= 550
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(("name", "method"), each_other(list(SETS), METHODS, 3))
 def test_sets_at_the_edge(name: str, method: str, tmp_path: Path) -> None:
     X, y = SETS[name]
     costs = (1.0,) if method in SLOW else (0.1, 10.0)
@@ -89,7 +92,7 @@ def edge_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("run", RUNS, ids=" ".join)
+@pytest.mark.parametrize("run", some(RUNS, 4), ids=" ".join)
 def test_extreme_options(run: list[str], edge_file: Path, tmp_path: Path) -> None:
     result = invoke("train", *run, "-j", 1, edge_file, tmp_path / "m.h5", code=None)
     assert result.exit_code in (0, 1, 2) and "Traceback" not in result.stderr

@@ -27,7 +27,7 @@ def hashed(n: int = 300, seed: int = 0) -> tuple[sparse.csr_array, np.ndarray]:
     """Rows with 20 of many columns, and for one class a few that are frequent."""
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    X = sparse.random_array((n, WIDTH), density=20 / WIDTH, rng=rng, dtype=np.float32).tolil()
+    X = sparse.random_array((n, WIDTH), density=20 / WIDTH, random_state=rng, dtype=np.float32).tolil()
     for i in np.flatnonzero(y > 0):
         X[i, rng.choice(40, 8, replace=False)] = 1.0
     return as_examples(sparse.csr_array(X)), y
@@ -47,7 +47,7 @@ def exact(A: np.ndarray, B: np.ndarray, kernel: Kernel) -> np.ndarray:
 def test_only_rows_with_few_entries_go_this_way() -> None:
     assert few_entries(hashed()[0])
     rng = np.random.default_rng(1)
-    assert not few_entries(as_examples(sparse.random_array((300, 2000), density=0.1, rng=rng).tocsr()))
+    assert not few_entries(as_examples(sparse.random_array((300, 2000), density=0.1, random_state=rng).tocsr()))
     assert not few_entries(np.zeros((3, 5), np.float32))
     assert not few_entries(as_examples(sparse.csr_array((3, 5))))
 

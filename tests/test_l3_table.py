@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import reproduce_l3
+from command_line import invoke
 
 from localsvm.data.writing import write
 
 METHODS = [name for name in reproduce_l3.METHODS if name != "l3 chosen"]
+
+
+def within(name: str, arguments: list[str]) -> tuple[Any, dict[str, float]]:
+    """What `lsvm` of the harness gives, without a process."""
+    return json.loads(invoke(name, "--json", "--force", "-q", *arguments).stdout), {"cpu": 1.0}
 
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -26,6 +34,9 @@ def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     given = ["reproduce_l3.py", str(tmp_path), "--quick", "--seeds", "1", "--methods", ",".join(METHODS)]
     monkeypatch.setattr(sys, "argv", [*given, "--out", str(out)])
     monkeypatch.setattr(reproduce_l3, "CLUSTERS", {"svmguide1": 4})
+    whole = reproduce_l3.options_of
+    monkeypatch.setattr(reproduce_l3, "options_of", lambda *key: [*whole(*key), "-C", "1,10"])  # few costs: seconds
+    monkeypatch.setattr(reproduce_l3, "lsvm", within)
     reproduce_l3.main()
     log = (out / "table.jsonl").read_text()
     assert log.count("\n") == len(METHODS)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sampling import each_other
 
 from localsvm.methods import methods
 
@@ -43,8 +44,7 @@ def test_no_method_is_missing() -> None:
     assert set(OPTIONS) == set(methods())
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "wide"])
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(("name", "kind"), each_other(list(OPTIONS), ["dense", "sparse", "wide"], 3))
 def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
     rows = ROWS.get(name, ROWS["linear"])[kind]
     arguments = [name, "dense" if kind == "dense" else "sparse", *map(str, rows), json.dumps(OPTIONS[name])]

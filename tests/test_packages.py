@@ -7,15 +7,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+needs_cython = pytest.mark.skipif(
+    find_spec("Cython") is None or find_spec("setuptools") is None, reason="Cython and setuptools are not here to build"
+)
 
 
-def setup(*arguments: str, code: int = 0, **variables: str) -> None:
+def run_setup(*arguments: str, code: int = 0, **variables: str) -> None:
     """Run setup.py."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "setup.py", "-q", *arguments],
@@ -24,17 +28,19 @@ def setup(*arguments: str, code: int = 0, **variables: str) -> None:
     assert (done.returncode != 0) == bool(code), done.stderr
 
 
+@needs_cython
 @pytest.mark.skipif(
     shutil.which("git") is None or not (ROOT / ".git").exists(), reason="what the repository has is asked of git"
 )
 def test_the_sdist_has_what_the_repository_has(tmp_path: Path) -> None:
-    setup("egg_info", "--egg-base", str(tmp_path))
+    run_setup("egg_info", "--egg-base", str(tmp_path))
     packed = set((tmp_path / "localsvm.egg-info" / "SOURCES.txt").read_text().splitlines())
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(tracked.splitlines()) - packed == set()
     assert not [name for name in packed if name.startswith("localsvm/") and name.endswith((".c", ".so", ".pyc"))]
 
 
+@needs_cython
 @pytest.mark.parametrize(("flags", "plain"), [("", True), ("-g -fsanitize=address", False)])
 def test_debug_information_is_for_those_who_ask(flags: str, plain: bool, tmp_path: Path) -> None:
     """By a compiler that writes down how it is called, and fails."""
@@ -42,7 +48,7 @@ def test_debug_information_is_for_those_who_ask(flags: str, plain: bool, tmp_pat
     compiler.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexit 1\n')
     compiler.chmod(0o755)
     folders = ("--build-temp", str(tmp_path / "t"), "--build-lib", str(tmp_path / "l"))
-    setup("build_ext", "--force", *folders, code=1, CC=str(compiler), CFLAGS=flags)
+    run_setup("build_ext", "--force", *folders, code=1, CC=str(compiler), CFLAGS=flags)
     words = calls.read_text().splitlines()[0].split()
     levels = [word for word in words if word in ("-g", "-g0")]
     assert levels[-1:] == (["-g0"] if plain else ["-g"])

@@ -248,7 +248,7 @@ def test_outliers_do_not_decide_the_direction() -> None:
 def test_a_row_repeated_beyond_the_cell_size_is_weighted(name: str) -> None:
     """As w8a: 4 203 of 49 749 rows without any feature, here of two labels."""
     rng = np.random.default_rng(1)
-    X = sparse.random_array((49_749, 40), density=0.2, rng=rng, dtype=np.float32).tocsr().toarray()
+    X = sparse.random_array((49_749, 40), density=0.2, random_state=rng, dtype=np.float32).tocsr().toarray()
     empty = rng.choice(len(X), 4203, replace=False)
     X[empty] = 0
     y = np.zeros(len(X))

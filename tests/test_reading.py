@@ -427,7 +427,7 @@ def test_allocate(tmp_path: Path) -> None:
 @given(data=st.data())
 def test_equals_scikit_learn(tmp_path: Path, data: st.DataObject) -> None:
     rows = data.draw(st.integers(1, 12))
-    X = sp.random_array((rows, 9), density=0.4, rng=data.draw(st.integers(0, 99)), dtype=np.float32)
+    X = sp.random_array((rows, 9), density=0.4, random_state=data.draw(st.integers(0, 99)), dtype=np.float32)
     y = data.draw(st.lists(st.integers(-5, 5), min_size=rows, max_size=rows))
     path = tmp_path / "some.libsvm"
     write(path, X, y)
@@ -489,7 +489,7 @@ def test_as_examples() -> None:
 
 
 def test_sparse_rows_are_gathered_without_scipy() -> None:
-    X = as_examples(sp.random_array((30, 12), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
+    X = as_examples(sp.random_array((30, 12), density=0.3, random_state=np.random.default_rng(0), dtype=np.float32))
     for rows in (np.asarray([7, 7, 0, 29, 3]), np.arange(4, 20), np.empty(0, np.int64)):
         counts, places = places_of(X, rows)
         assert_array_equal(counts, np.diff(X.indptr)[rows])

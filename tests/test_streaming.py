@@ -117,7 +117,7 @@ def test_scaling_by_blocks_is_scaling(mode: str, dense: bool) -> None:
 @pytest.mark.parametrize("scale", ["std", "row"])
 def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None:
     rng = np.random.default_rng(2)
-    X = sparse.random_array((400, 2000), density=0.01, rng=rng, dtype=np.float32).tocsr()
+    X = sparse.random_array((400, 2000), density=0.01, random_state=rng, dtype=np.float32).tocsr()
     y = rng.choice([2.0, 5.0], 400)
     file = written(tmp_path / "rows.libsvm", X, y)
     stream = Stream(file, 4, block_bytes=3000)
@@ -143,7 +143,7 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
 @pytest.mark.parametrize("name", ["linear", "llsvm", "l3"])
 def test_sparse_rows_are_trained_on(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(3)
-    X = sparse.random_array((300, 2000), density=0.01, rng=rng, dtype=np.float32).tolil()
+    X = sparse.random_array((300, 2000), density=0.01, random_state=rng, dtype=np.float32).tolil()
     y = rng.choice([-1.0, 1.0], 300)
     X[:, [0]] = (y > 0).astype(np.float32)[:, None]
     file = written(tmp_path / "rows.libsvm", sparse.csr_array(X), y)

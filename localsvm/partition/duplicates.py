@@ -109,7 +109,8 @@ def _frequent(matrix: Matrix, hashes: NDArray[np.uint64], most: int) -> NDArray[
     many = np.unique(ordered[most:][ordered[most:] == ordered[:-most]])
     if not len(many):
         return np.empty(0, dtype=np.int64)
-    rows = np.flatnonzero(np.isin(hashes, many)).astype(np.int64, copy=False)
+    # by sorting: numpy 2.0.0 fails on whole numbers from 2^63 where it may choose a table
+    rows = np.flatnonzero(np.isin(hashes, many, kind="sort")).astype(np.int64, copy=False)
     first = np.full(len(many), -1, dtype=np.int64)
     kind = np.searchsorted(many, hashes[rows])
     first[kind[::-1]] = rows[::-1]

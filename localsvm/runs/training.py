@@ -136,6 +136,7 @@ class JournalValues:
 
     def __init__(self, divided: Divided, journal: Journal) -> None:
         self._divided, self._journal, self.sizes = divided, journal, divided.sizes
+        self.repeats = len(divided.partition.cells_by_repeat)
         self._places = divided.places.handle()
         self._counts = divided.count.array
         if divided.mass is not None:  # rows of a mean weight count as one: calibration weighs them against its priors
@@ -144,9 +145,17 @@ class JournalValues:
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
         """(problems, n) values, (n,) labels and (n,) how many rows each stands for, by their weights."""
-        first, last = (int(edge) for edge in self._divided.edges[index : index + 2])
+        first, last = self._edges(index)
         y = self._divided.y.array[self._places.rows(first, last)]
         return unpack(self._journal[str(index)]).values, y, self._counts[first:last]
+
+    def rows(self, index: int) -> NDArray[np.int64]:
+        """(n,) the numbers of a cell's rows, the same in all repeats."""
+        rows = self._places.rows(*self._edges(index))
+        return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else np.asarray(rows, np.int64)
+
+    def _edges(self, index: int) -> tuple[int, int]:
+        return int(self._divided.edges[index]), int(self._divided.edges[index + 1])
 
 
 def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clock: Clock) -> Calibration | None:

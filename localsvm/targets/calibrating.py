@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,27 +15,15 @@ from scipy.special import expit, logit
 
 from localsvm.targets.base import Values
 from localsvm.targets.classification import Classification
+from localsvm.targets.held_out import HeldOut
 from localsvm.targets.probabilities import SMALLEST, Calibration, bent, log_shares, logarithms, one_a_class
+from localsvm.targets.sharpening import sharpened
 
 PRIOR_ROWS = 10.0  # so many rows of the run the prior of a cell's sigmoid is worth, and that of the powers
 CURVE_PRIOR_ROWS = 10.0  # so many rows count in a block of the curve as the sigmoids say
 SAMPLE_VALUES = 1 << 22  # held-out values, at least one row of each cell, from which the run's numbers are found
 STEPS, SHORTEST = 100, 1e-9  # of Newton's method: the most, and the smallest share of one
 ENOUGH, ROUNDING = 1e-9, 1e-14
-
-
-class HeldOut(Protocol):
-    """The held-out values of a run, cell by cell.
-
-    Attributes
-    ----------
-    sizes : (cells,) rows of each cell.
-    """
-
-    sizes: NDArray[np.int64]
-
-    def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], Values, Values]:
-        """(problems, n) held-out values, (n,) labels, and (n,) how many rows each stands for."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +53,7 @@ class Examples:
 
 
 def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
-    """The calibration of a run: sigmoids, then the curve of their log odds, then the powers of many classes."""
+    """The calibration of a run: sigmoids, the curve of their log odds, powers of many classes; repeats sharpened."""
     cells = range(len(held_out.sizes))
     step = max(1, -(-int(held_out.sizes.sum()) * target.n_problems // SAMPLE_VALUES))
     sample = _together([Examples.of(target, held_out, i, step) for i in cells])
@@ -82,7 +69,8 @@ def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
     # pairs of many classes are no better for a curve, on hold-outs
     curve = curve_of(sample) if target.scheme == "ova" or len(target.labels) == 2 else np.empty((0, 2))
     powers = powers_of(target, expit(bent(curve, sample.values)).T, sample) if len(target.labels) > 2 else np.ones(2)
-    return Calibration(found, curve, powers)
+    calibration = Calibration(found, curve, powers)
+    return sharpened(calibration, target, held_out) if held_out.repeats > 1 else calibration
 
 
 def sigmoids(rows: Examples, prior: tuple[Values, Values] | None = None) -> tuple[Values, Values]:

@@ -28,6 +28,7 @@ from localsvm.methods.svm import KernelSVM
 from localsvm.partition import create, size_spread
 from localsvm.representations.kmeans import find_centres
 from localsvm.representations.landmarks import choose_landmarks
+from localsvm.runs import training
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.summary import Summary
@@ -38,6 +39,7 @@ from localsvm.selection.search import Search
 from localsvm.solvers import linear
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import ASCENTS, Ascent, LinearSolution, solve
+from localsvm.targets import calibrating, probabilities
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -57,16 +59,19 @@ __all__ = [
     "Threads",
     "TrainingConfig",
     "as_examples",
+    "calibrating",
     "choose_landmarks",
     "find_centres",
     "from_array",
     "methods",
     "parse_values",
+    "probabilities",
     "read",
     "size_spread",
     "solve",
     "thinned",
     "train",
+    "training",
     "write",
 ]  # fmt: skip
 TARGET = Classification(np.array((-1.0, 1.0)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,28 @@ def command(*args: Any) -> list[str]:
 def run(*args: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:
     """Run `lsvm args` as a program."""
     return subprocess.run(command(*args), capture_output=True, timeout=120, **options)
+
+
+SEVERAL = """
+import json, sys
+from localsvm.cli.group import lsvm
+for line in json.loads(sys.argv[1]):
+    try:
+        lsvm(line, prog_name="lsvm")
+    except SystemExit as end:
+        if end.code:
+            sys.exit(f"{line}: exit code {end.code}")
+"""
+
+
+def run_all(*lines: Sequence[Any], **options: Any) -> str:
+    """Run several `lsvm args` in one program, each of which has to end well, and give back what they print."""
+    given = json.dumps([[str(arg) for arg in line] for line in lines])
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL, given], capture_output=True, text=True, timeout=120, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
 
 
 def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:

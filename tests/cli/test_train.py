@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from command_line import FAST, clean_environment, command, error, invoke, run, usage_error, wait_until
+from command_line import FAST, clean_environment, command, error, invoke, run, run_all, usage_error, wait_until
 from malformed import MALFORMED
 from sklearn.svm import SVC
 
@@ -145,9 +145,9 @@ def test_simd_levels_predict_alike(train_file: Path, test_file: Path, tmp_path: 
     decisions = []
     for level in LEVELS[: simd_level() + 1]:
         model, environment = tmp_path / f"{level}.h5", clean_environment(LOCALSVM_SIMD=level)
-        assert run("train", *FAST, "-e", 1e-6, "-q", train_file, model, env=environment).returncode == 0
-        done = run("predict", "--decision-values", test_file, model, env=environment)
-        decisions.append(np.loadtxt(done.stdout.splitlines(), skiprows=1))
+        learn = ("train", *FAST, "-e", 1e-6, "-j", 1, "-q", train_file, model)
+        told = run_all(learn, ("predict", "-q", "--decision-values", test_file, model), env=environment)
+        decisions.append(np.loadtxt(told.splitlines(), skiprows=1))
     for other in decisions[1:]:
         np.testing.assert_array_equal(other[:, 0], decisions[0][:, 0])
         np.testing.assert_allclose(other[:, 1], decisions[0][:, 1], atol=1e-5)
