@@ -37,11 +37,21 @@ def convert(input_file: str, output_file: str, scale: str, zero_based: bool, job
     OUT has indices from 1, no comments and no zeros. IN may be compressed, and OUT is if its name ends in .gz, .bz2,
     .xz or .zst; - is stdin or stdout. A mistake in IN is refused with its line and column.
     """
+    from localsvm.data.origin import from_zero
     from localsvm.data.reading import read
-    from localsvm.data.scaling import Scaling
+    from localsvm.data.scaling import CENTRED, Scaling
     from localsvm.data.writing import write
 
     check_outputs(force, [input_file], [output_file])
-    data = read(input_file, zero_based=zero_based, jobs=opt.job_count(jobs))
+    data = read(input_file, zero_based=zero_based, shifts=True, jobs=opt.job_count(jobs))
+    if data.shift is not None and scale not in CENTRED:
+        data.X = from_zero(data.X, data.shift)
+        count = len(data.shift.columns)
+        what = "1 feature is" if count == 1 else f"{count} features are"
+        click.echo(
+            f"note: {what} so far from 0 that float32 loses digits, and OUT has the rounded values; subtract a number "
+            "from them first, or give --scale zscore or minmax",
+            err=True,
+        )
     scaled = Scaling.fit(data.X, scale).apply(data.X, in_place=True)
     write(output_file, scaled, data.y)

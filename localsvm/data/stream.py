@@ -67,6 +67,8 @@ class Stream:
 
     Attributes
     ----------
+    name : str
+        Of the file, for messages.
     rows, features : int
         Features are the columns that occur: in which some row is not 0.
     width, columns : int, (features,) int64 or None
@@ -102,7 +104,7 @@ class Stream:
         if os.path.exists(path) and not os.path.isfile(path):
             what = "not a regular file, and --stream reads it several times"
             raise DataError(f"{path}: {what}; write it to a file first, or leave --stream out")
-        self._path, self._folds = path, folds
+        self._path, self._folds, self.name = path, folds, str(path)
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
         self.rows, self.width = counts.rows, counts.width
