@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from localsvm.cli import options as opt
@@ -11,10 +9,6 @@ from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
 from localsvm.cli.value_types import Group, Names
 
-if TYPE_CHECKING:
-    from localsvm.memory import Budget
-
-ANY_WIDTH = (1 << 31) - 1  # columns: as many as indices can name
 SCRATCH = 32 << 20  # of learning the scaling, and of rows as text
 
 
@@ -45,40 +39,28 @@ def convert(
     """Rewrite LIBSVM text IN as clean LIBSVM text OUT.
 
     OUT has indices from 1, no comments and no zeros. IN may be compressed, and OUT is if its name ends in .gz, .bz2,
-    .xz or .zst; - is stdin or stdout. A mistake in IN is refused with its line and column. Without --scale,
-    memory holds a few blocks of rows, however large IN is; with it all of them.
+    .xz or .zst; - is stdin or stdout. A mistake in IN is refused with its line and column.
     """
+    from localsvm.data.dataset import size_of
+    from localsvm.data.origin import from_zero
+    from localsvm.data.reading import read
+    from localsvm.data.scaling import CENTRED, Scaling, made_bytes
+    from localsvm.data.writing import write
     from localsvm.memory import Budget
 
     check_outputs(force, [input_file], [output_file])
-    jobs, budget = opt.job_count(jobs), Budget.of(memory)
-    if scale == "none":
-        _rewrite(input_file, output_file, zero_based, jobs, budget)
-    else:
-        _scale(input_file, output_file, scale, zero_based, jobs, budget)
-
-
-def _rewrite(source: str, target: str, zero_based: bool, jobs: int, budget: Budget) -> None:
-    from localsvm.data.faults import LONGEST_LINE
-    from localsvm.data.pieces import BLOCK_BYTES
-    from localsvm.data.reading import read_blocks
-    from localsvm.data.writing import write_blocks
-
-    blocks = read_blocks(
-        source, n_features=ANY_WIDTH, dense=False, zero_based=zero_based, jobs=jobs,
-        block_bytes=budget.block_bytes(BLOCK_BYTES, 3 * jobs), longest=budget.text_bytes(LONGEST_LINE),
-    )  # fmt: skip
-    write_blocks(target, ((block.X, block.y) for block in blocks))
-
-
-def _scale(source: str, target: str, scale: str, zero_based: bool, jobs: int, budget: Budget) -> None:
-    from localsvm.data.dataset import size_of
-    from localsvm.data.reading import read
-    from localsvm.data.scaling import Scaling, made_bytes
-    from localsvm.data.writing import write
-
-    data = read(source, zero_based=zero_based, jobs=jobs, budget=budget)
+    budget = Budget.of(memory)
+    data = read(input_file, zero_based=zero_based, shifts=True, jobs=opt.job_count(jobs), budget=budget)
     need = size_of(data.X) + 8 * len(data.y) + made_bytes(data.X, scale) + SCRATCH
-    budget.check(f"scaling by {scale} needs", need, "give more --memory")
+    budget.check(f"scaling by {scale} needs" if scale != "none" else "writing needs", need, "give more --memory")
+    if data.shift is not None and scale not in CENTRED:
+        data.X = from_zero(data.X, data.shift)
+        count = len(data.shift.columns)
+        what = "1 feature is" if count == 1 else f"{count} features are"
+        click.echo(
+            f"note: {what} so far from 0 that float32 loses digits, and OUT has the rounded values; subtract a number "
+            "from them first, or give --scale zscore or minmax",
+            err=True,
+        )
     scaled = Scaling.fit(data.X, scale).apply(data.X, in_place=True)
-    write(target, scaled, data.y)
+    write(output_file, scaled, data.y)

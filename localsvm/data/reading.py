@@ -217,12 +217,12 @@ def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Opti
 
     for _ in ordered(fill, range(len(pieces)), options.jobs):
         pass
-    return _settled(X, y, shift)
+    return _settled(X, y, shift, pieces[0].name)
 
 
-def _settled(X: Examples, y: npt.NDArray[np.float64], shift: Shift | None) -> Dataset:
+def _settled(X: Examples, y: npt.NDArray[np.float64], shift: Shift | None, name: str) -> Dataset:
     X, shift = settle(X, shift)
-    return Dataset(X, y, shift=shift)
+    return Dataset(X, y, shift=shift, name=name)
 
 
 def _fill_sparse(
@@ -245,7 +245,7 @@ def _fill_sparse(
 
     kept = list(ordered(fill, range(len(pieces)), jobs))
     close_gaps((values, indices), entries[:-1], kept)
-    return _settled(sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns), y, shift)
+    return _settled(sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns), y, shift, pieces[0].name)
 
 
 def _read_stream(source: Source, options: _Options) -> Dataset:
@@ -266,5 +266,5 @@ def _read_stream(source: Source, options: _Options) -> Dataset:
     dense = options.is_dense(rows, columns, entries)
     options.check(source.name, held + _bytes(dense, rows, columns, entries))
     if dense:
-        return _settled(merge_dense(parts, options.matrix(source.name, rows, columns)), y, shift)
-    return _settled(merge_sparse(parts, columns), y, shift)
+        return _settled(merge_dense(parts, options.matrix(source.name, rows, columns)), y, shift, source.name)
+    return _settled(merge_sparse(parts, columns), y, shift, source.name)

@@ -71,6 +71,8 @@ class Stream:
 
     Attributes
     ----------
+    name : str
+        Of the file, for messages.
     rows, entries, features : int
         Entries of all rows, of which some may be 0; features are the columns that occur: in which some row is not 0.
     width, columns : int, (features,) int64 or None
@@ -112,7 +114,7 @@ class Stream:
         if os.path.exists(path) and not os.path.isfile(path):
             what = "not a regular file, and --stream reads it several times"
             raise DataError(f"{path}: {what}; write it to a file first, or leave --stream out")
-        self._path, self._folds = path, folds
+        self._path, self._folds, self.name = path, folds, str(path)
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         self._weights: NDArray[np.float64] | None = None
         self._budget, self._longest = budget, budget.text_bytes(LONGEST_LINE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, BinaryIO
 
@@ -47,26 +47,6 @@ def write(
     RunError
         The file cannot be written.
     """
-    if precision is not None and not 1 <= precision <= 9:
-        raise ValueError("precision must be 1 to 9 digits")
-    write_blocks(target, [(X, y)], zero_based=zero_based, precision=precision)
-
-
-def write_blocks(
-    target: str | os.PathLike[str] | BinaryIO,
-    blocks: Iterable[tuple[Any, Any]],
-    *,
-    zero_based: bool = False,
-    precision: int | None = None,
-) -> None:
-    """As `write`, for rows that come in blocks (X, y), of which one is in memory at once."""
-    with _open(target) as stream:
-        for X, y in blocks:
-            for text in _texts(*_checked(X, y), zero_based, precision or 0):
-                stream.write(text)
-
-
-def _checked(X: Any, y: Any) -> tuple[Examples, npt.NDArray[np.float64]]:
     examples, labels = as_examples(X), np.asarray(y, dtype=np.float64)
     if labels.shape != (examples.shape[0],):
         what = f"{examples.shape[0]} examples need as many labels, found an array of shape {labels.shape}"
@@ -74,7 +54,11 @@ def _checked(X: Any, y: Any) -> tuple[Examples, npt.NDArray[np.float64]]:
     if not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
         raise DataError(f"the label of example {row + 1} is {labels[row]}; labels must be finite numbers")
-    return examples, labels
+    if precision is not None and not 1 <= precision <= 9:
+        raise ValueError("precision must be 1 to 9 digits")
+    with _open(target) as stream:
+        for text in _texts(examples, labels, zero_based, precision or 0):
+            stream.write(text)
 
 
 def _open(target: str | os.PathLike[str] | BinaryIO) -> AbstractContextManager[BinaryIO]:

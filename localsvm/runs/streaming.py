@@ -82,12 +82,12 @@ def train_stream(
 
 def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observer: Observer) -> Survey:
     tell_left_out(stream.rows, stream.left_out, observer)
-    check_features(stream.features)
+    check_features(stream.features, stream.name)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
     most = _sampled(stream, method)
     stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, method, config.scale).survey(most))
     survey = stream.survey(config.scale, most, rng)
-    check_labels(survey.labels, stream.rows, config)
+    check_labels(survey.labels, stream.rows, config, stream.name)
     if not method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey

@@ -113,11 +113,10 @@ def test_streams_keep_within_memory(folder: Path) -> None:
 
 @shared_pages
 def test_conversion_keeps_within_memory(folder: Path) -> None:
-    for scale, memory in (("none", 124), ("std", 180)):
-        out = folder / f"{scale}.out"
-        code, told, peak = run("convert", "-j", 2, "--scale", scale, "--memory", f"{memory}M", folder / "dense.gz", out)
-        assert code == 0 and peak <= memory * MIB, (peak / MIB, told)
-    assert (folder / "none.out").read_bytes() == (folder / "dense").read_bytes()
+    code, told, peak = run(
+        "convert", "-j", 2, "--scale", "std", "--memory", "180M", folder / "dense.gz", folder / "out"
+    )
+    assert code == 0 and peak <= 180 * MIB, (peak / MIB, told)
     code, told, _ = run("convert", "--scale", "std", "--memory", "126M", folder / "dense", folder / "more.out")
     assert code == 1 and told.count("\n") == 1 and "--memory allows 126.0 MiB; give more --memory" in told
 
