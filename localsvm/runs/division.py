@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import Demand
+from localsvm.runs.measuring import Measured, measure
 from localsvm.runs.progress import Observer
 from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
@@ -49,6 +50,8 @@ class Divided:
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
+    fresh : in shared memory, (all,) bool: the rows that say what the error is; None where all do.
+    metric : after the scaling, None for the Euclidean one; and what is told of how it was chosen.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
@@ -66,6 +69,8 @@ class Divided:
     width: int
     classes: dict[str, Any] | None = None
     off_centre: int = 0
+    fresh: SharedArray | None = None
+    measured: Measured = field(default_factory=Measured)
 
     @property
     def nbytes(self) -> int:
