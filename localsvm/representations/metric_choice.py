@@ -23,7 +23,7 @@ from localsvm.threads import Threads
 
 FOLDS = 5
 CELL = 500  # rows of the cells in which metrics are judged
-TUNED = 4  # cells of the first fold, by which the scale and the ridge of a metric are tuned
+TUNED = 4  # cells, by which the scale and the ridge of a metric are tuned
 SCALES, RIDGES = (-0.5, 0.0, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
 RISK = 0.05  # of leaving the Euclidean metric without a reason, all candidates together
 
@@ -44,16 +44,17 @@ class Choice:
     ----------
     name : of the candidate; "none" for the Euclidean metric.
     best : of the candidate with the least loss, chosen or not.
-    gain : the share of the Euclidean loss that the best one saves.
-    t : of the paired test, the mean difference of the folds over its standard error; `bound` is what it has to be
-        below.
+    loss, error : (2,) the mean loss, and the share of wrong rows, by the Euclidean metric and by the best one.
+    t : (2,) of the paired tests, for both: the mean difference of the folds over its standard error.
+    bound : (2,) what each t has to be below.
     """
 
     name: str
     best: str
-    gain: float
-    t: float
-    bound: float
+    loss: tuple[float, ...]
+    error: tuple[float, ...]
+    t: tuple[float, ...]
+    bound: tuple[float, ...]
 
 
 def consecutive_folds(codes: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -75,36 +76,43 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
     threads : of no influence on the result.
     """
 
-    def fold_losses(fold: int) -> dict[str, float]:
-        learned_from = Learner(data.X, data.Y, data.weight, rows[folds != fold], plan.sample)
-        courses = {EUCLIDEAN: learned_from.beginning(plan.rng(seed, fold, 0))}
-        courses |= plan.candidates(learned_from, courses[EUCLIDEAN], seed, fold)
+    def of_fold(fold: int) -> dict[str, Floats]:
+        learner = Learner(data.X, data.Y, data.weight, rows[folds != fold], plan.sample)
+        courses = {EUCLIDEAN: learner.beginning(plan.rng(seed, fold, 0))}
+        courses |= plan.candidates(learner, courses[EUCLIDEAN], seed, fold)
         return {name: judged(data, rows, folds == fold, course, seed) for name, course in courses.items()}
 
-    found = threads.map(fold_losses, FOLDS)
-    losses = {name: np.asarray([of_fold[name] for of_fold in found]) for name in found[0]}
-    return tested(losses.pop(EUCLIDEAN), losses)
+    found = threads.map(of_fold, FOLDS)
+    return tested({name: np.stack([judgement[name] for judgement in found]) for name in found[0]})
 
 
-def tested(euclidean: Floats, candidates: Mapping[str, Floats]) -> Choice:
-    """The candidate of the least loss, if a one-sided paired t-test over the folds finds it better.
+def tested(found: Mapping[str, Floats]) -> Choice:
+    """The candidate of the least loss, if one-sided paired t-tests over the folds find both its loss and its error
+    smaller than the Euclidean ones.
 
-    euclidean, candidates: (folds,) losses. The level is RISK over the number of candidates (Bonferroni), as the best
-    one of them is tested.
+    The loss tells metrics apart by fewer rows than the error does; but where nearly all rows are right, it can fall
+    without any gain. The level is RISK, for the loss over the number of candidates, as the best of them is tested.
+
+    Parameters
+    ----------
+    found : for each metric (folds, 2), what `judged` gives.
     """
     from scipy.stats import t as student
 
-    best = min(candidates, key=lambda name: float(candidates[name].mean()))
-    difference = candidates[best] - euclidean
-    spread = float(difference.std(ddof=1)) / np.sqrt(len(difference))
-    t = float(difference.mean()) / spread if spread > 0.0 else 0.0
-    bound = float(student.ppf(RISK / len(candidates), len(difference) - 1))
-    gain = float(-difference.mean() / max(float(euclidean.mean()), 1e-300))
-    return Choice(best if t < bound else EUCLIDEAN, best, gain, t, bound)
+    names = [name for name in found if name != EUCLIDEAN]
+    best = min(names, key=lambda name: float(found[name][:, 0].mean()))
+    difference = found[best] - found[EUCLIDEAN]
+    folds = len(difference)
+    spread = difference.std(axis=0, ddof=1) / np.sqrt(folds)
+    t = np.divide(difference.mean(axis=0), spread, out=np.zeros(2), where=spread > 0.0)
+    bound = student.ppf([RISK / len(names), RISK], folds - 1)
+    loss, error = (tuple(float(found[name][:, i].mean()) for name in (EUCLIDEAN, best)) for i in range(2))
+    name = best if (t < bound).all() else EUCLIDEAN
+    return Choice(name, best, loss, error, tuple(t.tolist()), tuple(bound.tolist()))
 
 
-def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int) -> float:
-    """The mean loss of the judging rows.
+def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int) -> Floats:
+    """(2,) the mean loss and the share of wrong ones of the judging rows.
 
     All rows are divided into Voronoi cells in the metric. In each, kernel ridge regression of the other rows gives
     values to those that judge, and the loss is their squared hinge. The scale and the ridge are those of a small grid
@@ -114,21 +122,22 @@ def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Cours
     X = data.X[rows] if isinstance(data.X, np.ndarray) else dense_rows(data.X, rows)
     Z = np.ascontiguousarray(X * L if L.ndim == 1 else X @ L)
     partition = create("voronoi")
-    partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # no two rows alike
+    partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # none are merged
     cells = [cell.rows for cell in partition.training_cells() if judging[cell.rows].any()]
 
-    def loss(cell: Rows, scale: float, ridge: float) -> float:
+    def of_cell(cell: Rows, scale: float, ridge: float) -> Floats:
         Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
         solver = RidgeLoss(len(cell), Y.shape[1])
         ridge = float(np.clip(np.exp(ridge), LEAST_RIDGE, MOST_RIDGE))
         solver.values(Z[cell] * np.float32(np.exp(scale)), Y, np.full(len(cell), 1.0 / len(cell)), ridge)
-        hinge = np.maximum(0.0, 1.0 - Y[places] * solver.left_out(places))
-        return float(data.weight[rows[cell[places]]] @ np.square(hinge).sum(axis=1))
+        values, Y = solver.left_out(places), Y[places]
+        loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
+        wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
+        return np.asarray(np.stack([loss, wrong]) @ data.weight[rows[cell[places]]])
+
+    def total(of: list[Rows], step: tuple[float, float]) -> Floats:
+        return np.sum([of_cell(cell, course.scale + step[0], course.ridge + step[1]) for cell in of], axis=0)
 
     tuning = [cells[i] for i in np.random.default_rng(seed).permutation(len(cells))[:TUNED]]
-    steps = min(
-        product(SCALES, RIDGES),
-        key=lambda step: sum(loss(cell, course.scale + step[0], course.ridge + step[1]) for cell in tuning),
-    )
-    total = sum(loss(cell, course.scale + steps[0], course.ridge + steps[1]) for cell in cells)
-    return total / float(data.weight[rows[judging]].sum())
+    step = min(product(SCALES, RIDGES), key=lambda step: float(total(tuning, step)[0]))
+    return np.asarray(total(cells, step) / data.weight[rows[judging]].sum())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, dense_rows, rows_of
+from localsvm.data.dataset import Dense, Examples, dense_rows
 from localsvm.solvers._ridge import RidgeLoss
 
 Floats = NDArray[np.float64]
@@ -24,6 +24,7 @@ RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at 
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
 FIRST_RIDGE = 0.3
+NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
 
@@ -73,10 +74,15 @@ class Learner:
     weight : (n,) float64, of the rows in the loss.
     rows : (m,) int64 ascending, the rows that may be looked at.
     sample : rows of a sample, at most.
+
+    Attributes
+    ----------
+    rows : how many there are.
     """
 
     def __init__(self, X: Examples, Y: Dense, weight: Floats, rows: Rows, sample: int = SAMPLE) -> None:
         self._X, self._Y, self._weight, self._rows = X, Y, weight, rows
+        self.rows = len(rows)
         self._size = max(1, min(sample, len(rows) // SHARE))
 
     def beginning(self, rng: np.random.Generator) -> Course:
@@ -108,7 +114,8 @@ class Learner:
             scalars[1] = np.clip(scalars[1], np.log(LEAST_RIDGE), np.log(MOST_RIDGE))
             if k > (1.0 - AVERAGED) * count:
                 total, averaged = total + values, averaged + 1
-        return Course(total / averaged, *scalars.tolist(), float(np.mean(losses[-averaged:])))
+        scale, ridge = (float(scalar) for scalar in scalars)
+        return Course(total / averaged, scale, ridge, float(np.mean(losses[-averaged:])))
 
     def _gradient(self, loss: RidgeLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
@@ -143,19 +150,21 @@ class Learner:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is learned: weights first, and from there matrices, each by samples of all rows or by near ones.
+    """What is learned, in this order: weights; from there a matrix; and where there are rows for many cells, the same
+    matrix further by near samples.
 
     Attributes
     ----------
-    names : of candidates, some of "diag", "full" and "full near".
+    names : of candidates, of "diag" and "full".
     sample : rows of a sample.
-    weight_steps, matrix_steps : of each.
+    weight_steps, matrix_steps, near_steps : of each.
     """
 
-    names: tuple[str, ...] = ("diag", "full", "full near")
+    names: tuple[str, ...] = ("diag", "full")
     sample: int = SAMPLE
     weight_steps: int = 120
-    matrix_steps: int = 200
+    matrix_steps: int = 120
+    near_steps: int = 120
 
     @staticmethod
     def rng(seed: int, fold: int, purpose: int) -> np.random.Generator:
@@ -165,10 +174,14 @@ class Plan:
     def candidates(self, learner: Learner, euclidean: Course, seed: int, fold: int) -> dict[str, Course]:
         """The metrics by name."""
         weights = learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
-        matrix = weights.at(np.diag(weights.values)) if weights.values.ndim == 1 else weights
         found = {"diag": weights} if "diag" in self.names else {}
-        for purpose, name in enumerate(("full", "full near"), start=2):
-            if name in self.names:
-                near = name == "full near"
-                found[name] = learner.steps(matrix, self.matrix_steps, self.rng(seed, fold, purpose), near)
+        if "full" in self.names:
+            found["full"] = self.refined(learner, weights.at(np.diag(weights.values)), seed, fold)
         return found
+
+    def refined(self, learner: Learner, matrix: Course, seed: int, fold: int) -> Course:
+        """A matrix after its steps."""
+        matrix = learner.steps(matrix, self.matrix_steps, self.rng(seed, fold, 2))
+        if learner.rows < NEAR_FROM:
+            return matrix
+        return learner.steps(matrix, self.near_steps, self.rng(seed, fold, 3), near=True)
