@@ -136,7 +136,7 @@ def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Cours
         return np.asarray(np.stack([loss, wrong]) @ data.weight[rows[cell[places]]])
 
     def total(of: list[Rows], step: tuple[float, float]) -> Floats:
-        return np.sum([of_cell(cell, course.scale + step[0], course.ridge + step[1]) for cell in of], axis=0)
+        return np.asarray(sum(of_cell(cell, course.scale + step[0], course.ridge + step[1]) for cell in of))
 
     tuning = [cells[i] for i in np.random.default_rng(seed).permutation(len(cells))[:TUNED]]
     step = min(product(SCALES, RIDGES), key=lambda step: float(total(tuning, step)[0]))

@@ -31,20 +31,10 @@ BLOCK_BYTES = 1 << 23  # of cells that are verified together
 
 
 def write_model(
-    path: AnyPath,
-    *,
-    config: dict[str, Any],
-    labels: Array,
-    columns: Array | None = None,
-    scaling: State,
-    metric: State | None = None,
-    partition: State,
-    cells: Iterable[Mapping[str, Array]],
-    n_cells: int,
-    report: State | None = None,
-    calibration: State | None = None,
-    force: bool = False,
-) -> None:
+    path: AnyPath, *, config: dict[str, Any], labels: Array, columns: Array | None = None, scaling: State,
+    metric: State | None = None, partition: State, cells: Iterable[Mapping[str, Array]], n_cells: int,
+    report: State | None = None, calibration: State | None = None, force: bool = False,
+) -> None:  # fmt: skip
     """Write a model: complete under `path` at the end, or not at all.
 
     Parameters
