@@ -9,7 +9,7 @@ from scipy import sparse
 
 from localsvm.data.dataset import Examples, as_examples
 
-METHODS = ("svm", "rbf", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3")
+METHODS = ("svm", "rbf", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "svml")
 
 
 def _rows() -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
@@ -117,6 +117,10 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
     ("csvm",): {"--lambda": ("1e-300", "1e-30", "1e30", "1e300", "0.1,10")},
     ("llsvm",): {"--neighbours": ("1", "24", "1000"), "--coding": ("inverse", "exponential", "linear")},
     ("ml3",): {"--models": ("1", "40", "1,3"), "--norm": ("1", "1.0001", "2", "100", "1e300"), "--passes": ("1", "50")},
+    ("svml",): {
+        "--form": ("full", "diag", "sphere", "rank:1", "rank:1000000", "rank:x", "rank:0"),
+        "--pull": ("0", "1e-300", "1e30", "1e300", "-1", "inf"),
+    },
     ("linear", "kmeans-svm", "csvm", "llsvm", "l3"): {
         "-s": ("auto", "sdca", "primal", "sgd"),
         "--loss": ("hinge", "squared"),
@@ -129,6 +133,7 @@ PAIRS = (
     "-v 24 --select vote", "-C 0.1,10 --select vote", "-C 0.1,10 --select refit", "-C 1e-12,1e12 --grid full",
 )  # fmt: skip
 LONG = {(method, PAIRS[i]) for method in ("csvm", "ml3") for i in (0, -1)}  # seconds, as each problem takes all passes
+LACKING = {("svml", "-C"), ("svml", "-e")}  # options that the method does not have
 BASE = {"-C": "1", "-v": "2"}
 BASE_OWN = {
     "svm": {"-g": "0.5"}, "rbf": {"-g": "0.5"}, "l3-kernel": {"-g": "0.5", "-K": "2"}, "kmeans-svm": {"-K": "2"},
@@ -141,11 +146,12 @@ def options() -> list[list[str]]:
     runs: list[list[str]] = []
     for method in METHODS:
         own = {flag: values for names, flags in OWN.items() if method in names for flag, values in flags.items()}
-        base = BASE | BASE_OWN.get(method, {})
+        base = {flag: v for flag, v in (BASE | BASE_OWN.get(method, {})).items() if (method, flag) not in LACKING}
         for flag, values in (VALUES | own).items():
-            runs += [_line(method, base, {flag: value}) for value in values]
+            runs += [_line(method, base, {flag: value}) for value in values if (method, flag) not in LACKING]
         runs += [[*_line(method, base, {}), "-w", "1", weight] for weight in WEIGHTS]
-        runs += [[*_line(method, base, {}), *pair.split()] for pair in PAIRS if (method, pair) not in LONG]
+        pairs = [pair.split() for pair in PAIRS if (method, pair) not in LONG and (method, "-C") not in LACKING]
+        runs += [[*_line(method, base, {}), *pair] for pair in pairs]
     runs += [
         _line("svm", BASE | BASE_OWN["svm"], {"-t": kernel, "-C": cost, "--scale": scale})
         for kernel, cost, scale in product(("laplacian", "polynomial", "linear"), ("1e-30", "1e30"), ("none", "std"))

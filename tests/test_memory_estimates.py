@@ -32,9 +32,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "rbf": KERNEL,
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
     "ml3": {"models": [4], "tolerance": 0.01},
+    "svml": {"form": "diag"},
 }
 ROWS = {
     "linear": {"dense": DENSE, "sparse": SPARSE, "wide": WIDE},
+    "svml": {"dense": (1500, 50, 0), "sparse": (1200, 1500, 10), "wide": (300, 30_000, 60)},
     "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
     **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
 }

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 OTHERS = [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
 FOLDERS = [Path(__file__).parent.parent / "methods", *map(Path, OTHERS)]
-KINDS = {"bool": click.BOOL, "int": click.INT, "float": click.FLOAT, "tuple[float, ...]": Values()}
+KINDS = {
+    "bool": click.BOOL,
+    "int": click.INT,
+    "float": click.FLOAT,
+    "str": click.STRING,
+    "tuple[float, ...]": Values(),
+}
 TYPICAL = ("svm", "linear")  # a kernel method and a linear one: their options tell to which the others belong
 HELPER = "option"  # the function with which a method declares an option
 BY_METHOD = "by method"  # the default in the help if methods have different ones
@@ -223,6 +229,6 @@ def _own(node: ast.ClassDef) -> Iterator[MethodOption]:
             default, *flags = (ast.literal_eval(arg) for arg in call.args)
             metadata = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
             name, annotation = ast.unparse(item.target), ast.unparse(item.annotation)
-            if annotation not in KINDS and not metadata.get("choices"):
-                raise ValueError(f"{name} is {annotation}, not {', '.join(KINDS)}, or str with choices")
+            if annotation not in KINDS:
+                raise ValueError(f"{name} is {annotation}, not {', '.join(KINDS)}")
             yield MethodOption(name, annotation, default, tuple(flags), **metadata)

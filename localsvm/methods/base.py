@@ -206,7 +206,7 @@ def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) 
 
     Parameters
     ----------
-    default : of the annotated type bool, int, float, str (with choices), or tuple[float, ...], () for a default grid.
+    default : of the annotated type bool, int, float, str, or tuple[float, ...], () for a default grid.
     flags, help, choices : as click has them: "-C", "--cost", "--offset/--no-offset" for a bool; values of a str.
     """
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})

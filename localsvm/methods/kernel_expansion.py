@@ -53,7 +53,7 @@ def pack_models(
     union = union[np.lexsort(Y[union].T)]  # rows of one class together: a pair of classes then uses few panels
     place = np.zeros(len(Y), np.int32)
     place[union] = np.arange(len(union))
-    state: State = dict(_support(X, union))
+    state: State = dict(support_state(X, union))
     if clusters is not None:
         state["support_cluster"] = clusters[union]
     columns = {
@@ -86,7 +86,8 @@ def report_of(models: Sequence[KernelModel], cell: Cell) -> FitReport:
     )
 
 
-def _support(X: Examples, rows: NDArray[np.int64]) -> State:
+def support_state(X: Examples, rows: NDArray[np.int64]) -> State:
+    """The arrays of support vectors, rows of X."""
     if isinstance(X, np.ndarray):
         return {"support": np.ascontiguousarray(X[rows], dtype=np.float32)}
     part = sparse.csr_array(X)[rows]
@@ -97,14 +98,15 @@ def _support(X: Examples, rows: NDArray[np.int64]) -> State:
     }
 
 
-def _sparse_support(state: State, n_features: int) -> sparse.csr_array:
+def sparse_support(state: State, n_features: int) -> sparse.csr_array:
+    """The support vectors of a cell of sparse rows."""
     parts = tuple(state[f"support_{part}"] for part in ("data", "indices", "indptr"))
     return sparse.csr_array(parts, shape=(len(parts[2]) - 1, n_features))
 
 
 def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
     """(models, n_features): the models of a saved cell whose kernel is linear, without their biases."""
-    support = sparse.csr_array(state["support"]) if "support" in state else _sparse_support(state, n_features)
+    support = sparse.csr_array(state["support"]) if "support" in state else sparse_support(state, n_features)
     shape = len(state["coef_ptr"]) - 1, support.shape[0]
     coef = sparse.csr_array((state["coef"], state["coef_index"], state["coef_ptr"]), shape=shape)
     return np.asarray((coef @ support.astype(np.float64)).toarray())
@@ -135,14 +137,21 @@ class ExpansionPredictor:
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
         """(n, problems) float64, see Target.combine."""
-        n_rows = X.shape[0]
-        out = np.zeros((n_rows, self._target.n_problems))
-        block = max(1, BLOCK_FLOATS // max(1, self._width))
-        for first in range(0, n_rows, block):
-            out[first : first + block] = self._target.combine(
-                self._values(X[first : first + block]), self._state["model_problem"]
-            )
+        out = np.zeros((X.shape[0], self._target.n_problems))
+        for rows in self._blocks(X.shape[0]):
+            out[rows] = self._target.combine(self._values(X[rows]), self._state["model_problem"])
         return out
+
+    def values(self, X: Examples) -> NDArray[np.float64]:
+        """(n, models) float64, of each model by itself."""
+        out = np.zeros((X.shape[0], len(self._state["model_bias"])))
+        for rows in self._blocks(X.shape[0]):
+            out[rows] = self._values(X[rows])
+        return out
+
+    def _blocks(self, n_rows: int) -> list[slice]:
+        step = max(1, BLOCK_FLOATS // max(1, self._width))
+        return [slice(first, first + step) for first in range(0, n_rows, step)]
 
     def _values(self, X: Examples) -> NDArray[np.float64]:
         bias = self._state["model_bias"].astype(np.float64)
@@ -196,7 +205,7 @@ class ExpansionPredictor:
 
     @cached_property
     def _sparse(self) -> sparse.csr_array | None:
-        return None if "support" in self._state else _sparse_support(self._state, self._n_features)
+        return None if "support" in self._state else sparse_support(self._state, self._n_features)
 
     @cached_property
     def _support(self) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from localsvm.methods import methods
 from localsvm.methods.grids import parse_values
 from localsvm.store.model import load_model
 
-SMALL = ("-j", "1", "-v", "2", "-C", "2^-1:2^2:4")
+SMALL, COSTS = ("-j", "1", "-v", "2"), ("-C", "2^-1:2^2:4")
 OPTIONS: dict[str, Sequence[str]] = {
     "kmeans-svm": ("-K", "1,2"),
     "csvm": ("-K", "2", "--lambda", "1,10"),
@@ -25,6 +25,7 @@ OPTIONS: dict[str, Sequence[str]] = {
     "l3-kernel": ("-K", "2", "-L", "2", "-g", "0.1,1"),
     "ml3": ("--models", "2,3"),
     "linear": ("--mean-loss",),
+    "svml": ("--form", "rank:1"),
 }
 RUNS = [(name, ("-g", "0.1,1") if name in ("svm", "rbf") else OPTIONS[name]) for name in sorted(methods())]
 RUNS += [
@@ -50,12 +51,13 @@ def best_words(stderr: str) -> list[str]:
 
 @pytest.mark.parametrize(("method", "options"), RUNS)
 def test_training_takes_the_best_line(method: str, options: Sequence[str], few: Path, tmp_path: Path) -> None:
-    done = invoke("cv", "-m", method, *SMALL, *options, few)
+    costs = () if method == "svml" else COSTS
+    done = invoke("cv", "-m", method, *SMALL, *costs, *options, few)
     point = next(row for row in csv.DictReader(io.StringIO(done.stdout)) if row["best"] == "1")
     invoke("train", "-q", "-j", 1, *best_words(done.stderr), few, tmp_path / "m.h5")
     with load_model(tmp_path / "m.h5") as model:
         config = model.config["method"]
-    for name in point.keys() - {"cell", "rows", "error", "best"}:
+    for name in {name for name, value in point.items() if value} - {"cell", "rows", "error", "best"}:
         option = method_options.parameter(method, name)
         assert option is not None
         assert config[option.name] == [float(point[name])]
