@@ -187,9 +187,10 @@ def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
 
 def test_rows_without_any_value_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text("1 1:0 9:0\n-1 1:0\n" * 9)
-    assert "no row has a feature other than 0" in error("train", *FAST, tmp_path / "rows", tmp_path / "m.h5")
-    assert "no row has a feature other than 0" in error("partition", tmp_path / "rows", tmp_path / "p.h5")
-    assert "no row has a feature other than 0" in error("train", *SGD, tmp_path / "rows", tmp_path / "m.h5")
+    message = f"{tmp_path / 'rows'}: no row has a feature other than 0"
+    assert message in error("train", *FAST, tmp_path / "rows", tmp_path / "m.h5")
+    assert message in error("partition", tmp_path / "rows", tmp_path / "p.h5")
+    assert message in error("train", *SGD, tmp_path / "rows", tmp_path / "m.h5")
 
 
 @pytest.mark.parametrize("columns", [[5, 3], [3, 3], [-1, 3], [], [[1], [2]], [0.5, 1.0], [1, LAST]])

@@ -9,6 +9,7 @@ import pytest
 from command_line import error, invoke
 from scipy.optimize import minimize
 
+from localsvm import estimators
 from localsvm.data.dataset import REACH, Dataset, within_reach
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
@@ -100,6 +101,17 @@ def test_a_column_far_from_zero_is_told(tmp_path: Path) -> None:
     streamed = (*differences, "-s", "sgd", "--stream")
     for quiet in (("-q",), ("--scale", "zscore"), ("-m", "svm", "-g", 1), differences, streamed):
         assert "--scale zscore" not in invoke(*given, *quiet).stderr
+
+
+def test_a_column_far_from_zero_is_a_warning_of_the_classifiers(capsys: pytest.CaptureFixture[str]) -> None:
+    X = (Z + np.asarray([1e4, 0, 0])).astype(np.float32)
+    for verbose in (False, True):
+        model = estimators.LinearSVMClassifier(cost=1.0, verbose=verbose)
+        with pytest.warns(UserWarning, match="^1 feature is 100 deviations or more away from 0.*; scale zscore moves"):
+            model.fit(X, Y)
+        assert "note" not in capsys.readouterr().err
+    for kind in (estimators.LinearSVMClassifier(cost=1.0, scale="zscore"), estimators.LocalSVC(gamma=1.0, cost=1.0)):
+        kind.fit(X, Y)  # a warning is an error
 
 
 # --- what is not finite

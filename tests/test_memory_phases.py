@@ -15,10 +15,12 @@ from localsvm.data.reading import read
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
 from localsvm.memory import PROCESS_BYTES, Budget
+from localsvm.methods.l3 import L3SVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import partition_only
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
 
 MIB = 1 << 20
@@ -84,6 +86,25 @@ def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
     X = rows("dense").X
     with LocalModel(tmp_path / "m.h5") as bounded, LocalModel(without) as free:
         assert np.array_equal(bounded.decision_function(X), free.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_streams_are_bounded(tmp_path: Path, kind: str) -> None:
+    data, path = rows(kind), tmp_path / "data.libsvm"
+    write(path, data.X, data.y)
+    config = TrainingConfig(L3SVM(solver="sgd", passes=1, cost=(0.01,), landmarks_count=(20,), clusters=(2,)))
+
+    def work(memory: int | None) -> None:
+        output = tmp_path / ("free.h5" if memory is None else "bounded.h5")
+        train_stream(path, config, output, memory=memory, force=True, jobs=3, block_bytes=1 << 18)
+
+    with pytest.raises(RunError, match=r"libsvm: its blocks of text need 12.* and --memory allows .*; give more"):
+        work(PROCESS_BYTES + MIB // 2)
+    told = refusals(work)
+    assert told[0].endswith("finding the columns that occur") and told[-1] == "training block by block"
+    work(None)
+    with LocalModel(tmp_path / "bounded.h5") as bounded, LocalModel(tmp_path / "free.h5") as free:
+        assert np.array_equal(bounded.decision_function(data.X), free.decision_function(data.X))
 
 
 def test_scaling_sparse_rows_is_bounded(tmp_path: Path) -> None:

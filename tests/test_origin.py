@@ -14,8 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse import csr_array
 
+from localsvm import estimators
 from localsvm.data.origin import HEAD_ROWS, from_array, shift_of, shifted
 from localsvm.data.reading import read, read_blocks
+from localsvm.data.scaling import MODES
 from localsvm.data.shift import Shift
 from localsvm.data.synthetic import banana
 from localsvm.estimators import LocalSVC
@@ -53,6 +55,7 @@ def decisions(file: Path, model: Path) -> np.ndarray:
         (*FAST, "-t", "laplacian", "--scale", "zscore"),
         (*FAST, "-m", "rbf", "--scale", "none"),
         (*FAST, "--scale", "minmax"),
+        ("-q", "-m", "linear", "-e", "1e-6", "-C", "1,10", "--scale", "zscore"),
     ],
 )
 @pytest.mark.parametrize(("packed", "more"), [(False, ""), (True, ""), (False, WIDE), (True, WIDE)])
@@ -69,7 +72,7 @@ def test_a_shift_of_all_rows_changes_nothing(options: tuple[str, ...], packed: b
     values, expected = (decisions(found[1], found[0].with_suffix(".h5")) for found in (far, near))
     assert_array_equal(values[:, 0], expected[:, 0])
     assert_allclose(values[:, 1:], expected[:, 1:], atol=1e-4)
-    assert (values[:, 0] == rows(seed=1)[1]).mean() > 0.85
+    assert (values[:, 0] == rows(seed=1)[1]).mean() > (0.6 if "linear" in options else 0.85)
     with h5py.File(near[0].with_suffix(".h5")) as file:
         assert "origin" not in file["scaling"]
 
@@ -174,6 +177,8 @@ def test_methods_to_which_differences_count() -> None:
     assert methods()["l3"](projection="rbf", gamma=(1.0,)).shift_invariant
     assert not methods()["l3"](projection="rbf", gamma=(1.0,), landmarks="pca").shift_invariant
     assert TrainingConfig().shifts and not TrainingConfig(scale="row").shifts
+    linear = methods()["linear"]()
+    assert [scale for scale in MODES if TrainingConfig(method=linear, scale=scale).shifts] == ["zscore", "minmax"]
 
 
 @pytest.mark.parametrize("more", ["", WIDE])
@@ -222,6 +227,37 @@ def test_estimators_keep_the_digits_of_float64(kind: Any, tmp_path: Path) -> Non
         assert_array_equal(model.decision_function(test + FAR)[:, 0], far.decision_function(test + FAR))
     assert (far.predict(test + FAR) == truth).mean() > 0.85
     assert_array_equal(far.decision_function(csr_array(test + FAR)), far.decision_function(test + FAR))
+
+
+def test_a_linear_function_of_shifted_rows() -> None:
+    X, y = rows()
+    for scale in ("zscore", "minmax"):
+        near, far = (estimators.LinearSVMClassifier(cost=1.0, scale=scale).fit(X + by, y) for by in (0.0, FAR))
+        assert_allclose(far.coef_, near.coef_, rtol=1e-3, atol=1e-4)
+        for kind in (np.asarray, csr_array):
+            expected = (X + FAR) @ far.coef_[0] + far.intercept_[0]
+            assert_allclose(far.decision_function(kind(X + FAR)), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("more", ["", WIDE])
+def test_convert_tells_of_columns_far_from_0(more: str, tmp_path: Path) -> None:
+    X, y = rows()
+    for name, by in (("near", 0.0), ("far", FAR)):
+        (tmp_path / name).write_text(text(X + by, y, more))
+    done = invoke("convert", tmp_path / "far", tmp_path / "rounded")
+    assert "2 features are so far from 0 that float32 loses digits" in done.stderr
+    assert_array_equal(read(tmp_path / "rounded").X, (X + FAR).astype(np.float32))
+    assert invoke("convert", tmp_path / "near", tmp_path / "same").stderr == ""
+
+
+def test_convert_scales_columns_far_from_0(tmp_path: Path) -> None:
+    X, y = rows()
+    found = []
+    for name, by in (("near", 0.0), ("far", FAR)):
+        (tmp_path / name).write_text(text(X + by, y))
+        assert invoke("convert", "--scale", "minmax", tmp_path / name, tmp_path / "scaled", "--force").stderr == ""
+        found.append(read(tmp_path / "scaled", dense=True).X)
+    assert_allclose(found[1], found[0], atol=1e-6)
 
 
 def test_mistakes_are_found_where_they_are(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
@@ -9,6 +11,19 @@ from sklearn.metrics import average_precision_score, brier_score_loss, log_loss,
 from localsvm.errors import DataError
 from localsvm.runs.prediction import Predicted
 from localsvm.runs.scoring import ProbabilityScores
+
+MIB = 1 << 20
+
+
+def test_counting_takes_memory_that_does_not_grow() -> None:
+    p, codes, labels = drawn(4)
+    p, codes = np.repeat(p, 20, axis=0), np.repeat(codes, 20)  # 100 000 rows, 3.2 MB of probabilities
+    scores, block = ProbabilityScores(labels), Predicted(labels[codes], np.empty((len(p), 0)), labels[codes], p)
+    tracemalloc.start()
+    scores.add(block)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * MIB, peak
 
 
 def drawn(classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,7 +15,8 @@ from scipy import sparse
 
 from localsvm.cli.train import train as train_command
 from localsvm.data.columns import keep_occurring
-from localsvm.data.reading import measure, read
+from localsvm.data.measuring import measure
+from localsvm.data.reading import read
 from localsvm.data.scaling import MODES, Scaling
 from localsvm.data.stream import Stream
 from localsvm.data.writing import write
@@ -137,7 +138,7 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     folds = np.concatenate([part.folds for part in parts])
     assert_array_equal(np.bincount(folds), stream.fold_mass())
     assert np.ptp(stream.fold_mass()) <= 4  # even without a look at the rows
-    assert measure(file).rows == 400
+    assert measure(file).counts.rows == 400
 
 
 @pytest.mark.parametrize("name", ["linear", "llsvm", "l3"])

@@ -80,6 +80,10 @@ class Progress:
             self._told = self._clock()
             click.echo(self._standing.text, err=True)
 
+    def warning(self, text: str) -> None:
+        """Print a note."""
+        self.note(text)
+
     def note(self, text: str) -> None:
         """Print a note, above the bar."""
         if self._quiet:

@@ -106,8 +106,8 @@ def features_text(features: int, width: int | None) -> str:
 
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
-    features = features_text(summary.features, summary.width)
-    data = f"{summary.rows:,} rows, {features} features, {labels_text(summary.labels, summary.class_rows)}"
+    features = f"{features_text(summary.features, summary.width)} feature{'' if summary.width == 1 else 's'}"
+    data = f"{summary.rows:,} rows, {features}, {labels_text(summary.labels, summary.class_rows)}"
     with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
     converged = _convergence(summary, method)
     return table_text(

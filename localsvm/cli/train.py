@@ -79,7 +79,7 @@ def train(
         opt.note_cell_size(options, progress.note)
         clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
         if stream:
-            summary = _stream(train_file, config, path, common | {"weights": weights})
+            summary = _stream(train_file, config, path, common | {"memory": memory, "weights": weights})
         else:
             own = {"memory": memory, "resume": resume, "partition_file": partition_file}
             summary = _train(train_file, weights, config, path, clock, common | own)

@@ -39,6 +39,7 @@ class Dataset:
     columns : (d,) int64, ascending: which columns of the file X has; None for all of them.
     shift : columns of X from which an origin was subtracted before rounding (see data.origin); None for nothing.
     weight : (n,) float64 factors on the cost and the held-out loss of the rows, None for 1.
+    name : of the file, for messages; "" for none.
     """
 
     X: Examples
@@ -47,6 +48,7 @@ class Dataset:
     columns: npt.NDArray[np.int64] | None = None
     shift: Shift | None = None
     weight: npt.NDArray[np.float64] | None = None
+    name: str = ""
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:

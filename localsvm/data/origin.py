@@ -110,6 +110,11 @@ def _stored_in_all_rows(X: Any) -> NDArray[np.int64]:
     return np.asarray(columns[found == head.shape[0]], np.int64)
 
 
+def from_zero(X: Examples, shift: Shift) -> Examples:
+    """The opposite: rows as they were, as far as float32 holds them; in place where X is dense."""
+    return put_columns(X, shift.columns, rounded(_wide(X, shift.columns) + shift.origin))
+
+
 def rounded(values: NDArray[Any], copy: bool = False) -> Dense:
     """In float32, C-order; infinite beyond its range."""
     with np.errstate(over="ignore"):

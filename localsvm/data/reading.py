@@ -175,29 +175,6 @@ def _parse_block(
     return part
 
 
-def shift_in(path: str | os.PathLike[str], *, zero_based: bool = False, block_bytes: int = BLOCK_BYTES) -> Shift | None:
-    """The columns of a LIBSVM file that need an origin, by its first rows; parameters and errors as of `read`."""
-    with open_source(path) as source:
-        return look_ahead(stream_pieces(source, zero_based, block_bytes), None)[0]
-
-
-def measure(
-    path: str | os.PathLike[str], *, zero_based: bool = False, jobs: int = 1, block_bytes: int = BLOCK_BYTES
-) -> Counts:
-    """Count lines, rows, entries and columns of a LIBSVM file, with memory for a few blocks only.
-
-    Parameters are those of `read`. Counting does not check the text: only reading finds mistakes. DataError for a file
-    without rows.
-    """
-    with open_source(path) as source:
-        pieces = stream_pieces(source, zero_based, block_bytes)
-        counted = list(ordered(lambda piece: piece.count(), pieces, jobs))
-        if not any(part.rows for part in counted):
-            raise DataError((NO_ROWS if counted else EMPTY).format(path=source.name))
-    lines, rows, entries, widths = zip(*counted, strict=True)
-    return Counts(sum(lines), sum(rows), sum(entries), max(widths))
-
-
 def _empty(shape: tuple[int, int]) -> Dense:
     return np.empty(shape, dtype=np.float32)
 
@@ -240,12 +217,12 @@ def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Opti
 
     for _ in ordered(fill, range(len(pieces)), options.jobs):
         pass
-    return _settled(X, y, shift)
+    return _settled(X, y, shift, pieces[0].name)
 
 
-def _settled(X: Examples, y: npt.NDArray[np.float64], shift: Shift | None) -> Dataset:
+def _settled(X: Examples, y: npt.NDArray[np.float64], shift: Shift | None, name: str) -> Dataset:
     X, shift = settle(X, shift)
-    return Dataset(X, y, shift=shift)
+    return Dataset(X, y, shift=shift, name=name)
 
 
 def _fill_sparse(
@@ -268,7 +245,7 @@ def _fill_sparse(
 
     kept = list(ordered(fill, range(len(pieces)), jobs))
     close_gaps((values, indices), entries[:-1], kept)
-    return _settled(sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns), y, shift)
+    return _settled(sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns), y, shift, pieces[0].name)
 
 
 def _read_stream(source: Source, options: _Options) -> Dataset:
@@ -289,5 +266,5 @@ def _read_stream(source: Source, options: _Options) -> Dataset:
     dense = options.is_dense(rows, columns, entries)
     options.check(source.name, held + _bytes(dense, rows, columns, entries))
     if dense:
-        return _settled(merge_dense(parts, options.matrix(source.name, rows, columns)), y, shift)
-    return _settled(merge_sparse(parts, columns), y, shift)
+        return _settled(merge_dense(parts, options.matrix(source.name, rows, columns)), y, shift, source.name)
+    return _settled(merge_sparse(parts, columns), y, shift, source.name)

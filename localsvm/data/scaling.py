@@ -20,6 +20,7 @@ from localsvm.store.pieces import Pieces, Unsound, check, floats32, floats64
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
+CENTRED = ("zscore", "minmax")  # those that undo a shift of all rows
 LARGEST = np.finfo(np.float32).max
 OFF_CENTRE, SAMPLE = 100.0, 4096  # see off_centre_columns
 BLOCK = 1 << 20  # elements worked on at once: bounds temporary arrays

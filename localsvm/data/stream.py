@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,12 +15,16 @@ from scipy import sparse
 
 from localsvm.data.columns import Columns, occurring
 from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, thinned
-from localsvm.data.pieces import BLOCK_BYTES
-from localsvm.data.reading import measure, read_blocks, shift_in
+from localsvm.data.faults import LONGEST_LINE
+from localsvm.data.measuring import measure, shift_in
+from localsvm.data.pieces import BLOCK_BYTES, Counts
+from localsvm.data.reading import read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
+from localsvm.data.stream_memory import Block
 from localsvm.data.weights import leave_out, read_weights
 from localsvm.errors import DataError
+from localsvm.memory import UNBOUNDED, Budget
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are spread evenly
 
@@ -67,8 +71,10 @@ class Stream:
 
     Attributes
     ----------
-    rows, features : int
-        Features are the columns that occur: in which some row is not 0.
+    name : str
+        Of the file, for messages.
+    rows, entries, features : int
+        Entries of all rows, of which some may be 0; features are the columns that occur: in which some row is not 0.
     width, columns : int, (features,) int64 or None
         Columns up to the largest index, and those of them that occur; None where all do.
     dense : bool
@@ -78,11 +84,15 @@ class Stream:
         Rows of weight 0.
     mass : float
         The weights of all rows, summed; their number without weights.
+    block : Block
+        The most that a block of rows holds.
 
     Raises
     ------
     DataError
         There is a mistake in the file, or it changed between two passes.
+    RunError
+        Not even the blocks that a pass holds fit into the budget.
     """
 
     def __init__(
@@ -95,17 +105,22 @@ class Stream:
         block_bytes: int = BLOCK_BYTES,
         shifts: bool = False,
         weights: str | Path | None = None,
+        budget: Budget = UNBOUNDED,
     ) -> None:
         """shifts : whether columns may have origins (data.origin). weights : the file of the rows' weights, see
-        `weights.read_weights`.
+        `weights.read_weights`. jobs : the most threads that read; they are fewer where memory is short, but blocks,
+        which decide bits, are never smaller.
         """
         if os.path.exists(path) and not os.path.isfile(path):
             what = "not a regular file, and --stream reads it several times"
             raise DataError(f"{path}: {what}; write it to a file first, or leave --stream out")
-        self._path, self._folds = path, folds
+        self._path, self._folds, self.name = path, folds, str(path)
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
-        counts = measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block_bytes)
-        self.rows, self.width = counts.rows, counts.width
+        self._weights: NDArray[np.float64] | None = None
+        self._budget, self._longest = budget, budget.text_bytes(LONGEST_LINE)
+        self.block = Block.of_text(path, block_bytes)
+        counts = self._measured(8 if weights is not None else 0)
+        self.rows, self.entries, self.width = counts.rows, counts.entries, counts.width
         self._weights = None if weights is None else read_weights(weights, self.rows)
         self.left_out, self.mass, self.weighted = 0, float(self.rows), weights is not None
         if self._weights is not None:
@@ -115,6 +130,29 @@ class Stream:
         self.columns, self._shift = self._occurring(far)
         self.features = self.width if self.columns is None else len(self.columns)
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
+        self.block = replace(self.block, columns=self.features, dense=self.dense)
+
+    def fit_in(self, what: str, own: int) -> None:
+        """See that `own` bytes fit in beside what a pass holds, with fewer threads if need be; RunError where not even
+        one suffices. what: with its verb.
+        """
+        held = own if self._weights is None else own + self._weights.nbytes
+        while self._jobs > 1 and held + self.block.passing_bytes(self._jobs) > self._budget.room:
+            self._jobs -= 1
+        self._budget.check(what, held + self.block.passing_bytes(self._jobs), "give more --memory")
+
+    def _measured(self, row_bytes: int) -> Counts:
+        """What the file holds, and so its blocks; row_bytes: of a row's weight."""
+        path, size = self._path, self._block_bytes
+        self.fit_in(f"{path}: its blocks of text need", 0)
+        found = measure(
+            path, zero_based=self._zero_based, jobs=self._jobs, block_bytes=size, longest=self._longest
+        )  # fmt: skip
+        counts = found.counts
+        self.block = Block(found.text, found.most.rows, found.most.entries, counts.width)
+        own = self.block.columns_bytes(counts.entries) + 2 * row_bytes * counts.rows
+        self.fit_in(f"{path}: finding the columns that occur needs", own)
+        return counts
 
     def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
         """Make one pass over the rows and keep a random sample of at most `sample` of them."""
@@ -191,8 +229,8 @@ class Stream:
         """Blocks of the rows that are not passed over, with their weights; some may have no row."""
         at = 0
         for block in read_blocks(
-            self._path, n_features=self.width, dense=dense, columns=columns, shift=shift,
-            zero_based=self._zero_based, jobs=self._jobs, block_bytes=self._block_bytes,
+            self._path, n_features=self.width, dense=dense, columns=columns, shift=shift, zero_based=self._zero_based,
+            jobs=self._jobs, block_bytes=self._block_bytes, longest=self._longest,
         ):  # fmt: skip
             n = len(block.y)
             if self._weights is not None and at + n <= len(self._weights):  # `_raw` tells of a file that grew

@@ -33,13 +33,12 @@ from localsvm.estimators.parameters import (
     refuse_unknown,
     typed,
 )
-from localsvm.estimators.progress import Lines
+from localsvm.estimators.progress import Lines, Warned
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
-from localsvm.runs.progress import Silent
 from localsvm.runs.summary import Summary
 from localsvm.runs.training import train
 from localsvm.store.outputs import replacing
@@ -90,7 +89,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight (n,): factors on C and on the held-out loss of the rows; a row of weight 0 is left out.
 
         Raises ValueError, which names the parameter, for what cannot be used; ConvergenceWarning for models that did
-        not reach their tolerance.
+        not reach their tolerance; UserWarning for columns so far from 0 that they are nearly constant to the method.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
@@ -106,9 +105,11 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             config, path = self._config(labels, np.bincount(codes, weight)), Path(folder) / "model.h5"
             rows, shift = from_array(X, config.shifts)
             data = Dataset(as_examples(rows), labels[codes], kept_classes(self.classes_), shift=shift, weight=weight)
-            observer = Lines() if self.verbose else Silent()
+            observer = Lines() if self.verbose else Warned()
             self.summary_: Summary = train(data, config, path, jobs=self._jobs(), observer=observer)
             self._take(path.read_bytes())
+        for text in observer.warnings:
+            warnings.warn(in_python(text, self.method), UserWarning, stacklevel=2)
         if self.summary_.not_converged:
             what = f"{self.summary_.not_converged} of {self.summary_.models} models did not reach the tolerance"
             warnings.warn(f"{what}; {in_python(config.method.remedy, self.method)}", ConvergenceWarning, stacklevel=2)

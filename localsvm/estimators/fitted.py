@@ -117,6 +117,8 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
         weights = weights * scaling.factor
     if scaling.offset is not None:
         offsets = offsets - weights @ scaling.offset
+    if scaling.origin is not None:
+        offsets = offsets - weights @ scaling.origin
     return _spread(weights, model.columns, model.features), offsets
 
 

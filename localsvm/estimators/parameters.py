@@ -159,9 +159,12 @@ def refuse_unknown(classifier: str, given: Collection[str], known: Collection[st
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:
     try:
-        return tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+        found = tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} takes a number, a list of numbers or None, not {value!r}") from None
+        found = ()
+    if not found:
+        raise ParameterError(f"{name} takes a number, a list of numbers or None, not {value!r}")
+    return found
 
 
 def about(method: type[Method]) -> str:

@@ -1,18 +1,30 @@
-"""What `verbose` tells of a training: lines on stderr."""
+"""What a training tells: warnings, and lines on stderr where `verbose` is on."""
 
 from __future__ import annotations
 
 import sys
 
-from localsvm.runs.progress import Standing
+from localsvm.runs.progress import Silent, Standing
 
 TENTHS = 10 + 1e-9  # the whole is reached in spite of rounding
 
 
-class Lines:
-    """A `runs.progress.Observer` that prints a line for each phase, for every tenth of the work, and each note."""
+class Warned(Silent):
+    """A `runs.progress.Observer` that keeps the warnings, to be given when the training is over."""
 
     def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warning(self, text: str) -> None:
+        """Keep it."""
+        self.warnings.append(text)
+
+
+class Lines(Warned):
+    """Prints a line for each phase, for every tenth of the work, and each note, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._standing = Standing()
 
     def phase(self, name: str) -> None:

@@ -83,7 +83,7 @@ class KernelMethod(Method):
     def __post_init__(self) -> None:
         self.check_choices()
         if not all(0.0 < value < np.inf for value in self.gamma) or not all(0.0 < v <= LARGEST_COST for v in self.cost):
-            raise OptionError(f"-g/--gamma and -C/--cost take positive numbers, C up to {LARGEST_COST:g}")
+            raise OptionError(f"-g/--gamma takes positive numbers, and -C/--cost those up to {LARGEST_COST:g}")
         if not 0.0 < self.tolerance < np.inf:
             raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
         if not 1 <= self.degree < 1 << 31:

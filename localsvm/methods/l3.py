@@ -41,7 +41,7 @@ class L3SVM(Landmarked, LinearMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_landmarks(self.gamma)
+        self.check_landmarks(self.gamma, "-g/--gamma")
         if self.projection == "linear" and self.gamma:
             raise OptionError("-g/--gamma of l3 is for --projection rbf")
 

@@ -49,7 +49,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_landmarks(self.projection_gamma)
+        self.check_landmarks(self.projection_gamma, "--projection-gamma")
         if self.projection == "linear" and self.projection_gamma:
             raise OptionError("--projection-gamma is for --projection rbf")
 

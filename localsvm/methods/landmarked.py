@@ -35,13 +35,13 @@ class Landmarked(Clustered):
         choices=("linear", "rbf"),
     )
 
-    def check_landmarks(self, gamma: tuple[float, ...]) -> None:
-        """OptionError unless the options, and the gammas of projections, are what they must be."""
+    def check_landmarks(self, gamma: tuple[float, ...], flag: str) -> None:
+        """OptionError unless the options, and the gammas of projections (the option `flag`), are what they must be."""
         self.check_clusters()
         if not all(k >= 1 and k == int(k) for k in self.landmarks_count):
             raise OptionError("-L/--n-landmarks takes whole numbers from 1")
         if not all(0.0 < value < np.inf for value in gamma):
-            raise OptionError("gamma (-g/--gamma, --projection-gamma) takes positive numbers")
+            raise OptionError(f"{flag} takes positive numbers")
 
     @property
     def shift_invariant(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.scaling import MODES
+from localsvm.data.scaling import CENTRED, MODES
 from localsvm.errors import DataError, OptionError
 from localsvm.methods import method_from
 from localsvm.methods.base import Method
@@ -94,8 +94,8 @@ class TrainingConfig:
 
     @property
     def shifts(self) -> bool:
-        """Whether columns may be read from an origin: a shift of all rows changes neither scaling nor method."""
-        return self.scale != "row" and self.method.shift_invariant
+        """Whether columns may be read from an origin: a shift of all rows changes nothing after scaling."""
+        return self.scale in CENTRED or (self.scale != "row" and self.method.shift_invariant)
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> TrainingConfig:
@@ -130,20 +130,22 @@ class TrainingConfig:
         return Classification(labels, self.multiclass)
 
 
-def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig) -> None:
+def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig, name: str = "") -> None:
     """Refuse labels that cannot be trained on.
 
     Parameters
     ----------
     labels : (classes,) float64, ascending.
-    rows : how many have them.
+    rows, name : how many have them, and the file that they are from, for messages; "" for none.
 
     Raises
     ------
     DataError : unless there are at least two labels, which can be classes, and those that -w names.
     """
     if len(labels) < 2:
-        raise DataError(f"all {rows} rows have the label {labels[0]:g}; training needs at least two classes")
+        raise DataError(
+            f"{_where(name)}all {rows} rows have the label {labels[0]:g}; training needs at least two classes"
+        )
     parts = labels[labels != np.floor(labels)]
     if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
         raise DataError(
@@ -156,7 +158,11 @@ def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig)
             raise DataError(f"-w {label:g}: no row has that label; the labels are {known}")
 
 
-def check_features(features: int) -> None:
-    """DataError where there is none."""
+def check_features(features: int, name: str = "") -> None:
+    """DataError where there is none. name : of the file, for the message."""
     if features == 0:
-        raise DataError("no row has a feature other than 0; training needs at least one")
+        raise DataError(f"{_where(name)}no row has a feature other than 0; training needs at least one")
+
+
+def _where(name: str) -> str:
+    return name and f"{name}: "

@@ -10,14 +10,22 @@ import numpy as np
 from localsvm.data.columns import scratch_bytes
 from localsvm.data.dataset import Dataset, size_of
 from localsvm.data.scaling import made_bytes
+from localsvm.data.stream import Stream
 from localsvm.memory import Budget
+from localsvm.methods.base import CellSize
+from localsvm.methods.linear_method import LinearMethod
 from localsvm.partition import REGISTRY
 from localsvm.runs.config import TrainingConfig
+from localsvm.targets.base import Target
 
 WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
 OF_ROWS = 6  # ... or so many times the rows, where these are few
 ROW_BYTES = 64  # of the arrays that have a number a row: order, cells, counts, hashes, projections, labels
 REPEAT_BYTES = 40  # of those that a further repeat has
+OF_COLUMNS = 20  # numbers a column that learning the scaling block by block has: sums, extremes, their merging
+SAMPLED = 4  # times the sample of a stream, while it is made: its parts, together, scaled, thinned
+COPIES = 3  # of a block of a stream, beside the one that was read: scaled, in the order of folds, thinned
+OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: descents have two each
 MORE = "give more --memory"
 
 
@@ -73,3 +81,49 @@ class Demand:
         """Copying the rows in cell order into memory that workers share. order: rows of all cells together."""
         remedy = f"{MORE}; linear methods keep no rows with -s sgd --stream"
         self._check("copying the rows in the order of the cells", size_of(self._data.X) + ROW_BYTES * order, remedy)
+
+
+class StreamDemand:
+    """What the phases of training on a stream need beside the blocks that a pass holds, in bytes.
+
+    Parameters
+    ----------
+    stream, method, scale : of the run.
+    """
+
+    def __init__(self, stream: Stream, method: LinearMethod, scale: str) -> None:
+        self._stream, self._method = stream, method
+        self._dense = stream.dense or scale in ("zscore", "minmax")  # once scaled
+
+    def survey(self, sample: int) -> int:
+        """Learning the scaling, and a sample of so many rows."""
+        return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes(sample)
+
+    def training(self, sample: int, target: Target, folds: int) -> int:
+        """What is made of the sample, and then every pass that solves or scores."""
+        block, method = self._stream.block, self._method
+        drawn = self._size(min(sample, self._stream.rows), self._entries(sample), target, folds)
+        size = self._size(block.rows, block.entries, target, folds)
+        problems = target.n_problems * (folds if method.grid_for(self._stream.features).n_points > 1 else 1)
+        tasks, features = method.sizes(self._stream.features)
+        weights = 8 * OF_WEIGHTS * problems * (tasks * (features + 1) + 1)
+        scaled = COPIES * self._bytes(block.rows, block.entries)
+        passing = scaled + weights + 8 * problems * block.rows + method.memory(size)
+        return int(self._sample_bytes(sample) + max(passing, method.memory(drawn)))
+
+    def _size(self, rows: int, entries: int, target: Target, folds: int) -> CellSize:
+        """A block, or the sample, as if it were a cell."""
+        return CellSize(
+            rows=rows, features=self._stream.features, weight=1.0, solutions=folds * target.problems_a_row, part=0,
+            folds=folds, problems=target.n_problems, entries=entries, dense=self._dense,
+        )  # fmt: skip
+
+    def _sample_bytes(self, sample: int) -> int:
+        return self._bytes(min(sample, self._stream.rows), self._entries(sample))
+
+    def _entries(self, sample: int) -> int:
+        """Of a sample, whose rows have as many as those of all blocks on average."""
+        return int(min(sample, self._stream.rows) * self._stream.entries / self._stream.rows)
+
+    def _bytes(self, rows: int, entries: int) -> int:
+        return 4 * rows * self._stream.features if self._dense else 8 * (entries + rows)

@@ -120,7 +120,7 @@ def divide(
         demand.weighing()
         leave_out(data)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
-    check_labels(labels, int(class_rows.sum()), config)
+    check_labels(labels, int(class_rows.sum()), config, data.name)
     width = data.X.shape[1]
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
         _keep_columns(data, demand)
@@ -205,7 +205,7 @@ def partition_only(
 def _keep_columns(data: Dataset, demand: Demand) -> None:
     demand.compaction()
     keep_occurring(data, demand.dense)
-    check_features(data.X.shape[1])
+    check_features(data.X.shape[1], data.name)
 
 
 def _fit(
@@ -248,7 +248,7 @@ def tell_off_centre(observer: Observer, columns: int) -> None:
     """Tell of columns that are far from 0 where that matters, if there are some."""
     if columns:
         what = "feature is" if columns == 1 else "features are"
-        observer.note(
+        observer.warning(
             f"{columns} {what} {OFF_CENTRE:g} deviations or more away from 0, nearly constant to this method; "
             "--scale zscore moves them to 0"
         )

@@ -34,6 +34,9 @@ class Observer(Protocol):
     def note(self, text: str) -> None:
         """Something the user should know."""
 
+    def warning(self, text: str) -> None:
+        """A note on what may make a poor model."""
+
 
 class Silent:
     """An observer that says nothing."""
@@ -51,6 +54,9 @@ class Silent:
         """Say nothing."""
 
     def note(self, text: str) -> None:
+        """Say nothing."""
+
+    def warning(self, text: str) -> None:
         """Say nothing."""
 
 

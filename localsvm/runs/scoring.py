@@ -16,6 +16,7 @@ BINS = 4096  # of log odds, each 1/64 wide; the first and the last hold what is 
 PER_UNIT = 64.0
 RELIABILITY_BINS = 15
 SMALLEST = 1e-15  # a probability in the log loss
+ELEMENTS = 1 << 16  # probabilities that are counted at once: bounds scratch arrays to some 5 MiB
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,13 @@ class ProbabilityScores:
                 f"row {self.rows + row + 1} has the label {y[row]:g}, which the model does not know: --report is for "
                 "files with labels; leave it out"
             )
-        own, truth = np.arange(len(y)), np.eye(len(self.labels))[codes]
+        step = max(1, ELEMENTS // len(self.labels))
+        for first in range(0, len(y), step):
+            self._count(p[first : first + step], codes[first : first + step])
+        self.rows += len(y)
+
+    def _count(self, p: Floats, codes: NDArray[np.intp]) -> None:
+        own, truth = np.arange(len(codes)), np.eye(len(self.labels))[codes]
         self._log_loss -= float(np.log(np.maximum(p[own, codes], SMALLEST)).sum())
         self._squares += float(((p - truth) ** 2).sum())
         bins = _bins(p)
@@ -71,7 +78,6 @@ class ProbabilityScores:
         top = p.argmax(axis=1)
         for i, weight in enumerate((None, (top == codes).astype(np.float64), p[own, top])):
             self._top[i] += np.bincount(bins[own, top], weight, minlength=BINS)
-        self.rows += len(y)
 
     def reliability(self) -> Floats:
         """(bins, 3) float64: rows, share of right labels and mean probability of the most probable label, in 15 bins of

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from localsvm.data.scaling import off_centre_columns
 from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
+from localsvm.memory import Budget
 from localsvm.methods.base import Fitted, State
 from localsvm.methods.cell import WHOLE, Job
 from localsvm.methods.linear_method import LinearMethod, pack_linear
@@ -26,6 +27,7 @@ from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.demand import StreamDemand
 from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
@@ -42,26 +44,21 @@ SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made
 
 
 def train_stream(
-    path: str | Path,
-    config: TrainingConfig,
-    output: str | Path,
-    *,
-    jobs: int = 1,
-    force: bool = False,
-    observer: Observer | None = None,
-    block_bytes: int = BLOCK_BYTES,
-    weights: str | Path | None = None,
-) -> Summary:
+    path: str | Path, config: TrainingConfig, output: str | Path, *,
+    jobs: int = 1, memory: int | None = None, force: bool = False, observer: Observer | None = None,
+    block_bytes: int = BLOCK_BYTES, weights: str | Path | None = None,
+) -> Summary:  # fmt: skip
     """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
 
-    weights: their file. Raises OptionError for what streams cannot do, DataError for a file, RunError for the output.
+    memory: bytes that the run may use, None for what is free; it does not depend on them either. weights: their file.
+    Raises OptionError for what streams cannot do, DataError for a file, RunError for the output or the memory.
     """
     method = _check(config)
     clock = Clock(observer := observer or Silent())
     with clock("read"):
         stream = Stream(
             path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes,
-            shifts=config.shifts, weights=weights,
+            shifts=config.shifts, weights=weights, budget=Budget.of(memory),
         )  # fmt: skip
         survey = _survey(stream, method, config, observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
@@ -85,14 +82,20 @@ def train_stream(
 
 def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observer: Observer) -> Survey:
     tell_left_out(stream.rows, stream.left_out, observer)
-    check_features(stream.features)
+    check_features(stream.features, stream.name)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
-    most = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
+    most = _sampled(stream, method)
+    stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, method, config.scale).survey(most))
     survey = stream.survey(config.scale, most, rng)
-    check_labels(survey.labels, stream.rows, config)
+    check_labels(survey.labels, stream.rows, config, stream.name)
     if not method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey
+
+
+def _sampled(stream: Stream, method: LinearMethod) -> int:
+    """The most rows of the sample."""
+    return max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
 
 
 def _described(stream: Stream) -> dict[str, Any]:
@@ -122,6 +125,9 @@ class StreamedCell:
     def __init__(self, stream: Stream, survey: Survey, method: LinearMethod, config: TrainingConfig) -> None:
         self.stream, self.survey, self.method, self.config = stream, survey, method, config
         self.target = config.target(survey.labels)
+        demand = StreamDemand(stream, method, config.scale)
+        needed = demand.training(_sampled(stream, method), self.target, config.folds)
+        stream.fit_in("training block by block needs", needed)
         self.grid = method.grid_for(stream.features)
         self._factors = np.ones(len(survey.labels))  # on the cost, by class
         for label, factor in config.class_weights:

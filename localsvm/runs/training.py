@@ -77,7 +77,7 @@ def train(
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
-        reports = _train_cells(cells, journal, observer)
+        reports = _train_cells(cells, journal, observer, resume)
         calibration = _calibration(config, divided, journal, clock)
         _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
@@ -85,7 +85,9 @@ def train(
     return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration)
 
 
-def _train_cells(cells: RunCells, journal: Journal, observer: Observer) -> list[CellReport]:
+def _train_cells(cells: RunCells, journal: Journal, observer: Observer, resume: bool) -> list[CellReport]:
+    if resume and journal.empty:
+        observer.note(f"nothing to resume at {journal.path}: training from the beginning")
     with journal.sound():
         reports, known = _finished(journal, len(cells.divided.sizes))
     work = cells.work(reports, known)

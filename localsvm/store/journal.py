@@ -115,6 +115,11 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         self._places[name] = (self._end, len(body))
         self._end += _RECORD.size + len(body)
 
+    @property
+    def empty(self) -> bool:
+        """Whether it holds no record."""
+        return not self._places
+
     def settle(self) -> None:
         """Wait for the disk, if that was not done in the last `SYNC_SECONDS`; to be called now and then."""
         if time.monotonic() - self._synced > SYNC_SECONDS:

@@ -17,6 +17,9 @@ from localsvm.data.writing import write
 
 MIB = 1 << 20
 SAMPLED = 0.005  # seconds
+shared_pages = pytest.mark.skipif(
+    not os.path.exists("/proc/self/smaps_rollup"), reason="the system does not tell of shared pages"
+)
 LEARN = ("-m", "linear", "-C", "0.01", "--scale", "std")
 
 
@@ -39,21 +42,28 @@ class Peak(threading.Thread):
 
     def __init__(self, process: int) -> None:
         super().__init__(daemon=True)
-        self.process, self.bytes, self.ended = process, 0, threading.Event()
+        self.process, self.bytes, self.members, self.ended = process, 0, 0, threading.Event()
 
     def run(self) -> None:
         while not self.ended.wait(SAMPLED):
             total = 0
             try:
-                for member in family(self.process):
+                members = family(self.process)
+                for member in members:
                     total += share(member)
             except OSError:  # a process has ended meanwhile
                 continue
-            self.bytes = max(self.bytes, total)
+            self.bytes, self.members = max(self.bytes, total), max(self.members, len(members))
 
 
 def run(*arguments: object) -> tuple[int, str, int]:
     """Exit code, stderr and the peak of `lsvm arguments`."""
+    code, told, peak = watched(*arguments)
+    return code, told, peak.bytes
+
+
+def watched(*arguments: object) -> tuple[int, str, Peak]:
+    """Exit code, stderr and what was seen of `lsvm arguments`."""
     command = [sys.executable, "-m", "localsvm", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         peak = Peak(process.pid)
@@ -61,7 +71,7 @@ def run(*arguments: object) -> tuple[int, str, int]:
         told = process.communicate(timeout=120)[1]
         peak.ended.set()
         peak.join()
-    return process.returncode, told, peak.bytes
+    return process.returncode, told, peak
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +88,40 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="the system does not tell of shared pages")
+@shared_pages
+def test_workers_keep_within_memory_together(folder: Path) -> None:
+    narrow = folder / "narrow"
+    X = np.random.default_rng(1).standard_normal((12_000, 10)).astype(np.float32)
+    write(narrow, X, np.where(X[:, 0] > 0, 1.0, -1.0), precision=4)
+    learn = ("-P", "chunks", "-c", 2000, "-g", 0.1, "-C", "0.1,1", "-v", 2, "-j", 2, narrow, folder / "narrow.h5")
+    code, told, peak = watched("train", "--force", "--memory", "440M", *learn)
+    assert code == 0 and "workers fit" not in told, told
+    assert peak.members == 3 and peak.bytes <= 440 * MIB, (peak.members, peak.bytes / MIB)
+    code, told, peak = watched("train", "--force", "--memory", "380M", *learn)
+    assert code == 0 and "1 of 2 workers fit" in told, told
+    assert peak.members < 3 and peak.bytes <= 380 * MIB, (peak.members, peak.bytes / MIB)
+
+
+@shared_pages
+def test_streams_keep_within_memory(folder: Path) -> None:
+    learn = ("train", "-q", "--force", "--stream", "-s", "sgd", "--passes", 1, *LEARN, "-j", 2)
+    code, told, peak = run(*learn, "--memory", "160M", folder / "sparse", folder / "s.h5")
+    assert code == 1 and told.count("\n") == 1 and "its blocks of text need" in told and peak <= 160 * MIB, told
+    code, told, peak = run(*learn, "--memory", "300M", folder / "sparse", folder / "s.h5")
+    assert code == 0 and peak <= 300 * MIB, (peak / MIB, told)
+
+
+@shared_pages
+def test_conversion_keeps_within_memory(folder: Path) -> None:
+    code, told, peak = run(
+        "convert", "-j", 2, "--scale", "std", "--memory", "180M", folder / "dense.gz", folder / "out"
+    )
+    assert code == 0 and peak <= 180 * MIB, (peak / MIB, told)
+    code, told, _ = run("convert", "--scale", "std", "--memory", "126M", folder / "dense", folder / "more.out")
+    assert code == 1 and told.count("\n") == 1 and "--memory allows 126.0 MiB; give more --memory" in told
+
+
+@shared_pages
 @pytest.mark.parametrize("name", ["dense", "sparse", "dense.gz"])
 def test_runs_keep_within_memory(folder: Path, name: str) -> None:
     model = folder / f"{name}.h5"

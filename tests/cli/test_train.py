@@ -474,3 +474,19 @@ def test_one_point_is_cross_validated_for_probabilities_and_the_summary_says_so(
 def test_a_stream_has_no_held_out_values_for_probabilities(train_file: Path, tmp_path: Path) -> None:
     result = invoke("train", "--stream", "-m", "linear", "-s", "sgd", "-b", 1, train_file, tmp_path / "m.h5", code=2)
     assert "leave -b 1 or --stream out" in result.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("-m", "linear", "-s", "sgd", "--stream")])
+def test_rows_of_one_class_name_the_file(more: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("1 1:1\n1 1:2\n")
+    message = error("train", *more, tmp_path / "one", tmp_path / "m.h5")
+    assert message == f"{tmp_path / 'one'}: all 2 rows have the label 1; training needs at least two classes\n"
+
+
+def test_one_feature_and_a_resume_without_a_journal(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text("".join(f"{i % 2} 1:{i % 2 + 0.01 * i}\n" for i in range(40)))
+    given = ("train", "-g", 1, "-C", 1, tmp_path / "rows", tmp_path / "m.h5", "--force")
+    plain, resumed = invoke(*given), invoke(*given, "--resume")
+    assert "40 rows, 1 feature, 2 classes" in plain.stderr and "nothing to resume" not in plain.stderr
+    assert f"note: nothing to resume at {tmp_path / 'm.h5'}" in resumed.stderr
+    assert "nothing to resume" not in invoke(*given, "--resume", "-q").stderr
