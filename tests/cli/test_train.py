@@ -432,6 +432,22 @@ def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) ->
     assert "must be a file" in usage_error("train", "--partition-file", tmp_path / "pipe", train_file, tmp_path / "m")
 
 
+@pytest.mark.parametrize("command", ["train", "cv"])
+@pytest.mark.parametrize(
+    ("options", "noted"),
+    [
+        (("-P", "none", "-c", 100), True), (("-m", "linear", "-c", 100), True), (("-P", "none"), False),
+        (("-P", "none", "-c", 5000), False), (("-P", "chunks", "-c", 100), False),
+    ],
+)  # fmt: skip
+def test_a_cell_size_without_effect_is_noted(
+    command: str, options: tuple[object, ...], noted: bool, train_file: Path, tmp_path: Path
+) -> None:
+    output = (tmp_path / "m.h5",) if command == "train" else ()
+    done = invoke(command, *options, *(() if "linear" in options else ("-g", 1)), "-C", "1", train_file, *output)
+    assert ("note: -c 100 has no effect without a partition: one cell has all " in done.stderr) == noted
+
+
 @pytest.mark.parametrize(
     ("options", "noted"),
     [(("-c", 10), True), (("-c", 99), True), (("-c", 100), False), (("-c", 10, "-P", "voronoi"), False)],
