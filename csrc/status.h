@@ -38,7 +38,8 @@ enum lsvm_status {
     LSVM_TEXT_LONE_RETURN      /* a carriage return that no newline follows */
 };
 
-/* Asked now and then by the solvers, with the caller's `context`; nonzero ends the solve with LSVM_INTERRUPTED. */
-typedef int (*lsvm_poll)(void *context);
+/* Asked now and then by the solvers, with the caller's `context` and the steps so far; nonzero ends the solve with
+ * LSVM_INTERRUPTED. */
+typedef int (*lsvm_poll)(void *context, int64_t steps);
 
 #endif

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
+from localsvm import pulse
 from localsvm.errors import DataError, WorkerLost
+from localsvm.parallel import local, worker
 from localsvm.parallel.local import NO_MEMORY, LocalPool
 
 
@@ -91,6 +96,17 @@ def test_what_is_told_comes_before_the_result(jobs: int) -> None:
     assert all(len(found) == 3 and (found[2] == os.getpid()) == (jobs == 1) for found in told.values())
 
 
+def solve_for_long(kept: Any) -> str:
+    pulse.beat(7)
+    pulse.beat(8)  # too soon to be told
+    return "done"
+
+
+def test_a_worker_tells_that_a_solver_goes_on() -> None:
+    with LocalPool(2) as pool:
+        assert [content for _, content in pool.unordered(deque([solve_for_long]))] == [pulse.Beat(7), "done"]
+
+
 def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:
     notes: list[str] = []
     found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)], notes)
@@ -147,6 +163,29 @@ class Starved:
 def test_workers_without_memory_are_told_as_such() -> None:
     with pytest.raises(WorkerLost, match=r"twice by lack of memory, most likely because the memory ran out; use"):
         results(2, [Starved()])
+
+
+class Large:
+    """A connection with a message that there is no memory for."""
+
+    def recv_bytes(self) -> bytes:
+        raise MemoryError
+
+
+def test_a_worker_without_memory_for_a_message_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    worker._receive(Large(), SimpleQueue())  # type: ignore[arg-type]
+    assert ended == [NO_MEMORY]
+
+
+def test_a_worker_without_memory_to_begin_ends_without_a_word(tmp_path: Path) -> None:
+    room = tmp_path / "localsvm" / "parallel"
+    room.mkdir(parents=True)
+    (room / "worker.py").write_text("raise MemoryError")
+    code = local._CODE.format(path=[str(tmp_path)], socket=0)
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (NO_MEMORY, b"")
 
 
 @pytest.mark.parametrize(("error", "raised"), [(DataError, DataError), (Odd, RuntimeError)])

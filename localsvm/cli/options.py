@@ -320,6 +320,16 @@ def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None
         tell(f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here")
 
 
+def note_undivided(
+    options: dict[str, Any], config: TrainingConfig, rows: int, tell: Callable[[str], None]
+) -> None:  # fmt: skip
+    """Tell of a -c that has no effect, as all rows are one cell."""
+    size, kind = options["cell_size"], config.partition
+    undivided = kind == "none" or (kind is None and not config.method.divides)
+    if size is not None and size < rows and undivided:
+        tell(f"-c {size} has no effect without a partition: one cell has all {rows:,} rows; -P voronoi divides them")
+
+
 def job_count(jobs: int | None) -> int:
     """The value of -j; all cores if it is not given."""
     from localsvm.parallel.local import cpu_count

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import dense_rows
+from localsvm.pulse import beat
 from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Margins, Terms
 from localsvm.solvers.centred import Stretch
 
@@ -152,6 +153,7 @@ def newton(
     steps = 0
     while steps < max_steps:
         steps += 1
+        beat(steps)
         primal = at.primal
         gap = primal - at.dual
         if gap <= tolerance * primal:

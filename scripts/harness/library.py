@@ -20,12 +20,14 @@ from localsvm.data.shared import SharedExamples
 from localsvm.data.writing import write
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import methods
-from localsvm.methods.base import Fitted, State
+from localsvm.methods.base import Fitted, Method, State
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import parse_values
 from localsvm.methods.l3 import L3SVM
 from localsvm.methods.svm import KernelSVM
+from localsvm.methods.svml import SVML
 from localsvm.partition import create, size_spread
+from localsvm.representations import svm_metric
 from localsvm.representations.kmeans import find_centres
 from localsvm.representations.landmarks import choose_landmarks
 from localsvm.runs import training
@@ -36,7 +38,7 @@ from localsvm.runs.training import train
 from localsvm.selection.cross_validation import CellSelection
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
-from localsvm.solvers import linear
+from localsvm.solvers import linear, squared_hinge
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import ASCENTS, Ascent, LinearSolution, solve
 from localsvm.targets import calibrating, probabilities
@@ -46,6 +48,7 @@ from localsvm.threads import Threads
 __all__ = [
     "ASCENTS",
     "L3SVM",
+    "SVML",
     "Ascent",
     "Dataset",
     "Examples",
@@ -69,6 +72,8 @@ __all__ = [
     "read",
     "size_spread",
     "solve",
+    "squared_hinge",
+    "svm_metric",
     "thinned",
     "train",
     "training",
@@ -98,7 +103,7 @@ def kernel_svm(gamma: float, cost: float, tolerance: float) -> KernelSVM:
     return KernelSVM(offset=True, gamma=(gamma,), cost=(cost,), tolerance=tolerance)
 
 
-def fit_at_one_point(method: KernelSVM, X: Any, y: Any) -> Fitted:
+def fit_at_one_point(method: Method, X: Any, y: Any) -> Fitted:
     """What a worker does with a cell where nothing is selected."""
     cell = binary_cell(X, y, np.zeros(len(y), int))
     return CellSelection(method, cell, method.grid(cell, float(len(y)), 5)).fit(None, "refit")
@@ -120,7 +125,7 @@ class SelectedCell:
         return self._selection.fit(self._scores, "vote")
 
 
-def predicted(fitted: Fitted, X: Any, method: KernelSVM | None = None) -> np.ndarray:
+def predicted(fitted: Fitted, X: Any, method: Method | None = None) -> np.ndarray:
     """Labels -1 and 1 of a fitted cell."""
     values = (method or KernelSVM()).predictor(fitted.state, TARGET, X.shape[1]).decision_function(X)[:, 0]
     return np.where(values > 0, 1.0, -1.0)

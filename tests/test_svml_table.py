@@ -1,0 +1,70 @@
+"""The tables of the SVML paper on a set of a few rows: all methods, kept and not repeated; the page counts right."""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reproduce_svml
+import svml_page
+from reproduce_svml import METHODS, Block, Set
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from localsvm.data.writing import write
+
+
+def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for part, n in (("train", 70), ("test", 30)):
+        X = rng.standard_normal((n, 3))
+        with lzma.open(tmp_path / f"tiny.{part}.libsvm.xz", "wb") as file:
+            write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
+    monkeypatch.setattr(reproduce_svml, "SETS", {"Haber": Set("tiny", 1, 2, splits=3)})
+    monkeypatch.setattr(reproduce_svml, "BLOCK", 2)
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["reproduce_svml.py", str(tmp_path), "--out", str(out)])
+    reproduce_svml.main()
+    log = (out / "table.jsonl").read_text()
+    assert log.count("\n") == 2 * (len(METHODS) - 1)
+    page = (out / "table.md").read_text()
+    lines = [line.split("|") for line in page.splitlines() if line.startswith("| SVML") or line.startswith("| Eucl")]
+    errors = {line[1].strip(): float(line[2].split()[0]) for line in lines[: len(METHODS) - 1]}
+    assert set(errors) == set(METHODS) - {"SVML, half of the rows"}
+    assert max(errors.values()) < 35
+    assert (out / "times.png").stat().st_size > 1000
+    reproduce_svml.main()
+    assert (out / "table.jsonl").read_text() == log
+
+
+def test_the_euclidean_grid_is_searched_as_by_scikit_learn() -> None:
+    X, y = reproduce_svml.generated(90)
+    classify = METHODS["Euclidean 5-fold"](X, y)
+    folds = [(np.flatnonzero(np.arange(90) % 5 != k), np.flatnonzero(np.arange(90) % 5 == k)) for k in range(5)]
+    distances = reproduce_svml.squared_distances(X, X)
+    scores = {}
+    for width in reproduce_svml.WIDTHS:
+        for cost in reproduce_svml.COSTS:
+            ridged = np.exp(distances / (-2.0 * width)) + np.eye(90) / cost
+            search = GridSearchCV(SVC(kernel="precomputed", C=1e6, tol=1e-6), {}, cv=folds).fit(ridged, y)
+            scores[width, cost] = search.best_score_
+    width, cost = max(scores, key=lambda point: scores[point])
+    kernel = np.exp(distances / (-2.0 * width))
+    model = SVC(kernel="precomputed", C=1e6, tol=1e-6).fit(kernel + np.eye(90) / cost, y)
+    Z = np.random.default_rng(1).standard_normal((200, 2))
+    others = np.exp(reproduce_svml.squared_distances(Z, X) / (-2.0 * width))
+    assert np.mean(classify(Z) != model.predict(others)) <= 0.01
+
+
+def test_the_page_counts_differences_on_common_splits() -> None:
+    runs = [Block("Haber", method, block, errors, [1.0, 3.0]) for method, block, errors in (
+        ("Euclidean 5-fold", 0, [30.0, 20.0]), ("SVML", 0, [27.0, 19.0]), ("SVML", 1, [90.0, 90.0]),
+    )]  # fmt: skip
+    found = svml_page.Found(runs)
+    np.testing.assert_array_equal(found.differences("Haber", "SVML", "Euclidean 5-fold"), [-3.0, -1.0])
+    assert svml_page.mean(np.asarray([-3.0, -1.0])) == "-2.00 (1.00)"
+    assert "on 1 of 1 sets, below 0 on 1" in "\n".join(svml_page.earned(found))
+    assert svml_page.is_good(found, "Haber", "Euclidean 5-fold", ["Euclidean 5-fold"])
