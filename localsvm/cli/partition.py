@@ -45,6 +45,7 @@ def partition(
     from localsvm.data.reading import read
     from localsvm.memory import Budget
     from localsvm.runs.division import partition_only
+    from localsvm.runs.progress import Clock
     from localsvm.threads import Threads
 
     check_outputs(force, [train_file], [seekable(output, "a partition"), plot])
@@ -54,9 +55,8 @@ def partition(
         progress.phase("read")
         budget, count = Budget.of(memory), opt.job_count(jobs)
         data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
-        progress.phase("partition")
-        with Threads(count) as threads:
-            sizes = partition_only(data, config, output, force, threads, memory)
+        with (clock := Clock(progress))("partition"), Threads(count) as threads:
+            sizes = partition_only(data, config, output, force, threads, memory, clock)
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:

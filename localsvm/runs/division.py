@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -18,11 +19,12 @@ from localsvm.data.weights import leave_out
 from localsvm.errors import DataError, OptionError
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import Demand
 from localsvm.runs.measuring import Measured, measure
-from localsvm.runs.progress import Observer
+from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
@@ -50,8 +52,8 @@ class Divided:
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
-    fresh : in shared memory, (all,) bool: the rows that say what the error is; None where all do.
-    metric : after the scaling, None for the Euclidean one; and what is told of how it was chosen.
+    fresh : in shared memory, (all,) float64: the share of those rows that say what the error is; None where all do.
+    measured : the metric after the scaling, and what is told of how it was chosen.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
@@ -80,6 +82,11 @@ class Divided:
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays) + 16 * self.count.array.size
 
     @property
+    def features(self) -> int:
+        """Columns of the data that occur; the rows have others where the metric changes their number."""
+        return self.width if self.columns is None else len(self.columns)
+
+    @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows of each cell."""
         return np.diff(self.edges)
@@ -96,7 +103,7 @@ class Divided:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        about = {"features": self.features, "dense": self.X.dense, "partition": self.partition.name}
         about |= {"weighted": self.mass is not None} | ({} if self.columns is None else {"width": self.width})
         about |= self.measured.as_dict()
         return about | ({"classes": self.classes} if self.classes else {})
@@ -104,7 +111,7 @@ class Divided:
 
 def divide(
     data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE,
-    budget: Budget = UNBOUNDED,
+    budget: Budget = UNBOUNDED, clock: Clock | None = None,
 ) -> Divided:  # fmt: skip
     """Scale the data, fit or load the partition, and bring the rows into cell order, in cells into that of the folds.
 
@@ -112,7 +119,7 @@ def divide(
     ----------
     data : left without rows of weight 0 and columns that do not occur; both in place where dense. Weights are checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
-    threads, budget : workers and the memory of the run, of no influence on the result.
+    threads, budget, clock : workers, the memory and the phases of the run, of no influence on the result.
 
     Raises
     ------
@@ -131,7 +138,8 @@ def divide(
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
         _keep_columns(data, demand)
     demand.scaling()
-    found = _load(data, stored) if stored else _fit(data, config, threads, demand)
+    config = config.for_classes(labels, class_rows.tolist())
+    found = _load(data, stored) if stored else _fit(data, config, threads, demand, clock or Clock(Silent()))
     return _shared(data, config, *found, (labels, class_rows.tolist()), width, threads, demand)
 
 
@@ -141,14 +149,13 @@ def _shared(
     demand: Demand,
 ) -> Divided:  # fmt: skip
     """The rows in shared memory, in the order of cells and folds."""
-    cells = weighing.weighed(data.X, data, partition, cells)
-    in_order, count, mass = _in_order(data.y, cells, config, threads)
+    cells = weighing.weighed(data, partition, cells, measured.fresh)
+    in_order, count, mass, share = _in_order(data.y, cells, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(in_order, int(edges[partition.cells_by_repeat[0]]))
     demand.copying(int(edges[-1]))
     shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
-    weights = None if mass is None else SharedArray.copy(mass)
-    fresh = None if measured.fresh is None else SharedArray.copy(measured.fresh[in_order])
+    weights, fresh = (None if array is None else SharedArray.copy(array) for array in (mass, share))
     off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
     about, columns = (scaling, partition, *classes), (data.columns, width, data.classes)
     return Divided(*about, *shared, weights, edges, places, *columns, off_centre, fresh, measured)
@@ -162,8 +169,8 @@ def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> Partitio
 
 def _in_order(
     y: NDArray[np.float64], cells: list[TrainingCell], config: TrainingConfig, threads: Threads
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
-    """The rows of all cells, cell after cell in the order of their folds; their counts, and their masses if any."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """The rows of all cells, cell after cell in the order of their folds; counts; masses and fresh shares if any."""
 
     def order_of(index: int) -> NDArray[np.int64]:
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
@@ -175,27 +182,33 @@ def _in_order(
         return np.concatenate([values[order] for values, order in zip(of_cells, orders, strict=True)])
 
     masses = [cell.mass for cell in cells if cell.mass is not None]
+    shares = [cell.fresh for cell in cells if cell.fresh is not None]
     counts = [np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in cells]
-    return ordered([cell.rows for cell in cells]), ordered(counts), ordered(masses) if masses else None
+    mass, share = (ordered(of_cells) if of_cells else None for of_cells in (masses, shares))
+    return ordered([cell.rows for cell in cells]), ordered(counts), mass, share
 
 
 def partition_only(
     data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE,
-    memory: int | None = None,
+    memory: int | None = None, clock: Clock | None = None,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Divide the data and write the partition file, for `divide` to load later.
 
-    The data are consumed. memory: bytes that the run may use, None for what is free.
+    The data are consumed. memory: bytes that the run may use, None for what is free. clock: of the phases.
 
     Returns
     -------
     (cells,) int64 rows of each cell.
+
+    Raises what `divide` raises; DataError for labels only where a metric is learned from them.
     """
+    if config.metric != EUCLIDEAN:
+        check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
     _keep_columns(data, demand)
     demand.scaling()
-    scaling, measured, partition, cells = _fit(data, config, threads, demand)
+    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()))
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
     for index, cell in enumerate(cells):
@@ -226,21 +239,23 @@ def _keep_columns(data: Dataset, demand: Demand) -> None:
 
 
 def _fit(
-    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand
+    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand, clock: Clock
 ) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
     """Scales and maps the data, too."""
     scaling = Scaling.fit(data.X, config.scale, threads)
     scaling.read_from(data.shift, data.X.shape[1])
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
     _check_reach(data.X)
-    demand.metric()
-    measured = measure(data, config, threads)
-    data.X = measured.apply(data.X)
-    kind = _partition_name(config, len(data.y))
-    partition = create(kind, config.repeats)
-    demand.partition(kind)
-    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
-    partition.fit(data.X, data.y, config.cell_size, rng, threads)
+    with clock("metric") if config.metric != EUCLIDEAN else nullcontext():
+        demand.metric()
+        measured = measure(data, config, threads)
+        data.X = measured.apply(data.X)
+    with clock("partition"):  # again, for who watches
+        kind = _partition_name(config, len(data.y))
+        partition = create(kind, config.repeats)
+        demand.partition(kind)
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
+        partition.fit(data.X, data.y, config.cell_size, rng, threads)
     return scaling, measured, partition, partition.training_cells()
 
 

@@ -72,7 +72,7 @@ def train(
     with clock("partition"), Threads(jobs) as threads:
         weighing.check(data, observer)
         key = run_key(data, config, partition_file)
-        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)))
+        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)), clock)
         config = config.for_classes(divided.labels, divided.class_rows)
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
@@ -81,7 +81,7 @@ def train(
         calibration = _calibration(config, divided, journal, clock)
         _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
-    about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
+    about = divided.labels, divided.class_rows, (divided.features, divided.width), divided.partition.name
     return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration, divided.measured.about)
 
 
