@@ -155,7 +155,7 @@ def how(found: Found) -> str:
     lists = "; ".join(f"{name.removesuffix(' chosen')}: {grid(p.settings)}" for name, p in PEERS.items() if p.settings[1:])
     bandwidths = ", ".join(f"{value:g}" for value in XRFM["xRFM chosen"])
     return HOW.format(
-        trees=MOST_TREES, patience=PATIENCE, settings=lists, forest= leaf=thousands(XRFM_LEAF),
+        trees=MOST_TREES, patience=PATIENCE, settings=lists, forest=SEARCH_TREES, leaf=thousands(XRFM_LEAF),
         bandwidths=bandwidths, seeds=seeds,
     )  # fmt: skip
 
