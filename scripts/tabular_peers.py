@@ -3,8 +3,9 @@
     python scripts/tabular_peers.py "LightGBM chosen" 0 rows.npz 600
 
 trains a peer with seed 0 on the training rows of rows.npz (X, y, X_test, y_test; labels 0, 1, ...), predicts the test
-rows, and prints its figures; after 600 processor seconds the system ends it. A peer's settings are tried on three quarters of the training rows; the one with the
-fewest wrong rows on the fourth is trained on all. The test labels serve for nothing but the final error.
+rows, and prints its figures; after 600 processor seconds the system ends it. A peer's settings are tried on three
+quarters of the training rows; the one with the fewest wrong rows on the fourth is trained on all. The test labels serve
+for nothing but the final error.
 """
 
 from __future__ import annotations
