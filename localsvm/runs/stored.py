@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
 from localsvm.partition import TrainingCell
+from localsvm.representations.metric import Metric
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
@@ -16,10 +17,12 @@ from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
 from localsvm.targets.probabilities import Calibration
 
-# what a model's config says beside the options: the columns that occur, of how many; what the labels stand for
-ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict"}
-OPTIONAL = {"weighted", "width", "classes"}
+# what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
+# how the metric was chosen
+ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
+OPTIONAL = {"weighted", "width", "classes", "learned"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
+FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
     "sigmoids": floats64("cells", "problems", 2),
@@ -73,6 +76,13 @@ def calibration_of(model: Model, problems: int) -> Calibration | None:
     return Calibration.from_state(arrays)
 
 
+def metric_of(state: tuple[str, dict[str, NDArray[Any]]] | None, features: int) -> Metric | None:
+    """The metric of a file, for so many features; Unsound if it does not fit."""
+    if state is None:
+        return None
+    return Metric.from_state(state[0], {name: array for name, array in state[1].items() if name != FRESH}, features)
+
+
 def check_columns(columns: NDArray[Any], features: int) -> None:
     """Unsound unless these are so many columns of a data file, ascending."""
     check("", {"columns": Piece("i8", ("features",), low=0)}, {"columns": columns}, {"features": features})
@@ -89,9 +99,12 @@ def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, cla
     check("/report", own, report[1], {"cells": n_cells, "classes": classes})
 
 
-def cells_of(file: PartitionFile, data: Dataset) -> list[TrainingCell]:
-    """The training cells that a partition file gives to the rows, of which only columns that occur are left."""
-    rows, features = data.X.shape
+def cells_of(file: PartitionFile, data: Dataset, mapped: int) -> list[TrainingCell]:
+    """The training cells that a partition file gives to the rows, of which only columns that occur are left.
+
+    mapped: columns of the rows after the metric.
+    """
+    rows = data.X.shape[0]
     if file.columns is not None and not np.array_equal(file.columns, data.columns):  # type: ignore[arg-type]
         raise Unsound("/columns are not those of the data")
     pieces = {
@@ -104,7 +117,7 @@ def cells_of(file: PartitionFile, data: Dataset) -> list[TrainingCell]:
         pieces["centres"], arrays["centres"] = floats32("cells", "features"), file.centres
     if file.assignment.dtype not in (np.int32, np.int64):
         raise Unsound(f"/assignment is of {file.assignment.dtype}")
-    check("", pieces, arrays, {"rows": rows, "features": features})
+    check("", pieces, arrays, {"rows": rows, "features": mapped})
     inside = file.assignment >= 0
     if not np.array_equal(np.bincount(file.assignment[inside], minlength=len(file.sizes)), file.sizes):
         raise Unsound("/sizes are not those of /assignment")

@@ -302,10 +302,12 @@ def test_the_model_predicts_what_the_library_predicts(model_file: Path, test_fil
     np.testing.assert_array_equal(printed, expected)
 
 
-@pytest.mark.parametrize("method", ["svm", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "rbf"])
+@pytest.mark.parametrize(
+    "method", ["svm", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "rbf", "svml"]
+)
 def test_rows_without_any_feature_are_refused(method: str, tmp_path: Path) -> None:
     (tmp_path / "zero").write_text("1\n-1\n" * 10)
-    assert "no row has a feature" in error("train", "-m", method, "-C", 1, tmp_path / "zero", tmp_path / "m.h5")
+    assert "no row has a feature" in error("train", "-m", method, tmp_path / "zero", tmp_path / "m.h5")
     assert not (tmp_path / "m.h5").exists()
 
 
