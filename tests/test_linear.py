@@ -137,7 +137,7 @@ def test_a_squared_hinge_on_wide_separable_rows_takes_few_newton_steps() -> None
         X[i, rng.choice(d, entries, replace=False)] = 20.0 * rng.standard_normal(entries)  # deviations of about 1
     y = np.where(X @ rng.standard_normal(d) > 0, 1.0, -1.0)
     rows, cost = LinearRows(as_examples(X.tocsr())), np.ones(n)
-    at, report = newton(rows, y, cost, True, 1e-3)
+    report = newton(rows, y, cost, True, 1e-3)[1]
     assert report.converged
     assert report.steps < 30  # more than a hundred if the systems are solved roughly
     expected = rows.sdca(y, cost, True, 1e-6)[2]
