@@ -65,15 +65,16 @@ class Measured:
         cls, state: tuple[str, dict[str, NDArray[Any]]] | None, config: dict[str, Any], rows: int, features: int
     ) -> Measured:
         """What a file keeps, for so many rows of the same data; Unsound if it does not fit."""
+        metric, about = metric_of(state, config, features), config.get("learned")
         if state is None:
-            return cls(about=config.get("learned"))
+            return cls(about=about)
         arrays = state[1]
         fresh = None
         if FRESH in arrays:
             bits = {FRESH: Piece("u1", (-(-rows // 8),))}
             check("/metric", bits, {FRESH: arrays[FRESH]}, {})
             fresh = np.unpackbits(arrays[FRESH], count=rows).astype(np.bool_)
-        return cls(metric_of(state, features), fresh, config.get("learned"))
+        return cls(metric, fresh, about)
 
 
 def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
