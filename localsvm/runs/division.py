@@ -84,6 +84,12 @@ class Divided:
         """Rows of each cell."""
         return np.diff(self.edges)
 
+    @property
+    def features(self) -> int:
+        """Columns that occur, before the metric maps them."""
+        metric = self.measured.metric
+        return self.X.features if metric is None else metric.features
+
     def cells(self) -> list[Rows]:
         """Where the rows of each cell are in X and y."""
         places = self.places.handle()
@@ -96,7 +102,7 @@ class Divided:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        about = {"features": self.features, "dense": self.X.dense, "partition": self.partition.name}
         about |= {"weighted": self.mass is not None} | ({} if self.columns is None else {"width": self.width})
         about |= self.measured.as_dict()
         return about | ({"classes": self.classes} if self.classes else {})

@@ -81,7 +81,7 @@ def train(
         calibration = _calibration(config, divided, journal, clock)
         _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
-    about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
+    about = divided.labels, divided.class_rows, (divided.features, divided.width), divided.partition.name
     return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration, divided.measured.about)
 
 
