@@ -53,6 +53,11 @@ class Metric:
         return WEIGHTS if self.values.ndim == 1 else MATRIX
 
     @property
+    def features(self) -> int:
+        """Columns of the rows before they are mapped."""
+        return len(self.values)
+
+    @property
     def columns(self) -> int:
         """Of the mapped rows."""
         return int(self.values.shape[-1])

@@ -91,6 +91,12 @@ class Divided:
         """Rows of each cell."""
         return np.diff(self.edges)
 
+    @property
+    def features(self) -> int:
+        """Columns that occur, before the metric maps them."""
+        metric = self.measured.metric
+        return self.X.features if metric is None else metric.features
+
     def cells(self) -> list[Rows]:
         """Where the rows of each cell are in X and y."""
         places = self.places.handle()

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.errors import OptionError
 from localsvm.representations.metric import EUCLIDEAN, Metric, check_metric
-from localsvm.representations.metric_choice import Labelled, choose, consecutive_folds
+from localsvm.representations.metric_choice import Labelled, choose, stratified_folds
 from localsvm.representations.metric_learning import Course, Learner, Plan
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.stored import FRESH, metric_of
@@ -65,15 +65,16 @@ class Measured:
         cls, state: tuple[str, dict[str, NDArray[Any]]] | None, config: dict[str, Any], rows: int, features: int
     ) -> Measured:
         """What a file keeps, for so many rows of the same data; Unsound if it does not fit."""
+        metric, about = metric_of(state, config, features), config.get("learned")
         if state is None:
-            return cls(about=config.get("learned"))
+            return cls(about=about)
         arrays = state[1]
         fresh = None
         if FRESH in arrays:
             bits = {FRESH: Piece("u1", (-(-rows // 8),))}
             check("/metric", bits, {FRESH: arrays[FRESH]}, {})
             fresh = np.unpackbits(arrays[FRESH], count=rows).astype(np.bool_)
-        return cls(metric_of(state, features), fresh, config.get("learned"))
+        return cls(metric, fresh, about)
 
 
 def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
@@ -100,7 +101,7 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
             names = ("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",)
             plan = replace(CHOICE_PLAN, names=names)
-            choice = choose(labelled, some, consecutive_folds(codes[some]), plan, config.seed, threads)
+            choice = choose(labelled, some, stratified_folds(codes[some], rng), plan, config.seed, threads)
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
             return Measured(about=about)
@@ -125,7 +126,7 @@ def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[
 
 def _learned(data: Labelled, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
     learner, plan = Learner(*data, rows), Plan((name,))
-    course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 4)), seed, -1)[name]
+    course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)[name]
     if rank is None:
         return course
     # the leading directions of the matrix, and then steps of their own

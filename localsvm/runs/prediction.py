@@ -97,7 +97,7 @@ class LocalModel:
         self.features = self._known if self.columns is None else int(file.config["width"])
         self.scaling = Scaling.from_state(*file.scaling, self._known)
         self._shift = Shift.of(self.scaling.origin)
-        self.metric = metric_of(file.metric, self._known)
+        self.metric = metric_of(file.metric, file.config, self._known)
         if self.metric is not None and self.metric.kind == MATRIX and not self.dense:
             raise Unsound("/metric: sparse rows have weights alone")
         self.mapped_columns = self._known if self.metric is None else self.metric.columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
 from localsvm.partition import TrainingCell
-from localsvm.representations.metric import Metric
+from localsvm.representations.metric import EUCLIDEAN, MATRIX, METRICS, RANK, WEIGHTS, Metric, check_metric
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
@@ -22,6 +23,9 @@ from localsvm.targets.probabilities import Calibration
 ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
 OPTIONAL = {"weighted", "width", "classes", "learned"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
+LEARNED = {"name": "str"}  # what `learned` says, ...
+CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
+CHOICE = {"best": "str"} | dict.fromkeys(("loss", "error", "z", "bound"), "tuple[float, ...]")  # ... and of a choice
 FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
@@ -76,11 +80,44 @@ def calibration_of(model: Model, problems: int) -> Calibration | None:
     return Calibration.from_state(arrays)
 
 
-def metric_of(state: tuple[str, dict[str, NDArray[Any]]] | None, features: int) -> Metric | None:
-    """The metric of a file, for so many features; Unsound if it does not fit."""
+def metric_of(
+    state: tuple[str, dict[str, NDArray[Any]]] | None, config: Mapping[str, Any], features: int
+) -> Metric | None:
+    """The metric of a file, for so many features; Unsound if it does not fit, or is not what the config says of it."""
+    asked, learned = config.get("metric", EUCLIDEAN), config.get("learned")
+    name = None if learned is None else _check_learned(learned, asked)
+    if (learned is None) != (asked == EUCLIDEAN):
+        raise Unsound("/@config: the option metric does not fit the option learned")
+    if (state is None) != (name in (None, EUCLIDEAN)):
+        raise Unsound("/metric is not what the option learned says")
     if state is None:
         return None
-    return Metric.from_state(state[0], {name: array for name, array in state[1].items() if name != FRESH}, features)
+    arrays = {array_name: array for array_name, array in state[1].items() if array_name != FRESH}
+    metric = Metric.from_state(state[0], arrays, features)
+    expected = {"diag": WEIGHTS}.get(str(name), MATRIX), check_metric(str(name)) or features
+    if (metric.kind, metric.columns) != expected:
+        raise Unsound(f"/metric is not of the kind {name}")
+    return metric
+
+
+def _check_learned(learned: dict[str, Any], asked: Any) -> str:
+    """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
+    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), set())
+    name, best = learned["name"], learned.get("best")
+    if best is None:
+        if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
+            raise Unsound("/@config: the option metric does not fit the option learned")
+    elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
+        raise Unsound("/@config: the option learned is no choice of a metric")
+    elif any(len(learned[each]) != (0 if best == EUCLIDEAN else 2) for each in CHOICE.keys() - {"best"}):
+        raise Unsound("/@config: the option learned has not two values for each test")
+    return str(name)
+
+
+def features_of(columns: NDArray[Any] | None, config: Mapping[str, Any]) -> NDArray[np.int64]:
+    """The numbers (features,) that a data file gives to the features of a checked file."""
+    known = np.arange(config["features"]) if columns is None else columns
+    return np.asarray(known + (0 if config.get("zero_based") else 1), np.int64)
 
 
 def check_columns(columns: NDArray[Any], features: int) -> None:
