@@ -82,11 +82,6 @@ class Divided:
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays) + 16 * self.count.array.size
 
     @property
-    def features(self) -> int:
-        """Columns of the data that occur; the rows have others where the metric changes their number."""
-        return self.width if self.columns is None else len(self.columns)
-
-    @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows of each cell."""
         return np.diff(self.edges)
