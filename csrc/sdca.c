@@ -107,7 +107,7 @@ static int run(struct solver *o, struct lsvm_sdca_report *report)
         shuffle(o);
         report->steps += pass->n_active;
         o->ops->sdca_pass(o->p, pass);
-        if (o->s->poll && o->s->poll(o->s->context))
+        if (o->s->poll && o->s->poll(o->s->context, report->steps))
             return LSVM_INTERRUPTED;
         const double spread = pass->n_active ? pass->largest - pass->smallest : 0;
         const int last = report->steps >= o->s->max_passes * n;

@@ -195,7 +195,7 @@ static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state
             s->converged = s->gap <= tolerance;
             if (s->converged || first.index < 0 || s->iterations >= s->stop_at)
                 return LSVM_OK;
-            if (iteration % 8192 == 0 && p->poll && p->poll(p->context))
+            if (iteration % 8192 == 0 && p->poll && p->poll(p->context, s->iterations))
                 return LSVM_INTERRUPTED;
         }
         const int64_t i = first.index;
@@ -298,7 +298,7 @@ static inline int NAME(loop_offset)(const struct lsvm_smo *p, struct lsvm_smo_st
         s->converged = s->gap <= tolerance;
         if (s->converged || e.index < 0 || s->iterations >= s->stop_at)
             return LSVM_OK;
-        if (iteration % 8192 == 8191 && p->poll && p->poll(p->context))
+        if (iteration % 8192 == 8191 && p->poll && p->poll(p->context, s->iterations))
             return LSVM_INTERRUPTED;
         const int64_t i = e.index;
         const REAL *ki = r->k + i * r->ld;

@@ -15,6 +15,7 @@ enum lsvm_status {
     LSVM_BAD_ROW,     /* a row index is outside the matrix */
     LSVM_BAD_CHILD,   /* a child index is outside 0 .. n_children - 1 */
     LSVM_BAD_TREE,    /* a node's children do not lie behind it inside the tree */
+    LSVM_SINGULAR,    /* a matrix is not positive definite */
 
     LSVM_TEXT_CHANGED, /* more rows or entries than the arrays hold: not the text that was counted */
     LSVM_TEXT_LABEL_NOT_NUMBER,
@@ -37,7 +38,8 @@ enum lsvm_status {
     LSVM_TEXT_LONE_RETURN      /* a carriage return that no newline follows */
 };
 
-/* Asked now and then by the solvers, with the caller's `context`; nonzero ends the solve with LSVM_INTERRUPTED. */
-typedef int (*lsvm_poll)(void *context);
+/* Asked now and then by the solvers, with the caller's `context` and the steps so far; nonzero ends the solve with
+ * LSVM_INTERRUPTED. */
+typedef int (*lsvm_poll)(void *context, int64_t steps);
 
 #endif

@@ -4,8 +4,8 @@ from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "status.h":
-    enum: LSVM_OK, LSVM_NO_MEMORY, LSVM_INTERRUPTED, LSVM_BAD_ROW, LSVM_BAD_CHILD, LSVM_BAD_TREE
-    ctypedef int (*lsvm_poll)(void *context) noexcept nogil
+    enum: LSVM_OK, LSVM_NO_MEMORY, LSVM_INTERRUPTED, LSVM_BAD_ROW, LSVM_BAD_CHILD, LSVM_BAD_TREE, LSVM_SINGULAR
+    ctypedef int (*lsvm_poll)(void *context, int64_t steps) noexcept nogil
 
 cdef extern from "simd.h":
     enum: LSVM_PAD, LSVM_ALIGN
@@ -26,8 +26,9 @@ cdef int raise_for(int status) except -1
 # The same, and Ctrl-C raises: for calls that are short enough not to poll.
 cdef int end_call(int status) except -1
 
-# An lsvm_poll, whatever the context: nonzero after Ctrl-C. The exception of it is then what raise_for raises.
-cdef int poll(void *context) noexcept nogil
+# An lsvm_poll, whatever the context: tells the pulse, and is nonzero after Ctrl-C. The exception of it is then what
+# raise_for raises.
+cdef int poll(void *context, int64_t steps) noexcept nogil
 
 # The table of a level, None: of the one in use. Raises OptionError where this machine does not run it.
 cdef const lsvm_ops *ops_at(object level) except NULL

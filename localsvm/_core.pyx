@@ -3,17 +3,22 @@ import os
 
 import numpy as np
 
+from cpython.ref cimport PyObject, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 
 from localsvm.errors import OptionError
+from localsvm.pulse import beat
 
 
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals"() noexcept
+    PyObject *call "PyObject_CallFunction"(PyObject *function, const char *form, ...) noexcept
 
 cdef extern from "simd.h":
     int lsvm_simd_best() nogil
     const lsvm_ops *lsvm_ops_at(int level) nogil
+
+cdef object told = beat
 
 LEVELS = ("baseline", "avx2", "avx512")
 
@@ -29,6 +34,8 @@ cdef int raise_for(int status) except -1:
         raise IndexError("a row index is outside the matrix")
     if status == LSVM_BAD_CHILD:
         raise IndexError("a child index is outside the node")
+    if status == LSVM_SINGULAR:
+        raise ArithmeticError("a matrix is not positive definite")
     if status == LSVM_BAD_TREE:
         raise ValueError("a node's children must lie behind it inside the tree")
     raise SystemError(f"csrc returned the unknown code {status}")
@@ -39,9 +46,16 @@ cdef int end_call(int status) except -1:
     return check_signals()
 
 
-cdef int poll(void *context) noexcept nogil:
+cdef int poll(void *context, int64_t steps) noexcept nogil:
+    cdef PyObject *answer
     with gil:
-        return check_signals() != 0
+        if check_signals() != 0:
+            return 1
+        answer = call(<PyObject *>told, b"L", <long long>steps)
+        if answer == NULL:  # its exception is kept, that of Ctrl-C above all, which may come here, too
+            return 1
+        Py_XDECREF(answer)
+        return 0
 
 
 def simd_level() -> int:

@@ -141,15 +141,16 @@ def main() -> None:
 
 
 def cases(options: Any) -> list[Key]:
-    """Blocks of all sets before the next ones, so that an interrupted command has some of each."""
+    """Blocks of all sets before the next ones, so that an interrupted command has some of each; Gamma last."""
     blocks = {name: 1 if options.quick else -(-SETS[name].splits // BLOCK) for name in options.sets}
-    return [
+    found = [
         (name, method, block)
         for block in range(max(blocks.values()))
         for name in options.sets
         for method in options.methods
         if block < blocks[name] and name in ONLY.get(method, SETS) and not (options.quick and method in ONLY)
     ]
+    return sorted(found, key=lambda key: SETS[key[0]].splits == 1)
 
 
 def measure(missing: list[Key], _: list[Block], options: Any) -> Iterator[Block]:

@@ -23,7 +23,7 @@ ROOMS = (
     ("parallel", "data"),
     ("store",),
     ("_core",),
-    ("errors", "memory", "threads", "__init__"),
+    ("errors", "memory", "threads", "pulse", "__init__"),
 )
 FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
 BESIDE = {("__main__", "cli"), ("memory", "errors"), ("threads", "memory")}

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from localsvm import pulse
 from localsvm.errors import DataError, WorkerLost
 from localsvm.parallel import local, worker
 from localsvm.parallel.local import NO_MEMORY, LocalPool
@@ -93,6 +94,17 @@ def test_what_is_told_comes_before_the_result(jobs: int) -> None:
             told.setdefault(piece.number, []).append(content)  # type: ignore[attr-defined]
     assert {number: found[:2] for number, found in told.items()} == {10 * i: [10 * i, 10 * i + 1] for i in range(4)}
     assert all(len(found) == 3 and (found[2] == os.getpid()) == (jobs == 1) for found in told.values())
+
+
+def solve_for_long(kept: Any) -> str:
+    pulse.beat(7)
+    pulse.beat(8)  # too soon to be told
+    return "done"
+
+
+def test_a_worker_tells_that_a_solver_goes_on() -> None:
+    with LocalPool(2) as pool:
+        assert [content for _, content in pool.unordered(deque([solve_for_long]))] == [pulse.Beat(7), "done"]
 
 
 def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:

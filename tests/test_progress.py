@@ -98,6 +98,21 @@ def test_a_short_run_has_no_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
+def test_a_solver_is_a_sign_of_life(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Watch()
+    with Progress(False, clock=watch) as progress:
+        progress.cells(1, 0)
+        progress.work(0.0, 0)
+        for steps in (8192, 81920):
+            watch.now += 20.0
+            progress.solving(steps)
+        watch.now += 40.0
+        progress.work(0.3, 3)  # a setting is done, and with it its solver
+    assert capsys.readouterr().err.splitlines() == [
+        "0 of 1 cells, a solver at 81,920 steps", "0 of 1 cells, 3 settings, about 3 min left",
+    ]  # fmt: skip
+
+
 def test_on_a_terminal_a_bar_tells_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -113,6 +128,8 @@ def test_on_a_terminal_a_bar_tells_of_settings(monkeypatch: pytest.MonkeyPatch) 
         progress.note("of something")
         assert progress._bar is not None
         progress._bar.refresh()
+        progress.solving(16_384)
+        assert "3 settings, a solver at 16,384 steps, about" in screen.getvalue()
         assert " 25%|" in screen.getvalue() and "| 0 of 1 cells, 3 settings, about 3 min left" in screen.getvalue()
     assert screen.getvalue().endswith("\r\033[K\n") or screen.getvalue().endswith("\r\033[K")
 

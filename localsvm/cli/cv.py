@@ -59,12 +59,12 @@ def cv(
     plotting.check(plot)
     config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
     with Progress(quiet) as progress:
-        clock = Clock(progress)
+        clock, budget = Clock(progress), Budget.of(memory)
         opt.note_cell_size(options, progress.note)
         with clock("read"):
-            budget = Budget.of(memory)
             data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
             data.weight = None if weights is None else read_weights(weights, len(data.y))
+        opt.note_undivided(options, config, len(data.y), progress.note)
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
         result = cross_validate(data, config, observer=progress, **extra)
     result.seconds = clock.seconds | result.seconds

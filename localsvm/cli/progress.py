@@ -73,9 +73,18 @@ class Progress:
     def work(self, share: float, settings: int) -> None:
         """Move the bar; where there is no terminal, print a line if none was printed for a while."""
         self._standing.work(share, settings)
-        if self._bar is not None:
-            self._bar.set_description_str(self._standing.text, refresh=False)
-            self._bar.update(share - self._bar.n)
+        self._show()
+
+    def solving(self, steps: int) -> None:
+        """Show that a solver goes on, where else nothing would change for long; like `work`, but from any thread."""
+        self._standing.solving(steps)
+        self._show()
+
+    def _show(self) -> None:
+        if (bar := self._bar) is not None:
+            bar.set_description_str(self._standing.text, refresh=False)
+            bar.n = self._standing.share
+            bar.refresh()
         elif not (self._live or self._quiet) and self._clock() - self._told >= LINE_SECONDS:
             self._told = self._clock()
             click.echo(self._standing.text, err=True)

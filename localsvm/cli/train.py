@@ -82,7 +82,7 @@ def train(
             summary = _stream(train_file, config, path, common | {"memory": memory, "weights": weights})
         else:
             own = {"memory": memory, "resume": resume, "partition_file": partition_file}
-            summary = _train(train_file, weights, config, path, clock, common | own)
+            summary = _train(train_file, weights, config, path, clock, options, common | own)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
@@ -91,8 +91,9 @@ def train(
 
 
 def _train(
-    file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]
-) -> Summary:
+    file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, options: dict[str, Any],
+    extra: dict[str, Any],
+) -> Summary:  # fmt: skip
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
     from localsvm.memory import Budget
@@ -102,6 +103,7 @@ def _train(
         budget = Budget.of(extra["memory"])
         data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"], budget=budget)
         data.weight = None if weights is None else read_weights(weights, len(data.y))
+    opt.note_undivided(options, config, len(data.y), extra["observer"].note)
     return train(data, config, output, **extra)
 
 

@@ -47,6 +47,9 @@ class Lines(Warned):
         """A cell is finished."""
         self._standing.cell_done(wrong, weight)
 
+    def solving(self, steps: int) -> None:
+        """Say nothing: a line is for a tenth of the work."""
+
     def note(self, text: str) -> None:
         """Something the user should know."""
         self._say(f"note: {text}")

@@ -16,6 +16,8 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
+from localsvm.pulse import Beat, listening
+
 TOLD, RESULT, ERROR = "told", "result", "error"  # kinds of answers
 
 
@@ -23,7 +25,8 @@ def main(descriptor: int) -> NoReturn:
     """Serve the parent at the other end of this socket.
 
     It sends pickled pairs (work, keep): `work` is called with what `keep` made for this process. The answers are
-    pickled pairs (kind, content): any number of TOLD, then the RESULT or the ERROR, an exception.
+    pickled pairs (kind, content): any number of TOLD, a Beat of a solver among them, then the RESULT or the ERROR, an
+    exception.
     """
     parent: Connection[bytes, bytes] = Connection(descriptor)
     waiting: SimpleQueue[bytes] = SimpleQueue()
@@ -34,12 +37,18 @@ def main(descriptor: int) -> NoReturn:
         parent.send_bytes(_failure(error))
         os._exit(1)
     kept: dict[Callable[[], Any], Any] = {}
-    while True:
-        for answer in _answers(waiting.get(), kept):
-            try:
-                parent.send_bytes(answer)
-            except OSError:  # the parent is gone
-                os._exit(1)
+
+    def send(answer: bytes) -> None:
+        try:
+            parent.send_bytes(answer)
+        except OSError:  # the parent is gone
+            os._exit(1)
+
+    # only while a work unit runs, and so never beside another answer
+    with listening(lambda steps: send(pickle.dumps((TOLD, Beat(steps)), pickle.HIGHEST_PROTOCOL))):
+        while True:
+            for answer in _answers(waiting.get(), kept):
+                send(answer)
 
 
 def _receive(parent: Connection[bytes, bytes], waiting: SimpleQueue[bytes]) -> None:

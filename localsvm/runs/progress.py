@@ -28,6 +28,9 @@ class Observer(Protocol):
         scored of cells which are not finished (of few or of large cells alone).
         """
 
+    def solving(self, steps: int) -> None:
+        """A solver has made so many steps, in units of its own; from any thread, about once a second."""
+
     def cell_done(self, wrong: float, weight: float) -> None:
         """A cell is finished; wrong of its weight was decided wrongly when held out (weight 0: nothing was)."""
 
@@ -48,6 +51,9 @@ class Silent:
         """Say nothing."""
 
     def work(self, share: float, settings: int) -> None:
+        """Say nothing."""
+
+    def solving(self, steps: int) -> None:
         """Say nothing."""
 
     def cell_done(self, wrong: float, weight: float) -> None:
@@ -106,7 +112,7 @@ class Standing:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self.total = self.done = self.settings = 0
+        self.total = self.done = self.settings = self.steps = 0
         self.share = 0.0
         self._wrong = self._weight = 0.0
         self._began: tuple[float, float] | None = None  # when, and the share then
@@ -123,15 +129,23 @@ class Standing:
 
     def work(self, share: float, settings: int) -> None:
         """As of an observer; the first call is when the work begins."""
-        self.share, self.settings = share, settings
+        self.share, self.settings, self.steps = share, settings, 0
         self._began = self._began or (self._clock(), share)
+
+    def solving(self, steps: int) -> None:
+        """As of an observer."""
+        self.steps = steps
 
     @property
     def text(self) -> str:
-        """For example "12 of 50 cells, 3 settings of others, error 12.34%, about 4 min left"."""
+        """For example "12 of 50 cells, 3 settings of others, error 12.34%, about 4 min left", and between two such
+        events the steps of a solver that is at work, as in "0 of 1 cells, a solver at 81,920 steps".
+        """
         parts = [f"{self.done:,} of {self.total:,} cells"]
         if self.settings:
             parts.append(f"{self.settings:,} settings" + (" of others" if self.done else ""))
+        if self.steps:
+            parts.append(f"a solver at {self.steps:,} steps")
         if self._weight:
             parts.append(f"error {self._wrong / self._weight:.2%}")
         if self._began and (gained := self.share - self._began[1]) > SURE and self.done < self.total:

@@ -17,6 +17,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
 from localsvm.methods.base import CellSize
 from localsvm.methods.grids import Grid
+from localsvm.pulse import Beat, listening
 from localsvm.runs.cell_work import CellResult, RunInputs, WorkUnit
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided
@@ -90,6 +91,7 @@ class RunCells:
             mass=None if divided.mass is None else divided.mass.handle(),
             places=divided.places.handle(),
             class_weights=config.class_weights,
+            fresh=None if divided.fresh is None else divided.fresh.handle(),
             fit=fit,
             probability=config.probability,
             search=Search(config.grid),
@@ -121,8 +123,7 @@ class RunCells:
         try:
             count = min(workers, max(1, len(queue.waiting)))
             with self._pool(count, Scratch, self._observer.note) as pool:
-                for done, result in pool.unordered(queue.waiting):
-                    assert isinstance(done, WorkUnit)
+                for done, result in self._finished(pool, queue.waiting):
                     if isinstance(result, CellResult):
                         yield result
                         continue
@@ -135,6 +136,16 @@ class RunCells:
             raise RunError(f"{error}; what was finished is kept: go on with --resume") from error
         finally:
             shared.forget()  # what this process, too, mapped
+
+    def _finished(self, pool: Pool, waiting: deque[Piece]) -> Iterator[tuple[WorkUnit, Any]]:
+        """What the pool finishes; meanwhile the observer hears of solvers, of this process or of its workers."""
+        with listening(self._observer.solving):
+            for done, result in pool.unordered(waiting):
+                if isinstance(result, Beat):
+                    self._observer.solving(result.steps)
+                else:
+                    assert isinstance(done, WorkUnit)
+                    yield done, result
 
     def _queue(self, skip: set[int], known: Mapping[int, Mapping[int, Scores]]) -> tuple[_Queue, int]:
         """What waits to be done at the beginning, and for how many workers."""

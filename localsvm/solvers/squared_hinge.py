@@ -2,8 +2,8 @@
 
 min over b and the coefficients a: 1/2 a'Ka + 1/2 sum_i c_i max(0, 1 - y_i f_i)^2, f = Ka + b. On the support, the rows
 with y_i f_i < 1, the solution is linear: (K_ss + diag(1 / c_s)) a_s + b = y_s, sum a_s = 0, and a is 0 elsewhere. A
-Newton step solves that for the support it has; where the support changes, an exact line search says how far to go.
-Once it stays, the solution is exact.
+Newton step solves that for the support it has (for an empty one, which a start may have, a = 0); where the support
+changes, an exact line search says how far to go. Once it stays, the solution is exact.
 
 References
 ----------
@@ -25,10 +25,6 @@ STEPS = 100  # of Newton; 5 to 15 are usual
 EXACT = 1e-12  # a step that lowers the objective by no more than this share of it is the last one
 PART, LARGE = 4, 1000  # rows from which a start is sought on every fourth row
 MOST_COST = 1e10  # with larger costs, the system of two equal rows is singular in float64
-
-
-class EmptySupport(Exception):
-    """A step from a warm start left no row inside the margin: there is nothing to solve."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ class Solution:
 
     def gap(self, y: Floats, cost: Floats) -> float:
         """The primal objective minus the dual one, in the units of the objective."""
-        norm = float(self.coef @ (self.values - self.bias))
+        norm, cost = float(self.coef @ (self.values - self.bias)), 1.0 / ridge_of(cost)
         slack = np.maximum(0.0, 1.0 - y * self.values)
         primal = 0.5 * norm + 0.5 * float(cost @ slack**2)
         dual = float(self.coef @ y) - 0.5 * norm - 0.5 * float((self.coef**2 / cost).sum())
@@ -100,32 +96,23 @@ def solve(K: Floats, y: Floats, cost: Floats, start: tuple[Floats, float] | None
         bias = float(y[0]) if len(y) else 0.0
         return Solution(np.zeros(len(y)), bias, np.full(len(y), bias), np.empty(0, np.intp), None, 0, True)
     if start is not None:
-        try:
-            return _newton(K, y, cost, *start)
-        except EmptySupport:
-            pass  # begin from nothing
-    if start is None and len(y) >= LARGE and len(np.unique(y[::PART])) == 2:
+        return _newton(K, y, cost, *start)
+    coef, bias = np.zeros(len(y)), 0.0
+    if len(y) >= LARGE:
         part = solve(np.ascontiguousarray(K[::PART, ::PART]), y[::PART], cost[::PART])
-        coef = np.zeros(len(y))
-        coef[::PART] = part.coef
-        try:
-            return _newton(K, y, cost, coef, part.bias)
-        except EmptySupport:
-            pass
-    return _newton(K, y, cost, np.zeros(len(y)), 0.0)
+        coef[::PART], bias = part.coef, part.bias
+    return _newton(K, y, cost, coef, bias)
 
 
 def _newton(K: Floats, y: Floats, cost: Floats, coef: Floats, bias: float) -> Solution:
     f, ridge = K @ coef + bias, ridge_of(cost)
+    cost = 1.0 / ridge
     active = y * f < 1.0
     for step in range(1, STEPS + 1):
-        support = np.flatnonzero(active)
-        if not len(support):
-            raise EmptySupport
-        factor = factor_of(K, support, ridge[support])
-        found, offset = factor.solve(y[support], 0.0)
-        to = np.zeros(len(y))
-        to[support] = found
+        support, to, offset, factor = np.flatnonzero(active), np.zeros(len(y)), bias, None
+        if len(support):
+            factor = factor_of(K, support, ridge[support])
+            to[support], offset = factor.solve(y[support], 0.0)
         values = K @ to + offset
         inside = y * values < 1.0
         stays = bool(np.array_equal(inside, active))

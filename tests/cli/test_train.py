@@ -302,10 +302,12 @@ def test_the_model_predicts_what_the_library_predicts(model_file: Path, test_fil
     np.testing.assert_array_equal(printed, expected)
 
 
-@pytest.mark.parametrize("method", ["svm", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "rbf"])
+@pytest.mark.parametrize(
+    "method", ["svm", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "rbf", "svml"]
+)
 def test_rows_without_any_feature_are_refused(method: str, tmp_path: Path) -> None:
     (tmp_path / "zero").write_text("1\n-1\n" * 10)
-    assert "no row has a feature" in error("train", "-m", method, "-C", 1, tmp_path / "zero", tmp_path / "m.h5")
+    assert "no row has a feature" in error("train", "-m", method, tmp_path / "zero", tmp_path / "m.h5")
     assert not (tmp_path / "m.h5").exists()
 
 
@@ -428,6 +430,22 @@ def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) ->
     os.mkfifo(tmp_path / "pipe")
     assert "must be a file" in usage_error("predict", train_file, tmp_path / "pipe")
     assert "must be a file" in usage_error("train", "--partition-file", tmp_path / "pipe", train_file, tmp_path / "m")
+
+
+@pytest.mark.parametrize("command", ["train", "cv"])
+@pytest.mark.parametrize(
+    ("options", "noted"),
+    [
+        (("-P", "none", "-c", 100), True), (("-m", "linear", "-c", 100), True), (("-P", "none"), False),
+        (("-P", "none", "-c", 5000), False), (("-P", "chunks", "-c", 100), False),
+    ],
+)  # fmt: skip
+def test_a_cell_size_without_effect_is_noted(
+    command: str, options: tuple[object, ...], noted: bool, train_file: Path, tmp_path: Path
+) -> None:
+    output = (tmp_path / "m.h5",) if command == "train" else ()
+    done = invoke(command, *options, *(() if "linear" in options else ("-g", 1)), "-C", "1", train_file, *output)
+    assert ("note: -c 100 has no effect without a partition: one cell has all " in done.stderr) == noted
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""Signs of life of a long solve: solvers tell of their steps, and whoever listens hears of it now and then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+SECONDS = 1.0  # between two that are heard
+
+_listener: Callable[[int], None] | None = None
+_next = 0.0
+_telling = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Beat:
+    """What a worker tells of a solve that goes on: its steps so far."""
+
+    steps: int
+
+
+@contextmanager
+def listening(listener: Callable[[int], None]) -> Iterator[None]:
+    """Have `listener` called with the steps of solvers in this process, from whatever thread they run in."""
+    global _listener, _next
+    before, _listener, _next = _listener, listener, 0.0
+    try:
+        yield
+    finally:
+        _listener = before
+
+
+def beat(steps: int) -> None:
+    """A solver has made so many steps, in units of its own. Cheap, but not for each step."""
+    global _next
+    now = time.monotonic()
+    if _listener is None or now < _next or not _telling.acquire(blocking=False):
+        return
+    try:
+        _next = now + SECONDS
+        _listener(steps)
+    finally:
+        _telling.release()
