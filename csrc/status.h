@@ -15,6 +15,7 @@ enum lsvm_status {
     LSVM_BAD_ROW,     /* a row index is outside the matrix */
     LSVM_BAD_CHILD,   /* a child index is outside 0 .. n_children - 1 */
     LSVM_BAD_TREE,    /* a node's children do not lie behind it inside the tree */
+    LSVM_SINGULAR,    /* a matrix is not positive definite */
 
     LSVM_TEXT_CHANGED, /* more rows or entries than the arrays hold: not the text that was counted */
     LSVM_TEXT_LABEL_NOT_NUMBER,

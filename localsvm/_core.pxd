@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "status.h":
-    enum: LSVM_OK, LSVM_NO_MEMORY, LSVM_INTERRUPTED, LSVM_BAD_ROW, LSVM_BAD_CHILD, LSVM_BAD_TREE
+    enum: LSVM_OK, LSVM_NO_MEMORY, LSVM_INTERRUPTED, LSVM_BAD_ROW, LSVM_BAD_CHILD, LSVM_BAD_TREE, LSVM_SINGULAR
     ctypedef int (*lsvm_poll)(void *context, int64_t steps) noexcept nogil
 
 cdef extern from "simd.h":

@@ -34,6 +34,8 @@ cdef int raise_for(int status) except -1:
         raise IndexError("a row index is outside the matrix")
     if status == LSVM_BAD_CHILD:
         raise IndexError("a child index is outside the node")
+    if status == LSVM_SINGULAR:
+        raise ArithmeticError("a matrix is not positive definite")
     if status == LSVM_BAD_TREE:
         raise ValueError("a node's children must lie behind it inside the tree")
     raise SystemError(f"csrc returned the unknown code {status}")

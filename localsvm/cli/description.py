@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from localsvm.cli.metric_report import metric_text, weights_of, weights_text
 from localsvm.cli.reporting import (
     calibration_text,
     features_text,
@@ -30,6 +31,7 @@ def describe(model: Model) -> dict[str, Any]:
         "config": model.config,
         "labels": model.labels.tolist(),
         "scaling": model.scaling[0],
+        "metric": weights_of(model),
         "partition": model.partition[0],
         "repeats": model.config.get("repeats", 1),
         "cells": model.n_cells,
@@ -72,8 +74,8 @@ def _rows(model: Model, column: str) -> Any:
     return model.row_ptr[column][1:] - model.row_ptr[column][:-1]
 
 
-def description_text(found: dict[str, Any]) -> str:
-    """The description as a table for people."""
+def description_text(found: dict[str, Any], every: bool = False) -> str:
+    """The description as a table for people. every: whether to list the weights of all features."""
     config, models = found["config"], found["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
     weights = ", rows weighted" if config.get("weighted") else ""
@@ -91,12 +93,19 @@ def description_text(found: dict[str, Any]) -> str:
             "features",
             f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {found['scaling']}",
         ),
+        *_metric(found, every),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
         ("partition", _partition(found, config["cell_size"])),
     ]
     if found["calibration"]:
         lines.append(("probabilities", calibration_text(found["calibration"])))
     return table_text(lines + (_model_lines(models) if models else []))
+
+
+def _metric(found: dict[str, Any], every: bool) -> list[tuple[str, str]]:
+    about, metric = found["config"].get("learned"), found["metric"]
+    lines = [("metric", metric_text(about))] if about else []
+    return lines + (weights_text(metric["weights"], every) if metric else [])
 
 
 def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:

@@ -13,12 +13,13 @@ from localsvm.cli.reporting import print_json
 
 @click.command(cls=Program, epilog=examples("lsvm inspect model.h5", "lsvm inspect --json model.h5 | jq .models"))
 @opt.file_argument("model_file", metavar="MODEL_FILE")
+@opt.option("--all", "every", is_flag=True, help="List the weights of all features in the metric, not of the first 10.")
 @opt.as_json
-def inspect(model_file: str, as_json: bool) -> None:
+def inspect(model_file: str, every: bool, as_json: bool) -> None:
     """Print what a model is and how well it converged.
 
-    Its options, classes, cells and support vectors, and the gamma and C that its cells chose. The whole file is read,
-    compared with its checksums and checked first.
+    Its options, classes, cells and support vectors, the gamma and C that its cells chose, and how much the features
+    weigh in its metric, if it has one. The whole file is read, compared with its checksums and checked first.
     """
     from localsvm.runs.prediction import LocalModel
 
@@ -27,4 +28,4 @@ def inspect(model_file: str, as_json: bool) -> None:
     if as_json:
         print_json("inspect", found)
     else:
-        click.echo(description_text(found))
+        click.echo(description_text(found, every))

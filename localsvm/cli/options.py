@@ -24,6 +24,7 @@ from localsvm.cli.value_types import (
     Group,
     MemoryType,
     Methods,
+    MetricName,
     Names,
     Option,
     ZeroOrOne,
@@ -39,7 +40,9 @@ PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
-FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale"}
+METRICS = ("none", "auto", "diag", "full", "rank:R")
+FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale", "metric": "--metric"}
+WITHOUT_METRIC = {"metric": "none"}  # what a partition file says that does not name one
 ZERO_BASED = (
     "--zero-based, but the partition file was made without it; make it with --zero-based, or leave it out here."
 )
@@ -107,6 +110,14 @@ scale = option(
     help="Scaling, stored in the model: by the standard deviation without centring (std), not at all, to mean 0 and "
     "deviation 1 (zscore), to [-1, 1] (minmax), or rows to length 1 (row).",
     group=Group.DATA,
+)
+metric = option(
+    "--metric",
+    type=MetricName(METRICS),
+    show_default="none",
+    help="Learn a metric before the rows are divided: a weight for each feature (diag), a matrix (full), a matrix onto "
+    "R dimensions (rank:R), or, if fresh rows prove one better than the Euclidean metric, that one (auto).",
+    group=Group.PARTITION,
 )
 folds = option(
     "-v",
@@ -229,7 +240,7 @@ def plot(what: str) -> Decorator:
 
 
 learning = together(method, _method_options)
-partitioning = together(partition, cell_size, scale)
+partitioning = together(partition, cell_size, scale, metric)
 selection = together(folds, multiclass, class_weights)
 resources = together(jobs, memory)
 
@@ -299,7 +310,7 @@ def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
     zero_based = config.get("zero_based", given.get("zero_based", False))  # older files do not tell
     if given.get("zero_based") and not zero_based:
         raise click.UsageError(ZERO_BASED)
-    return {name: config[name] for name in FIXED_BY_FILE} | {"zero_based": zero_based}
+    return {name: (WITHOUT_METRIC | config)[name] for name in FIXED_BY_FILE} | {"zero_based": zero_based}
 
 
 def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm import __version__
+from localsvm.cli.metric_report import metric_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,6 +114,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     return table_text(
         [
             ("data", data),
+            *([("metric", metric_text(summary.metric))] if summary.metric else []),
             ("partition", f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}"),
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{with_support}, {converged}"),

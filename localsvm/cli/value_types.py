@@ -67,6 +67,17 @@ class Names(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+class MetricName(Names):
+    """The name of a metric; R of the last one stands for a whole number."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if re.fullmatch(r"rank:[1-9][0-9]{0,8}", str(value)):
+            return str(value)
+        if value == self.choices[-1]:
+            self.fail("R in 'rank:R' is the number of dimensions: write rank:2, say.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def meant(typed: str, names: Sequence[str]) -> str:
     """The question whether the name was meant that looks most like what was typed; empty if none does."""
     from difflib import get_close_matches

@@ -102,7 +102,7 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     if model.file.n_cells != 1 or scaling.mode == "row":
         raise KeyError("coef_: it has several cells, or rows scaled to length 1")
     state = model.file.cell(0)
-    known = model.features if model.columns is None else len(model.columns)
+    known = model.mapped_columns
     if isinstance(method, LinearSVM):
         both = state["weights"].reshape(len(state["model_problem"]), -1)
         weights, offsets = both[:, :-2], BIAS * both[:, -2:].sum(axis=1)  # of the task and shared: one of them is 0
@@ -113,6 +113,9 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     problem = state["model_problem"]
     problems = range(model.target.n_problems)
     weights, offsets = (np.stack([v[problem == p].mean(axis=0) for p in problems]) for v in (weights, offsets))
+    if model.metric is not None:
+        values = model.metric.values
+        weights = weights * values if values.ndim == 1 else weights @ values.T
     if scaling.factor is not None:
         weights = weights * scaling.factor
     if scaling.offset is not None:

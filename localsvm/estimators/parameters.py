@@ -58,6 +58,11 @@ COMMON: dict[str, Parameter] = {
         'Scaling, kept in the model: "std" divides by the standard deviation without centring, "zscore" centres as '
         'well, "minmax" maps onto [-1, 1], "row" divides each row by its length, "none" changes nothing.',
     ),
+    "metric": Parameter(
+        "none", ("--metric",), "str",
+        'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
+        'feature, "full", a matrix, "rank:R", one onto R dimensions, or "auto", whichever fresh rows prove better.',
+    ),
     "folds": Parameter(5, ("-v", "--folds"), "int", "Folds of the cross-validation that chooses from lists."),
     "grid": Parameter(
         "adaptive", ("--grid",), "str", '"adaptive" follows the held-out error to the best point, "full" scores all.'

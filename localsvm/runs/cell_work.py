@@ -85,6 +85,7 @@ class RunInputs:
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
     count, mass, places : how many rows each row of each cell stands for, with which weight in all (None: their number),
         and where that row is in X and y.
+    fresh : which of the rows say what the error is, (all,) bool; None: all.
     fit : whether cells are trained, or only cross-validated.
     probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
@@ -101,6 +102,7 @@ class RunInputs:
     mass: Handle | None
     places: PlacesHandle
     class_weights: tuple[tuple[float, float], ...] = ()
+    fresh: Handle | None = None
     fit: bool = True
     probability: bool = False
     search: Search = field(default_factory=Search)
@@ -178,6 +180,15 @@ class WorkUnit:
         steps = selection.steps(self.inputs.search, self.known)
         return (yield from steps) if self.tells else finish(steps)
 
+    def _error(self, cell: Cell, scores: Scores) -> tuple[float, float]:
+        """The weight of the rows that say what the error is, and how much of it the best point decides wrongly."""
+        if self.inputs.fresh is None or scores.kept is None or scores.kept.values is None:
+            weight = float(cell.weight.sum())
+            return weight, scores.best.loss * weight
+        weight = cell.weight * self.inputs.fresh.open()[self.first : self.last]
+        loss, _ = cell.target.losses(scores.kept.values[None], cell.y, cell.Y, weight)
+        return float(weight.sum()), float(loss[0])
+
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
         at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
@@ -189,6 +200,6 @@ class WorkUnit:
             if self.inputs.probability and scores.kept and scores.kept.values is not None:
                 values = scores.kept.values.astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
-            weight = float(cell.weight.sum())
-            report = replace(report, weight=weight, wrong=scores.best.loss * weight)
+            weight, wrong = self._error(cell, scores)
+            report = replace(report, weight=weight, wrong=wrong)
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)

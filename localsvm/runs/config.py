@@ -15,6 +15,7 @@ from localsvm.methods import method_from
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.svm import KernelSVM
+from localsvm.representations.metric import EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
@@ -24,7 +25,7 @@ DEFAULT_CELL_SIZE = 2000
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
 WHERE_TRUE = ("zero_based", "probability", "balanced")
 # a model without these options has their defaults
-LATER = {"repeats", "balanced", "zero_based", "force_classes", "probability"}
+LATER = {"metric", "repeats", "balanced", "zero_based", "force_classes", "probability"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class TrainingConfig:
     partition : its name; None for one cell up to cell_size rows, and Voronoi cells beyond if the method divides.
     cell_size : the most rows of a cell.
     scale : how features are scaled, one of `data.scaling.MODES`.
+    metric : of the scaled rows, "none" or one of those that `runs.measuring` learns.
     folds : of cross-validation, at least 2.
     grid : how a grid is searched, "adaptive" or "full".
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
@@ -58,6 +60,7 @@ class TrainingConfig:
     partition: str | None = None
     cell_size: int = DEFAULT_CELL_SIZE
     scale: str = "std"
+    metric: str = EUCLIDEAN
     folds: int = 5
     grid: str = "adaptive"
     select: str | None = None
@@ -79,6 +82,7 @@ class TrainingConfig:
         ):
             if value not in known:
                 raise OptionError(f"{name} {value}: choose one of {', '.join(known)}")
+        check_metric(self.metric)
         if self.folds < 2:
             raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
         for label, weight in self.class_weights:
@@ -123,6 +127,7 @@ class TrainingConfig:
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
         # a model that could be made before there were these options stays the same
         left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
+        left_out |= {"metric"} if self.metric == EUCLIDEAN else set()
         return {name: value for name, value in {**asdict(self), "method": method}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:

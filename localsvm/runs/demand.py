@@ -15,6 +15,8 @@ from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.partition import REGISTRY
+from localsvm.representations.metric import EUCLIDEAN
+from localsvm.representations.metric_learning import POOL, SAMPLE
 from localsvm.runs.config import TrainingConfig
 from localsvm.targets.base import Target
 
@@ -66,6 +68,16 @@ class Demand:
         mode, sparse = self._config.scale, not isinstance(self._data.X, np.ndarray)
         flat = "scale sparse rows by std, row or none, or " if sparse and mode in ("zscore", "minmax") else ""
         self._check(f"scaling by {mode}", made_bytes(self._data.X, mode), flat + MORE)
+
+    def metric(self) -> None:
+        """Learning the metric: samples of rows, their kernel matrices, and a copy of the rows that judge it."""
+        if self._config.metric == EUCLIDEAN:
+            return
+        columns, jobs = self._data.X.shape[1], self._threads
+        rows = min(len(self._data.y), POOL)
+        self._check(
+            "learning the metric", jobs * 4 * (3 * rows * columns + 6 * SAMPLE * SAMPLE), f"{MORE}, or no --metric"
+        )
 
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import Demand
+from localsvm.runs.measuring import Measured, measure
 from localsvm.runs.progress import Observer
 from localsvm.runs.stored import cells_of
 from localsvm.selection.folds import fold_order
@@ -29,7 +30,7 @@ from localsvm.store.fingerprint import fingerprint
 from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
 
-KEPT = ("cell_size", "scale", "seed", "zero_based")  # options that a partition file has
+KEPT = ("cell_size", "scale", "metric", "seed", "zero_based")  # options that a partition file has
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
 
 
@@ -49,6 +50,8 @@ class Divided:
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
+    fresh : in shared memory, (all,) bool: the rows that say what the error is; None where all do.
+    metric : after the scaling, None for the Euclidean one; and what is told of how it was chosen.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
@@ -66,6 +69,8 @@ class Divided:
     width: int
     classes: dict[str, Any] | None = None
     off_centre: int = 0
+    fresh: SharedArray | None = None
+    measured: Measured = field(default_factory=Measured)
 
     @property
     def nbytes(self) -> int:
@@ -79,6 +84,12 @@ class Divided:
         """Rows of each cell."""
         return np.diff(self.edges)
 
+    @property
+    def features(self) -> int:
+        """Columns that occur, before the metric maps them."""
+        metric = self.measured.metric
+        return self.X.features if metric is None else metric.features
+
     def cells(self) -> list[Rows]:
         """Where the rows of each cell are in X and y."""
         places = self.places.handle()
@@ -91,8 +102,9 @@ class Divided:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        about = {"features": self.X.features, "dense": self.X.dense, "partition": self.partition.name}
+        about = {"features": self.features, "dense": self.X.dense, "partition": self.partition.name}
         about |= {"weighted": self.mass is not None} | ({} if self.columns is None else {"width": self.width})
+        about |= self.measured.as_dict()
         return about | ({"classes": self.classes} if self.classes else {})
 
 
@@ -125,17 +137,27 @@ def divide(
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
         _keep_columns(data, demand)
     demand.scaling()
-    scaling, partition, cells = _load(data, stored) if stored else _fit(data, config, threads, demand)
+    found = _load(data, stored) if stored else _fit(data, config, threads, demand)
+    return _shared(data, config, *found, (labels, class_rows.tolist()), width, threads, demand)
+
+
+def _shared(
+    data: Dataset, config: TrainingConfig, scaling: Scaling, measured: Measured, partition: Partition,
+    cells: list[TrainingCell], classes: tuple[NDArray[np.float64], list[int]], width: int, threads: Threads,
+    demand: Demand,
+) -> Divided:  # fmt: skip
+    """The rows in shared memory, in the order of cells and folds."""
     cells = weighing.weighed(data.X, data, partition, cells)
-    rows, count, mass = _in_order(data.y, cells, config, threads)
+    in_order, count, mass = _in_order(data.y, cells, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
-    rows, places = each_once(rows, int(edges[partition.cells_by_repeat[0]]))
+    rows, places = each_once(in_order, int(edges[partition.cells_by_repeat[0]]))
     demand.copying(int(edges[-1]))
     shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights = None if mass is None else SharedArray.copy(mass)
-    about, columns = (scaling, partition, labels, class_rows.tolist()), (data.columns, width, data.classes)
+    fresh = None if measured.fresh is None else SharedArray.copy(measured.fresh[in_order])
     off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
-    return Divided(*about, *shared, weights, edges, places, *columns, off_centre)
+    about, columns = (scaling, partition, *classes), (data.columns, width, data.classes)
+    return Divided(*about, *shared, weights, edges, places, *columns, off_centre, fresh, measured)
 
 
 def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> PartitionFile:
@@ -179,7 +201,7 @@ def partition_only(
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
     _keep_columns(data, demand)
     demand.scaling()
-    scaling, partition, cells = _fit(data, config, threads, demand)
+    scaling, measured, partition, cells = _fit(data, config, threads, demand)
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
     for index, cell in enumerate(cells):
@@ -188,10 +210,11 @@ def partition_only(
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
     write_partition(
         output,
-        config={"partition": partition.name} | {name: getattr(config, name) for name in KEPT},
+        config={"partition": partition.name, **measured.as_dict()} | {name: getattr(config, name) for name in KEPT},
         fingerprint=key,
         columns=data.columns,
         scaling=(scaling.mode, scaling.state()),
+        metric=measured.state(),
         partition=(partition.name, partition.state()),
         assignment=assignment,
         weight=weight,
@@ -210,30 +233,34 @@ def _keep_columns(data: Dataset, demand: Demand) -> None:
 
 def _fit(
     data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand
-) -> tuple[Scaling, Partition, list[TrainingCell]]:
-    """Scales the data, too."""
+) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
+    """Scales and maps the data, too."""
     scaling = Scaling.fit(data.X, config.scale, threads)
     scaling.read_from(data.shift, data.X.shape[1])
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
     _check_reach(data.X)
+    demand.metric()
+    measured = measure(data, config, threads)
+    data.X = measured.apply(data.X)
     kind = _partition_name(config, len(data.y))
     partition = create(kind, config.repeats)
     demand.partition(kind)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
     partition.fit(data.X, data.y, config.cell_size, rng, threads)
-    return scaling, partition, partition.training_cells()
+    return scaling, measured, partition, partition.training_cells()
 
 
-def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Partition, list[TrainingCell]]:
-    """Scales the data, too."""
+def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
+    """Scales and maps the data, too."""
     features = data.X.shape[1]
     with checked(stored.path):
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.read_from(data.shift, data.X.shape[1])
-        cells = cells_of(stored, data)
-        partition = restore(*stored.partition, features, len(cells))
-    data.X = scaling.apply(data.X, in_place=True)
-    return scaling, partition, cells
+        measured = Measured.from_state(stored.metric, stored.config, *data.X.shape)
+        cells = cells_of(stored, data, measured.columns(features))
+        partition = restore(*stored.partition, measured.columns(features), len(cells))
+    data.X = measured.apply(scaling.apply(data.X, in_place=True))
+    return scaling, measured, partition, cells
 
 
 def _check_reach(X: Examples) -> None:

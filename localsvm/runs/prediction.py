@@ -24,10 +24,12 @@ from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
+from localsvm.representations.metric import MATRIX
 from localsvm.runs.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
-from localsvm.runs.stored import calibration_of, options_of
+from localsvm.runs.stored import calibration_of, metric_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
+from localsvm.store.pieces import Unsound
 from localsvm.targets.probabilities import Calibration
 
 STRIP = 1 << 12  # rows of a cell that a thread decides at once
@@ -67,9 +69,10 @@ class LocalModel:
         None for all: values in other columns are ignored.
     dense : whether the rows of training were dense; rows to predict are made alike.
     zero_based : whether indices of the training file started at 0.
-    scaling, partition, target : what comes before and after the cells' decision functions.
+    scaling, metric, partition, target : what comes before and after the cells' decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
     method : that the cells were trained by.
+    mapped_columns : of rows after the metric, as cells see them.
     file : the open `store.model.Model`.
 
     Raises
@@ -94,11 +97,15 @@ class LocalModel:
         self.features = self._known if self.columns is None else int(file.config["width"])
         self.scaling = Scaling.from_state(*file.scaling, self._known)
         self._shift = Shift.of(self.scaling.origin)
-        self.partition = restore(*file.partition, self._known, file.n_cells)
+        self.metric = metric_of(file.metric, file.config, self._known)
+        if self.metric is not None and self.metric.kind == MATRIX and not self.dense:
+            raise Unsound("/metric: sparse rows have weights alone")
+        self.mapped_columns = self._known if self.metric is None else self.metric.columns
+        self.partition = restore(*file.partition, self.mapped_columns, file.n_cells)
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)
         self.method = config.method
-        known = {"features": self._known, "folds": config.folds, "classes": len(file.labels)}
+        known = {"features": self.mapped_columns, "folds": config.folds, "classes": len(file.labels)}
         return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
 
     def __enter__(self) -> LocalModel:
@@ -183,6 +190,7 @@ class LocalModel:
         number: of the first row, in the message where an answer is not finite.
         """
         X = self.scaling.apply(self._as_trained(X))
+        X = X if self.metric is None else self.metric.apply(X)
         step = self._extent.rows
         for first in range(0, X.shape[0], step):
             self._decide_block(X[first : first + step], out[first : first + step], calibration)
@@ -231,7 +239,7 @@ class LocalModel:
         if key not in self._cache:
             state = self.file.cell(cell)
             target = self.target if calibration is None else calibration.in_cell(self.target, cell)
-            self._cache[key] = self.method.predictor(state, target, self._known)
+            self._cache[key] = self.method.predictor(state, target, self.mapped_columns)
             self._cached_bytes[key] = BUILT * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > self._extent.cache:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])

@@ -91,6 +91,7 @@ class RunCells:
             mass=None if divided.mass is None else divided.mass.handle(),
             places=divided.places.handle(),
             class_weights=config.class_weights,
+            fresh=None if divided.fresh is None else divided.fresh.handle(),
             fit=fit,
             probability=config.probability,
             search=Search(config.grid),

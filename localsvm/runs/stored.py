@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
 from localsvm.partition import TrainingCell
+from localsvm.representations.metric import EUCLIDEAN, MATRIX, METRICS, RANK, WEIGHTS, Metric, check_metric
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
@@ -16,10 +18,15 @@ from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
 from localsvm.targets.probabilities import Calibration
 
-# what a model's config says beside the options: the columns that occur, of how many; what the labels stand for
-ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict"}
-OPTIONAL = {"weighted", "width", "classes"}
+# what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
+# how the metric was chosen
+ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
+OPTIONAL = {"weighted", "width", "classes", "learned"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
+LEARNED = {"name": "str"}  # what `learned` says, ...
+CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
+CHOICE = {"best": "str"} | dict.fromkeys(("loss", "error", "t", "bound"), "tuple[float, ...]")  # ... and of a choice
+FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
     "sigmoids": floats64("cells", "problems", 2),
@@ -73,6 +80,46 @@ def calibration_of(model: Model, problems: int) -> Calibration | None:
     return Calibration.from_state(arrays)
 
 
+def metric_of(
+    state: tuple[str, dict[str, NDArray[Any]]] | None, config: Mapping[str, Any], features: int
+) -> Metric | None:
+    """The metric of a file, for so many features; Unsound if it does not fit, or is not what the config says of it."""
+    asked, learned = config.get("metric", EUCLIDEAN), config.get("learned")
+    name = None if learned is None else _check_learned(learned, asked)
+    if (learned is None) != (asked == EUCLIDEAN):
+        raise Unsound("/@config: the option metric does not fit the option learned")
+    if (state is None) != (name in (None, EUCLIDEAN)):
+        raise Unsound("/metric is not what the option learned says")
+    if state is None:
+        return None
+    arrays = {array_name: array for array_name, array in state[1].items() if array_name != FRESH}
+    metric = Metric.from_state(state[0], arrays, features)
+    expected = {"diag": WEIGHTS}.get(str(name), MATRIX), check_metric(str(name)) or features
+    if (metric.kind, metric.columns) != expected:
+        raise Unsound(f"/metric is not of the kind {name}")
+    return metric
+
+
+def _check_learned(learned: dict[str, Any], asked: Any) -> str:
+    """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
+    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), set())
+    name, best = learned["name"], learned.get("best")
+    if best is None:
+        if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
+            raise Unsound("/@config: the option metric does not fit the option learned")
+    elif asked != "auto" or best not in CHOSEN_FROM or name not in (best, EUCLIDEAN):
+        raise Unsound("/@config: the option learned is no choice of a metric")
+    elif any(len(learned[each]) != 2 for each in CHOICE.keys() - {"best"}):
+        raise Unsound("/@config: the option learned has not two values for each test")
+    return str(name)
+
+
+def features_of(columns: NDArray[Any] | None, config: Mapping[str, Any]) -> NDArray[np.int64]:
+    """The numbers (features,) that a data file gives to the features of a checked file."""
+    known = np.arange(config["features"]) if columns is None else columns
+    return np.asarray(known + (0 if config.get("zero_based") else 1), np.int64)
+
+
 def check_columns(columns: NDArray[Any], features: int) -> None:
     """Unsound unless these are so many columns of a data file, ascending."""
     check("", {"columns": Piece("i8", ("features",), low=0)}, {"columns": columns}, {"features": features})
@@ -89,9 +136,12 @@ def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, cla
     check("/report", own, report[1], {"cells": n_cells, "classes": classes})
 
 
-def cells_of(file: PartitionFile, data: Dataset) -> list[TrainingCell]:
-    """The training cells that a partition file gives to the rows, of which only columns that occur are left."""
-    rows, features = data.X.shape
+def cells_of(file: PartitionFile, data: Dataset, mapped: int) -> list[TrainingCell]:
+    """The training cells that a partition file gives to the rows, of which only columns that occur are left.
+
+    mapped: columns of the rows after the metric.
+    """
+    rows = data.X.shape[0]
     if file.columns is not None and not np.array_equal(file.columns, data.columns):  # type: ignore[arg-type]
         raise Unsound("/columns are not those of the data")
     pieces = {
@@ -104,7 +154,7 @@ def cells_of(file: PartitionFile, data: Dataset) -> list[TrainingCell]:
         pieces["centres"], arrays["centres"] = floats32("cells", "features"), file.centres
     if file.assignment.dtype not in (np.int32, np.int64):
         raise Unsound(f"/assignment is of {file.assignment.dtype}")
-    check("", pieces, arrays, {"rows": rows, "features": features})
+    check("", pieces, arrays, {"rows": rows, "features": mapped})
     inside = file.assignment >= 0
     if not np.array_equal(np.bincount(file.assignment[inside], minlength=len(file.sizes)), file.sizes):
         raise Unsound("/sizes are not those of /assignment")

@@ -25,6 +25,7 @@ from localsvm.methods.cell import WHOLE, Job
 from localsvm.methods.linear_method import LinearMethod, pack_linear
 from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
+from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import StreamDemand
@@ -112,6 +113,8 @@ def _check(config: TrainingConfig) -> LinearMethod:
         raise OptionError(f"--stream trains on all rows at once, not in cells; leave -P {config.partition} out")
     if config.repeats > 1:
         raise OptionError("--stream trains on all rows at once, not in cells; leave --repeats out")
+    if config.metric != EUCLIDEAN:
+        raise OptionError("--stream holds no rows to learn a metric from; leave --metric or --stream out")
     if config.select == "vote":
         raise OptionError("--stream keeps one model of all rows; leave --select vote out")
     if config.probability:

@@ -31,6 +31,7 @@ class Summary:
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
+    metric : how it was chosen (`runs.measuring.Measured.about`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
 
@@ -52,6 +53,7 @@ class Summary:
     seconds: dict[str, float]
     calibration: dict[str, Any] | None = None
     repeats: int = 1
+    metric: dict[str, Any] | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -83,7 +85,7 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
     sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
-    calibration: Calibration | None = None,
+    calibration: Calibration | None = None, metric: dict[str, Any] | None = None,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -97,6 +99,7 @@ def summarise(
     seconds : wall clock, by phase.
     repeats : of the partition.
     calibration : of the model, None where it gives no probabilities.
+    metric : how it was chosen, None where none was asked for.
     """
     return Summary(
         rows=sum(class_rows),
@@ -117,4 +120,5 @@ def summarise(
         seconds=seconds,
         calibration=calibration.describe() if calibration else None,
         repeats=repeats,
+        metric=metric,
     )

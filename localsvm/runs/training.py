@@ -81,8 +81,8 @@ def train(
         calibration = _calibration(config, divided, journal, clock)
         _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
-    about = divided.labels, divided.class_rows, (divided.X.features, divided.width), divided.partition.name
-    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration)
+    about = divided.labels, divided.class_rows, (divided.features, divided.width), divided.partition.name
+    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration, divided.measured.about)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer, resume: bool) -> list[CellReport]:
@@ -142,6 +142,8 @@ class JournalValues:
         if divided.mass is not None:  # rows of a mean weight count as one: calibration weighs them against its priors
             mass = divided.mass.array
             self._counts = mass * (self._counts.sum() / mass.sum())
+        if divided.fresh is not None:  # the others chose the metric, and are flattered by it
+            self._counts = self._counts * divided.fresh.array
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
         """(problems, n) values, (n,) labels and (n,) how many rows each stands for, by their weights."""
@@ -178,6 +180,7 @@ def _write(
             labels=divided.labels,
             columns=divided.columns,
             scaling=(divided.scaling.mode, divided.scaling.state()),
+            metric=divided.measured.state(),
             partition=(divided.partition.name, divided.partition.state()),
             cells=(unpack(journal[str(i)]).state for i in cells),
             n_cells=len(cells),

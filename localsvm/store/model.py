@@ -31,19 +31,10 @@ BLOCK_BYTES = 1 << 23  # of cells that are verified together
 
 
 def write_model(
-    path: AnyPath,
-    *,
-    config: dict[str, Any],
-    labels: Array,
-    columns: Array | None = None,
-    scaling: State,
-    partition: State,
-    cells: Iterable[Mapping[str, Array]],
-    n_cells: int,
-    report: State | None = None,
-    calibration: State | None = None,
-    force: bool = False,
-) -> None:
+    path: AnyPath, *, config: dict[str, Any], labels: Array, columns: Array | None = None, scaling: State,
+    metric: State | None = None, partition: State, cells: Iterable[Mapping[str, Array]], n_cells: int,
+    report: State | None = None, calibration: State | None = None, force: bool = False,
+) -> None:  # fmt: skip
     """Write a model: complete under `path` at the end, or not at all.
 
     Parameters
@@ -52,19 +43,20 @@ def write_model(
     labels : (classes,) float64, ascending.
     columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
     scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
-    cells : the arrays of each cell in cell order, consumed one at a time so that they need not fit in memory. Every
-        cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
+    metric : its kind and its arrays; None for the Euclidean one.
+    cells : the arrays of all n_cells cells in their order, consumed one at a time so that they need not fit in memory.
+        Every cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
     calibration : of what kind, and the arrays.
     force : whether `path` may be overwritten.
 
-    Raises RunError where `path` is in the way or the disk is full, and nothing is overwritten then; ValueError where
-    the cells do not fit together, or are not n_cells.
+    Raises RunError where `path` is in the way or the disk is full: nothing is overwritten; ValueError for other cells.
     """
     with create(path, MODEL, config, force) as writer:
         writer.array("/labels", np.asarray(labels, np.float64))
         _write_columns(writer, columns)
         _write_state(writer, "scaling", "mode", scaling)
+        _write_state(writer, "metric", "kind", metric)
         _write_state(writer, "partition", "name", partition)
         _write_cells(writer, cells, n_cells)
         _write_state(writer, "report", "names", report)
@@ -124,6 +116,7 @@ class Model:
     labels: NDArray[np.float64]
     columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
+    metric: tuple[str, dict[str, Array]] | None
     partition: tuple[str, dict[str, Array]]
     n_cells: int
     row_ptr: dict[str, NDArray[np.int64]]
@@ -227,6 +220,7 @@ class PartitionFile:
     config: dict[str, Any]
     columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
+    metric: tuple[str, dict[str, Array]] | None
     partition: tuple[str, dict[str, Array]]
     assignment: Array
     weight: NDArray[np.float64]
@@ -241,6 +235,7 @@ def write_partition(
     fingerprint: str,
     columns: Array | None = None,
     scaling: State,
+    metric: State | None = None,
     partition: State,
     assignment: Array,
     weight: Array,
@@ -263,6 +258,7 @@ def write_partition(
     with create(path, PARTITION, config | {"fingerprint": fingerprint}, force) as writer:
         _write_columns(writer, columns)
         _write_state(writer, "scaling", "mode", scaling)
+        _write_state(writer, "metric", "kind", metric)
         _write_state(writer, "partition", "name", partition)
         writer.array("/assignment", assignment)
         writer.array("/weight", np.asarray(weight, np.float64))
@@ -294,6 +290,7 @@ def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFi
             config=config,
             columns=file.array("/columns") if file.has("/columns") else None,
             scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
+            metric=_read_metric(file),
             partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
             assignment=file.array("/assignment"),
             weight=file.array("/weight"),
@@ -321,7 +318,7 @@ def _write_state(writer: Writer, group: str, key: str, state: State | None) -> N
     if state is None:
         return
     name, arrays = state
-    if group in ("scaling", "partition"):
+    if group in ("scaling", "metric", "partition"):
         check_finite(f"the {group}", arrays)
     writer.group(f"/{group}", **{key: name})
     for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
@@ -369,6 +366,7 @@ def _read_model(file: Container) -> Model:
         labels=file.array("/labels"),
         columns=file.array("/columns") if file.has("/columns") else None,
         scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
+        metric=_read_metric(file),
         partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
         n_cells=n_cells,
         row_ptr=row_ptr,
@@ -377,6 +375,10 @@ def _read_model(file: Container) -> Model:
         _container=file,
         _columns=columns,
     )
+
+
+def _read_metric(file: Container) -> tuple[str, dict[str, Array]] | None:
+    return (file.attribute("/metric", "kind", str), file.arrays("/metric")) if file.has("/metric") else None
 
 
 def _read_calibration(file: Container) -> tuple[str, dict[str, Array]] | None:

@@ -1,0 +1,57 @@
+/* ridge.h - leave-one-out values of kernel ridge regression, and how their loss changes with the kernel.
+ *
+ * With A = (K + ridge I)^-1, targets y and a = A y, the value of row i by the rows without it is
+ * f_i = y_i - a_i / A_ii (Cawley and Talbot 2004). The loss is the squared hinge of all rows and outputs,
+ *
+ *     sum_i w_i sum_k h_ik^2,    h_ik = max(0, 1 - y_ik f_ik) = max(0, y_ik a_ik / A_ii),
+ *
+ * and its derivative by K is, with u_ik = 2 w_i h_ik y_ik / A_ii and s_i = sum_k u_ik a_ik / A_ii >= 0,
+ *
+ *     G = A diag(s) A - (A u a' + a u' A) / 2.
+ *
+ * Matrices are row-major float32; n x n ones have `ld` floats from row to row and are symmetric. Products are those of
+ * BLAS and LAPACK, which the caller hands in and keeps on one thread; sums that are returned are float64. The caller
+ * owns all arrays. Nothing here allocates.
+ */
+#ifndef LSVM_RIDGE_H
+#define LSVM_RIDGE_H
+
+#include <stdint.h>
+
+#include "status.h"
+
+/* Column-major, as in BLAS and LAPACK. */
+struct lsvm_lapack {
+    void (*gemm)(char *transa, char *transb, int *m, int *n, int *k, float *alpha, float *a, int *lda, float *b,
+                 int *ldb, float *beta, float *c, int *ldc);
+    void (*syrk)(char *uplo, char *trans, int *n, int *k, float *alpha, float *a, int *lda, float *beta, float *c,
+                 int *ldc);
+    void (*syr2k)(char *uplo, char *trans, int *n, int *k, float *alpha, float *a, int *lda, float *b, int *ldb,
+                  float *beta, float *c, int *ldc);
+    void (*potrf)(char *uplo, int *n, float *a, int *lda, int *info);
+    void (*potri)(char *uplo, int *n, float *a, int *lda, int *info);
+};
+
+struct lsvm_ridge {
+    int n, outputs, ld;
+    float ridge;
+    const float *kernel; /* n x n */
+    const float *y;      /* n x outputs, -1 or +1 */
+    const double *w;     /* n, from 0 */
+    float *inverse;      /* n x n: A */
+    float *slope;        /* n x n: G times the kernel, entry by entry */
+    float *scaled;       /* n x n, scratch */
+    float *a, *u, *au;   /* n x outputs: a, u, and A u */
+    double *sums;        /* n: of the rows of `slope` */
+    double loss;
+    double ridge_slope; /* the derivative of the loss by the ridge */
+};
+
+/* Finds loss, f (as y - a / A_ii, from `a` and `inverse`), slope, sums and ridge_slope. LSVM_OK, or LSVM_SINGULAR where
+ * K + ridge I is not positive definite in float32. */
+int lsvm_ridge_gradient(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
+
+/* The same up to `loss` and `a`. */
+int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
+
+#endif

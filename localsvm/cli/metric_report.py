@@ -1,0 +1,57 @@
+"""What is told of a metric: how it was chosen, and how much each feature weighs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from localsvm.store.model import Model
+
+SHOWN = 10  # weights, unless all are asked for
+
+
+def metric_text(about: Mapping[str, Any]) -> str:
+    """How a metric was chosen, from `runs.measuring.Measured.about`."""
+    name = about["name"]
+    if "best" not in about:
+        return str(name)
+    gained = (about["t"][i] < about["bound"][i] for i in range(2))
+    if name != "none":
+        loss = " -> ".join(f"{value:.3g}" for value in about["loss"])
+        error = " -> ".join(f"{100 * value:.3g}" for value in about["error"])
+        return f"auto: {name}; loss {loss}, error {error} % on held-back rows, t {_t(about['t'][0])}"
+    what, i = ("t of the error", 1) if next(gained) else ("t", 0)
+    return f"auto: none (best was {about['best']}, {what} {_t(about['t'][i])}, not below {_t(about['bound'][i])})"
+
+
+def _t(value: float) -> str:
+    return f"{value:.1f}" if abs(value) < 10 else f"{value:.0f}"
+
+
+def weights_of(model: Model) -> dict[str, Any] | None:
+    """The metric of a checked model by values that JSON can hold, its features in descending order of their weights;
+    None for a model without.
+    """
+    from localsvm.runs.stored import features_of, metric_of
+
+    metric = metric_of(model.metric, model.config, int(model.config["features"]))
+    if metric is None:
+        return None
+    numbers, weights = features_of(model.columns, model.config), metric.importance()
+    order = (-weights).argsort(kind="stable")
+    found = zip(numbers[order].tolist(), weights[order].tolist(), strict=True)
+    return {
+        "kind": metric.kind,
+        "dimensions": metric.columns,
+        "weights": [{"feature": feature, "weight": weight} for feature, weight in found],
+    }
+
+
+def weights_text(weights: Sequence[Mapping[str, Any]], every: bool) -> list[tuple[str, str]]:
+    """Lines of a table: the weights, the largest first; the first SHOWN, or every one."""
+    shown = weights if every else weights[:SHOWN]
+    lines = [f"{item['weight']:<9.4g} feature {item['feature']}" for item in shown]
+    if len(weights) > len(shown):
+        lines.append(f"and {len(weights) - len(shown):,} more: --all")
+    return [("" if i else "weights", line) for i, line in enumerate(lines)]

@@ -1,0 +1,147 @@
+"""Chooses a metric by rows that it did not see: the Euclidean one stays unless another is better by more than noise.
+
+Candidates are learned without each of FOLDS folds and judged by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dense, Examples, dense_rows
+from localsvm.partition import create
+from localsvm.representations.metric import EUCLIDEAN
+from localsvm.representations.metric_learning import LEAST_RIDGE, MOST_RIDGE, Course, Floats, Learner, Plan, Rows
+from localsvm.solvers._ridge import RidgeLoss
+from localsvm.threads import Threads
+
+FOLDS = 5
+CELL = 500  # rows of the cells in which metrics are judged
+TUNED = 4  # cells, by which the scale and the ridge of a metric are tuned
+SCALES, RIDGES = (-0.5, 0.0, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
+RISK = 0.05  # of leaving the Euclidean metric without a reason, all candidates together
+
+
+class Labelled(NamedTuple):
+    """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss."""
+
+    X: Examples
+    Y: Dense
+    weight: Floats
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which metric was chosen.
+
+    Attributes
+    ----------
+    name : of the candidate; "none" for the Euclidean metric.
+    best : of the candidate with the least loss, chosen or not.
+    loss, error : (2,) the mean loss, and the share of wrong rows, by the Euclidean metric and by the best one.
+    z : (2,) of the paired tests, for both: the mean difference of the rows over its standard error.
+    bound : (2,) what each z has to be below.
+    """
+
+    name: str
+    best: str
+    loss: tuple[float, ...]
+    error: tuple[float, ...]
+    z: tuple[float, ...]
+    bound: tuple[float, ...]
+
+
+def stratified_folds(codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.int64]:
+    """(n,) the fold of each row: the rows of each class are dealt out at random."""
+    order = np.lexsort((rng.random(len(codes)), codes))
+    folds = np.empty(len(codes), np.int64)
+    folds[order] = np.arange(len(codes)) % FOLDS
+    return folds
+
+
+def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, seed: int, threads: Threads) -> Choice:
+    """Judge the candidates of a plan.
+
+    Parameters
+    ----------
+    rows, folds : (m,) the rows that may be looked at, and their folds.
+    plan : what is learned.
+    threads : of no influence on the result.
+    """
+
+    def of_fold(fold: int) -> dict[str, Floats]:
+        learner = Learner(data.X, data.Y, data.weight, rows[folds != fold], plan.sample)
+        courses = {EUCLIDEAN: learner.beginning(plan.rng(seed, fold, 0))}
+        courses |= plan.candidates(learner, courses[EUCLIDEAN], seed, fold)
+        return {name: judged(data, rows, folds == fold, course, seed) for name, course in courses.items()}
+
+    found = threads.map(of_fold, FOLDS)
+    weight = np.concatenate([data.weight[rows[folds == fold]] for fold in range(FOLDS)])
+    return tested({name: np.hstack([of[name] for of in found]) for name in found[0]}, weight)
+
+
+def tested(found: Mapping[str, Floats], weight: Floats) -> Choice:
+    """The candidate of the least loss, if one-sided paired z-tests over the rows find both its loss and its share of
+    wrong rows smaller than the Euclidean ones.
+
+    The loss tells metrics apart by fewer rows than the error does; but where nearly all rows are right, it can fall
+    without any gain. The level is RISK, for the loss over the number of candidates, as the best of them is tested.
+
+    Parameters
+    ----------
+    found : for each metric (2, rows), what `judged` gives.
+    weight : (rows,)
+    """
+    from scipy.special import ndtri
+
+    share = weight / weight.sum()
+    mean = {name: values @ share for name, values in found.items()}
+    names = [name for name in found if name != EUCLIDEAN]
+    best = min(names, key=lambda name: float(mean[name][0]))
+    difference = found[best] - found[EUCLIDEAN]
+    gain = mean[best] - mean[EUCLIDEAN]
+    spread = np.sqrt(np.square(difference - gain[:, None]) @ np.square(share))
+    z = np.divide(gain, spread, out=np.zeros(2), where=spread > 0.0)
+    bound = ndtri([RISK / len(names), RISK])
+    loss, error = ((float(mean[EUCLIDEAN][i]), float(mean[best][i])) for i in range(2))
+    return Choice(best if (z < bound).all() else EUCLIDEAN, best, loss, error, tuple(z.tolist()), tuple(bound.tolist()))
+
+
+def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int) -> Floats:
+    """(2, k) float64 the loss of each of the k judging rows, and whether it is wrong (1) or right (0).
+
+    All rows are divided into Voronoi cells in the metric. In each, kernel ridge regression of the other rows gives
+    values to those that judge, and the loss is their squared hinge. The scale and the ridge are those of a small grid
+    around the course's with the least loss in a few cells.
+    """
+    L = course.values.astype(np.float32)
+    X = data.X[rows] if isinstance(data.X, np.ndarray) else dense_rows(data.X, rows)
+    Z = np.ascontiguousarray(X * L if L.ndim == 1 else X @ L)
+    partition = create("voronoi")
+    partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # none are merged
+    cells = [cell.rows for cell in partition.training_cells() if judging[cell.rows].any()]
+    out = np.zeros((2, len(rows)))
+
+    def fill(cell: Rows, step: tuple[float, float]) -> float:
+        """The loss of a cell's judging rows, whose places in `out` are filled in."""
+        Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
+        solver = RidgeLoss(len(cell), Y.shape[1])
+        ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
+        mapped = Z[cell] * np.float32(np.exp(course.scale + step[0]))
+        solver.values(mapped, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
+        values, Y = solver.left_out(places), Y[places]
+        loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
+        wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
+        out[:, cell[places]] = loss, wrong
+        return float(loss @ data.weight[rows[cell[places]]])
+
+    tuning = [cells[i] for i in np.random.default_rng(seed).permutation(len(cells))[:TUNED]]
+    step = min(product(SCALES, RIDGES), key=lambda step: sum(fill(cell, step) for cell in tuning))
+    for cell in cells:
+        fill(cell, step)
+    return out[:, judging]

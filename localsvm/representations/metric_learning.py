@@ -1,0 +1,207 @@
+"""Learns a metric from labelled rows: stochastic steps on the leave-one-out loss of kernel ridge regression.
+
+Each step draws a sample of rows and moves the metric against the gradient of the mean squared hinge of their
+leave-one-out values (solvers/_ridge.pyx) by Adam (Kingma and Ba 2015). The iterates of the last part are averaged.
+The kernel is exp(-|z_i - z_j|^2) of the mapped rows z; a factor on the metric and the ridge are learned along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dense, Examples, dense_rows
+from localsvm.solvers._ridge import RidgeLoss
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+SAMPLE = 700  # rows of a sample; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
+SHARE = 4  # a sample is at most one in so many rows
+POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
+POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
+RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at the end
+AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
+LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
+FIRST_RIDGE = 0.3
+NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
+METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
+
+
+class Adam:
+    """Steps for parameters of one shape: running means of gradients over the root of those of their squares."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._mean, self._square, self._steps = np.zeros(shape), np.zeros(shape), 0
+
+    def __call__(self, gradient: Floats) -> Floats:
+        """The direction of the next step, each entry about -1 to 1."""
+        self._steps += 1
+        self._mean = 0.9 * self._mean + 0.1 * gradient
+        self._square = 0.98 * self._square + 0.02 * gradient * gradient
+        mean, square = self._mean / (1 - 0.9**self._steps), self._square / (1 - 0.98**self._steps)
+        return np.asarray(mean / (np.sqrt(square) + 1e-8))
+
+
+@dataclass
+class Course:
+    """Where the learning of a metric is.
+
+    Attributes
+    ----------
+    values : (d,) or (d, r) float64, the metric; see `representations.metric`.
+    scale, ridge : logarithms of the factor on it, and of the ridge.
+    loss : the mean over the samples of the averaged part.
+    """
+
+    values: Floats
+    scale: float = 0.0
+    ridge: float = field(default_factory=lambda: float(np.log(FIRST_RIDGE)))
+    loss: float = np.nan
+
+    def at(self, values: Floats) -> Course:
+        """The same for other values."""
+        return Course(values, self.scale, self.ridge)
+
+
+class _Pool(NamedTuple):
+    """Rows (m,), and what a metric makes of them: (m, r) float32, and their squared norms (m,)."""
+
+    rows: Rows
+    mapped: Dense
+    norms: Dense
+
+
+class Learner:
+    """Learns metrics from some rows.
+
+    Parameters
+    ----------
+    X : (n, d), scaled.
+    Y : (n, problems) float32, -1 or +1.
+    weight : (n,) float64, of the rows in the loss.
+    rows : (m,) int64 ascending, the rows that may be looked at.
+    sample : rows of a sample, at most.
+
+    Attributes
+    ----------
+    rows : how many there are.
+    """
+
+    def __init__(self, X: Examples, Y: Dense, weight: Floats, rows: Rows, sample: int = SAMPLE) -> None:
+        self._X, self._Y, self._weight, self._rows = X, Y, weight, rows
+        self.rows = len(rows)
+        self._size = max(1, min(sample, len(rows) // SHARE))
+
+    def beginning(self, rng: np.random.Generator) -> Course:
+        """The Euclidean metric, at a scale at which two rows are about 1 apart."""
+        d = self._X.shape[1]
+        part = self._rows_at(self._random(rng)).astype(np.float64)
+        apart = 2.0 * float(part.var(axis=0).sum())
+        return Course(np.full(d, 1.0 / np.sqrt(apart if apart > 0.0 else 2.0 * d)))
+
+    def steps(self, course: Course, count: int, rng: np.random.Generator, near: bool = False) -> Course:
+        """The metric after so many steps.
+
+        Parameters
+        ----------
+        near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
+            are drawn from all rows.
+        """
+        values, loss = course.values, RidgeLoss(self._size, self._Y.shape[1])
+        scalars = np.asarray([course.scale, course.ridge])
+        step, scalar_step = Adam(values.shape), Adam((2,))
+        total, averaged, losses = np.zeros_like(values), 0, []
+        for k in range(1, count + 1):
+            if near and k % POOL_STEPS == 1:
+                pool = self._pool(values, rng)
+            part = self._near(pool, rng) if near else self._random(rng)
+            slope, scalar_slope = self._gradient(loss, part, values, scalars)
+            losses.append(loss.loss)
+            rate = RATE * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
+            values = values - rate * step(slope)
+            scalars = scalars - rate * np.asarray([2.0, 3.0]) * scalar_step(scalar_slope)
+            scalars[1] = np.clip(scalars[1], np.log(LEAST_RIDGE), np.log(MOST_RIDGE))
+            if k > (1.0 - AVERAGED) * count:
+                total, averaged = total + values, averaged + 1
+        scale, ridge = (float(scalar) for scalar in scalars)
+        return Course(total / averaged, scale, ridge, float(np.mean(losses[-averaged:])))
+
+    def _gradient(self, loss: RidgeLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
+        """Of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
+
+        With W and w of RidgeLoss.gradient, and z the mapped rows: -4 (X' diag(w) Z - X' W Z) for a matrix, and its
+        diagonal for weights.
+        """
+        factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
+        L, X = (factor * values).astype(np.float32), self._rows_at(part)
+        Z = X * L if L.ndim == 1 else X @ L
+        weight = self._weight[part]
+        W, w = loss.gradient(Z, self._Y[part], weight / weight.sum(), ridge)
+        apart = w.astype(np.float32)[:, None] * Z - W @ Z
+        slope = -4.0 * (np.einsum("ij,ij->j", X, apart) if L.ndim == 1 else X.T @ apart).astype(np.float64)
+        return factor * slope, np.asarray([float((slope * L).sum()), ridge * loss.ridge_slope])
+
+    def _random(self, rng: np.random.Generator) -> Rows:
+        return np.asarray(np.sort(rng.choice(self._rows, self._size, replace=False)))
+
+    def _near(self, pool: _Pool, rng: np.random.Generator) -> Rows:
+        """The rows of a pool that are nearest to a random one of them."""
+        own = pool.mapped[rng.integers(len(pool.rows))]
+        distance = pool.norms - 2.0 * (pool.mapped @ own)
+        return np.sort(pool.rows[np.argpartition(distance, self._size - 1)[: self._size]])
+
+    def _pool(self, values: Floats, rng: np.random.Generator) -> _Pool:
+        """Random rows, mapped."""
+        most = max(self._size, min(POOL, POOL_ELEMENTS // max(1, self._X.shape[1])))
+        rows = self._rows
+        if len(rows) > most:
+            rows = np.sort(rng.choice(rows, most, replace=False))
+        L, X = values.astype(np.float32), self._rows_at(rows)
+        Z = X * L if L.ndim == 1 else X @ L
+        return _Pool(rows, Z, np.einsum("ij,ij->i", Z, Z))
+
+    def _rows_at(self, rows: Rows) -> Dense:
+        return self._X[rows] if isinstance(self._X, np.ndarray) else dense_rows(self._X, rows)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is learned: weights, and from there a matrix; where there are rows for many cells, each further by near
+    samples.
+
+    Attributes
+    ----------
+    names : of candidates, of "diag" and "full".
+    sample : rows of a sample.
+    weight_steps, matrix_steps, near_steps : of each.
+    """
+
+    names: tuple[str, ...] = ("diag", "full")
+    sample: int = SAMPLE
+    weight_steps: int = 120
+    matrix_steps: int = 120
+    near_steps: int = 120
+
+    @staticmethod
+    def rng(seed: int, fold: int, purpose: int) -> np.random.Generator:
+        """Of one course of learning; fold: that is left out, -1 for none."""
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(METRIC_KEY, fold + 1, purpose)))
+
+    def candidates(self, learner: Learner, euclidean: Course, seed: int, fold: int) -> dict[str, Course]:
+        """The metrics by name."""
+        weights = learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
+        found = {"diag": self._near(learner, weights, self.rng(seed, fold, 2))} if "diag" in self.names else {}
+        if "full" in self.names:
+            found["full"] = self.refined(learner, weights.at(np.diag(weights.values)), seed, fold)
+        return found
+
+    def refined(self, learner: Learner, matrix: Course, seed: int, fold: int) -> Course:
+        """A matrix after its steps."""
+        matrix = learner.steps(matrix, self.matrix_steps, self.rng(seed, fold, 3))
+        return self._near(learner, matrix, self.rng(seed, fold, 4))
+
+    def _near(self, learner: Learner, course: Course, rng: np.random.Generator) -> Course:
+        return learner.steps(course, self.near_steps, rng, near=True) if learner.rows >= NEAR_FROM else course

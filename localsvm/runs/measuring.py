@@ -1,0 +1,138 @@
+"""The metric of a run: learned and chosen by some of its rows, so that the others say what the error is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from localsvm.data.dataset import Dataset, Examples
+from localsvm.errors import OptionError
+from localsvm.representations.metric import EUCLIDEAN, Metric, check_metric
+from localsvm.representations.metric_choice import Labelled, choose, stratified_folds
+from localsvm.representations.metric_learning import Course, Learner, Plan
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.stored import FRESH, metric_of
+from localsvm.store.pieces import Piece, check
+from localsvm.targets.classification import Classification
+from localsvm.threads import Threads
+
+LEARN_SHARE, MOST_LEARN = 0.8, 100_000  # rows that a metric is learned from
+CHOICE_ROWS = 20_000  # of these, by which it is chosen
+MATRIX_FEATURES = 256  # up to so many, auto tries matrices
+CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=70, near_steps=70)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric, and what is known of it.
+
+    Attributes
+    ----------
+    metric : None for the Euclidean one.
+    fresh : (n,) bool, the rows that neither learned nor chose it; None where all rows are such.
+    about : how it was chosen, for the summary; empty where there was no choice.
+    """
+
+    metric: Metric | None = None
+    fresh: NDArray[np.bool_] | None = None
+    about: dict[str, Any] | None = None
+
+    def apply(self, X: Examples) -> Examples:
+        """The mapped rows; X itself is overwritten where that can be."""
+        return X if self.metric is None else self.metric.apply(X, in_place=True)
+
+    def columns(self, features: int) -> int:
+        """Of mapped rows."""
+        return features if self.metric is None else self.metric.columns
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a file's config says of it."""
+        return {} if self.about is None else {"learned": self.about}
+
+    def state(self) -> tuple[str, dict[str, NDArray[Any]]] | None:
+        """What a file keeps: the metric, and the fresh rows, a bit each."""
+        if self.metric is None:
+            return None
+        fresh = {} if self.fresh is None else {FRESH: np.packbits(self.fresh)}
+        return self.metric.kind, self.metric.state() | fresh
+
+    @classmethod
+    def from_state(
+        cls, state: tuple[str, dict[str, NDArray[Any]]] | None, config: dict[str, Any], rows: int, features: int
+    ) -> Measured:
+        """What a file keeps, for so many rows of the same data; Unsound if it does not fit."""
+        metric, about = metric_of(state, config, features), config.get("learned")
+        if state is None:
+            return cls(about=about)
+        arrays = state[1]
+        fresh = None
+        if FRESH in arrays:
+            bits = {FRESH: Piece("u1", (-(-rows // 8),))}
+            check("/metric", bits, {FRESH: arrays[FRESH]}, {})
+            fresh = np.unpackbits(arrays[FRESH], count=rows).astype(np.bool_)
+        return cls(metric, fresh, about)
+
+
+def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
+    """Learn the metric that the options ask for from scaled rows; the result does not depend on the threads.
+
+    Raises
+    ------
+    OptionError : a matrix for sparse rows; a rank above the number of features.
+    """
+    if config.metric == EUCLIDEAN:
+        return Measured()
+    dense, features = isinstance(data.X, np.ndarray), data.X.shape[1]
+    rank, asked = check_metric(config.metric), config.metric
+    if asked not in ("auto", "diag") and not dense:
+        raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
+    if rank is not None and rank > features:
+        raise OptionError(f"--metric {asked}: there are only {features} features")
+    rng = Plan.rng(config.seed, -1, 0)
+    rows = np.sort(rng.permutation(len(data.y))[: min(int(LEARN_SHARE * len(data.y)), MOST_LEARN)]).astype(np.int64)
+    labelled, codes = _labelled(data, config)
+    name, about = "diag" if asked == "diag" else "full", {"name": asked}
+    with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
+        if asked == "auto":
+            some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
+            names = ("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",)
+            plan = replace(CHOICE_PLAN, names=names)
+            choice = choose(labelled, some, stratified_folds(codes[some], rng), plan, config.seed, threads)
+            name, about = choice.name, asdict(choice)
+        if name == EUCLIDEAN:
+            return Measured(about=about)
+        course = _learned(labelled, rows, name, rank, config.seed)
+    fresh = np.ones(len(data.y), np.bool_)
+    fresh[rows] = False
+    return Measured(Metric(_sized(course)), fresh, about)
+
+
+def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[np.intp]]:
+    """The rows with the labels of their problems, one a class, and their weights; and the numbers of their classes."""
+    labels = np.unique(data.y)
+    target = Classification(labels, "ova")
+    codes = target.codes(data.y)
+    factor = dict(config.class_weights)
+    cost = np.asarray([factor.get(float(label), 1.0) for label in labels])[codes]
+    weight = cost if data.weight is None else cost * data.weight
+    return Labelled(data.X, target.encode(data.y).astype(np.float32), weight), codes
+
+
+def _learned(data: Labelled, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
+    learner, plan = Learner(*data, rows), Plan((name,))
+    course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)[name]
+    if rank is None:
+        return course
+    # the leading directions of the matrix, and then steps of their own
+    U, size, _ = np.linalg.svd(course.values)
+    return plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
+
+
+def _sized(course: Course) -> NDArray[np.float32]:
+    """Such that the squares of its entries sum up to the number of features, as those of the Euclidean metric do."""
+    L = course.values
+    return np.ascontiguousarray(L * np.sqrt(len(L) / np.square(L).sum()), np.float32)

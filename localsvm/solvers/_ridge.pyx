@@ -1,0 +1,128 @@
+"""Leave-one-out values of kernel ridge regression, and the derivative of their loss by the kernel, over csrc/ridge.c."""
+
+import numpy as np
+
+from libc.stdint cimport uintptr_t
+from scipy.linalg.cython_blas cimport sgemm, ssyr2k, ssyrk
+from scipy.linalg.cython_lapack cimport spotrf, spotri
+
+from localsvm._core cimport end_call
+
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import Panels, aligned, padded
+
+
+cdef extern from "ridge.h":
+    cdef struct lsvm_lapack:
+        void *gemm
+        void *syrk
+        void *syr2k
+        void *potrf
+        void *potri
+    cdef struct lsvm_ridge:
+        int n, outputs, ld
+        float ridge
+        const float *kernel
+        const float *y
+        const double *w
+        float *inverse
+        float *slope
+        float *scaled
+        float *a
+        float *u
+        float *au
+        double *sums
+        double loss, ridge_slope
+    int lsvm_ridge_gradient(const lsvm_lapack *, lsvm_ridge *) nogil
+    int lsvm_ridge_values(const lsvm_lapack *, lsvm_ridge *) nogil
+
+cdef lsvm_lapack LAPACK
+LAPACK.gemm = <void *>sgemm
+LAPACK.syrk = <void *>ssyrk
+LAPACK.syr2k = <void *>ssyr2k
+LAPACK.potrf = <void *>spotrf
+LAPACK.potri = <void *>spotri
+
+
+cdef class RidgeLoss:
+    """The leave-one-out loss of n rows and so many outputs, by the Gaussian kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
+
+    Its arrays serve call after call, of one thread at a time.
+
+    Attributes
+    ----------
+    loss, ridge_slope : float, of the last call.
+    """
+    cdef lsvm_ridge m
+    cdef object rows, kernel, arrays
+    cdef object _slope, _sums, _a, _inverse, _y
+
+    def __init__(self, int n, int outputs):
+        if n < 1 or outputs < 1:
+            raise ValueError("n and outputs must be positive")
+        size = padded(n)
+        self.m.n, self.m.outputs, self.m.ld = n, outputs, size
+        self.kernel, self._inverse, self._slope, scaled = (aligned((n, size), np.float32) for _ in range(4))
+        self._a, u, au = (np.zeros((n, outputs), np.float32) for _ in range(3))
+        self._sums = np.zeros(n)
+        self.arrays = (scaled, u, au)
+        self.m.kernel = <const float *>address(self.kernel)
+        self.m.inverse = <float *>address(self._inverse)
+        self.m.slope = <float *>address(self._slope)
+        self.m.scaled = <float *>address(scaled)
+        self.m.a = <float *>address(self._a)
+        self.m.u = <float *>address(u)
+        self.m.au = <float *>address(au)
+        self.m.sums = <double *>address(self._sums)
+
+    @property
+    def loss(self) -> float:
+        return self.m.loss
+
+    @property
+    def ridge_slope(self) -> float:
+        return self.m.ridge_slope
+
+    def values(self, Z, Y, w, float ridge) -> np.ndarray:
+        """(n, outputs) float32 leave-one-out values; sets `loss`. Arguments and errors as in `gradient`."""
+        self._call(Z, Y, w, ridge, False)
+        return Y - self._a / np.diagonal(self._inverse)[:, None]
+
+    def left_out(self, rows) -> np.ndarray:
+        """(k, outputs) float64 values of some rows by all others, of the last call: y - A_kk^-1 a_k, as they are left
+        out together."""
+        inverse = self._inverse[:, : self.m.n][np.ix_(rows, rows)].astype(np.float64)
+        return self._y[rows] - np.linalg.solve(inverse, self._a[rows].astype(np.float64))
+
+    def gradient(self, Z, Y, w, float ridge) -> tuple:
+        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij, a view that the next call overwrites, and (n,) float64 W 1.
+
+        Parameters
+        ----------
+        Z : (n, d) float32 rows.
+        Y : (n, outputs) float32, -1 or +1.
+        w : (n,) float64 from 0, the share of each row in the loss.
+        ridge : positive.
+
+        Raises ArithmeticError where K + ridge I is not positive definite in float32.
+        """
+        self._call(Z, Y, w, ridge, True)
+        return self._slope[:, : self.m.n], self._sums
+
+    cdef _call(self, Z, Y, w, float ridge, bint slope):
+        cdef int status
+        if Z.shape[0] != self.m.n or Y.shape != (self.m.n, self.m.outputs) or w.shape != (self.m.n,):
+            raise ValueError("Z, Y and w must have n rows, Y one column an output")
+        Y, w = np.ascontiguousarray(Y, np.float32), np.ascontiguousarray(w, np.float64)
+        self._y = Y
+        self.m.y, self.m.w, self.m.ridge = <const float *>address(Y), <const double *>address(w), ridge
+        Z = np.ascontiguousarray(Z, np.float32)
+        panels = Panels(Z, True)
+        panels.kernel_matrix(Kernel(), Z, self.kernel, panels.norms_of(Z))
+        with nogil:
+            status = lsvm_ridge_gradient(&LAPACK, &self.m) if slope else lsvm_ridge_values(&LAPACK, &self.m)
+        end_call(status)
+
+
+cdef uintptr_t address(array):
+    return array.ctypes.data

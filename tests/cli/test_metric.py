@@ -1,0 +1,101 @@
+"""What is told of metrics: in the summary and by lsvm inspect, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import invoke
+
+from localsvm.cli.metric_report import metric_text
+from localsvm.data.writing import write
+from localsvm.store.model import load_model
+
+POINT = ("-m", "svm", "-g", 1, "-C", 1, "-j", 1)
+CHOICE = {"best": "full", "loss": [0.81, 0.4949], "error": [0.3071, 0.1739], "bound": [-2.776, -2.132]}
+
+
+def columns_file(path: Path, columns: int = 12, places: tuple[int, ...] = (3, 8), rows: int = 240) -> Path:
+    """Rows whose label is that of the columns at `places`, counted from 1; the column 5 does not occur."""
+    rng = np.random.default_rng(columns)
+    X = rng.normal(size=(rows, columns))
+    X[:, 4] = 0.0
+    y = np.where(X[:, places[0] - 1] + 0.5 * X[:, places[1] - 1] > 0, 1, -1)
+    write(path, X, y)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return columns_file(tmp_path_factory.mktemp("metric") / "train.libsvm")
+
+
+@pytest.fixture(scope="module")
+def diag(rows: Path) -> Path:
+    """A model with weights."""
+    path = rows.with_name("diag.h5")
+    invoke("train", *POINT, "--metric", "diag", "-q", rows, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        ({"name": "rank:2"}, "rank:2"),
+        (
+            CHOICE | {"name": "full", "t": [-39.2, -14.0]},
+            "auto: full; loss 0.81 -> 0.495, error 30.7 -> 17.4 % on held-back rows, t -39",
+        ),
+        (CHOICE | {"name": "none", "t": [-0.71, -9.0]}, "auto: none (best was full, t -0.7, not below -2.8)"),
+        (CHOICE | {"name": "none", "t": [-9.0, 1.0]}, "auto: none (best was full, t of the error 1.0, not below -2.1)"),
+    ],
+)
+def test_the_choice_in_words(about: dict[str, object], text: str) -> None:
+    assert metric_text(about) == text
+
+
+def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
+    result = invoke("train", *POINT, "--metric", "auto", "--json", rows, tmp_path / "m.h5")
+    about = json.loads(result.stdout)["summary"]["metric"]
+    assert about["name"] in ("none", "diag", "full") and len(about["t"]) == 2
+    assert f"\nmetric      {metric_text(about)}\n" in result.stderr
+    shown = invoke("inspect", tmp_path / "m.h5").stdout
+    assert f"\nmetric      {metric_text(about)}\n" in shown
+    result = invoke("train", *POINT, rows, tmp_path / "e.h5")
+    assert "metric" not in result.stderr and "metric" not in invoke("inspect", tmp_path / "e.h5").stdout
+    assert json.loads(invoke("inspect", "--json", tmp_path / "e.h5").stdout)["metric"] is None
+
+
+def test_weights_are_listed_by_feature_the_largest_first(diag: Path) -> None:
+    found = json.loads(invoke("inspect", "--json", diag).stdout)["metric"]
+    assert (found["kind"], found["dimensions"]) == ("weights", 11)
+    weights = [item["weight"] for item in found["weights"]]
+    features = [item["feature"] for item in found["weights"]]
+    assert weights == sorted(weights, reverse=True)
+    assert sorted(features) == [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]  # as in the file, which has no 5
+    assert features[0] == 3
+    with load_model(diag) as model:
+        assert model.metric is not None and model.columns is not None
+        kept = np.abs(model.metric[1]["weights"].astype(float))
+        by_feature = dict(zip((model.columns + 1).tolist(), kept.tolist(), strict=True))
+    assert {item["feature"]: item["weight"] for item in found["weights"]} == by_feature
+
+
+def test_the_table_shows_ten_weights_unless_asked_for_all(diag: Path) -> None:
+    lines = invoke("inspect", diag).stdout.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("weights "))
+    assert lines[first].split()[2:] == ["feature", "3"]
+    assert lines[first + 9].split()[1] == "feature" and lines[first + 10].split() == ["and", "1", "more:", "--all"]
+    every = invoke("inspect", "--all", diag).stdout
+    assert every.count(" feature ") == 11 and "--all" not in every
+
+
+def test_features_count_from_zero_where_the_file_does(rows: Path, tmp_path: Path) -> None:
+    invoke("train", *POINT, "--metric", "rank:2", "--zero-based", "-q", rows, tmp_path / "m.h5")
+    found = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)
+    assert (found["metric"]["kind"], found["metric"]["dimensions"]) == ("matrix", 2)
+    assert found["metric"]["weights"][0]["feature"] == 3  # the number in the file
+    assert found["config"]["features"] == 11  # before they are mapped
+    assert invoke("predict", rows, tmp_path / "m.h5", tmp_path / "out").stderr.startswith("Accuracy")
