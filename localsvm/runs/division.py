@@ -18,12 +18,14 @@ from localsvm.data.weights import leave_out
 from localsvm.errors import DataError, OptionError
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import Demand
+from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured, measure
 from localsvm.runs.progress import Observer
-from localsvm.runs.stored import cells_of
+from localsvm.runs.stored import cells_of, check_kept
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
@@ -110,7 +112,7 @@ class Divided:
 
 def divide(
     data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE,
-    budget: Budget = UNBOUNDED,
+    budget: Budget = UNBOUNDED, given: Given | None = None, known: str | None = None,
 ) -> Divided:  # fmt: skip
     """Scale the data, fit or load the partition, and bring the rows into cell order, in cells into that of the folds.
 
@@ -119,6 +121,8 @@ def divide(
     data : left without rows of weight 0 and columns that do not occur; both in place where dense. Weights are checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
     threads, budget : workers and the memory of the run, of no influence on the result.
+    given : the metric, and what comes before it, which `config` has to agree with (`Given.fix`); None to learn them.
+    known : the fingerprint of the data, where it is known.
 
     Raises
     ------
@@ -128,16 +132,21 @@ def divide(
     """
     demand = Demand(data, config, budget, threads.count)
     stored = None if partition_file is None else _stored(partition_file, data, config)
+    rows = len(data.y)
     if stored is None:
         demand.weighing()
         leave_out(data)
+    if config.metric != EUCLIDEAN and (known is None or len(data.y) < rows):
+        known = fingerprint(data.X, data.y)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
     check_labels(labels, int(class_rows.sum()), config, data.name)
     width = data.X.shape[1]
+    if given is not None:
+        width = max(width, given.least_columns)
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
-        _keep_columns(data, demand)
+        _keep_columns(data, demand, given)
     demand.scaling()
-    found = _load(data, stored) if stored else _fit(data, config, threads, demand)
+    found = _load(data, stored) if stored else _fit(data, config, threads, demand, known or "", given)
     return _shared(data, config, *found, (labels, class_rows.tolist()), width, threads, demand)
 
 
@@ -187,11 +196,11 @@ def _in_order(
 
 def partition_only(
     data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE,
-    memory: int | None = None,
+    memory: int | None = None, given: Given | None = None,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Divide the data and write the partition file, for `divide` to load later.
 
-    The data are consumed. memory: bytes that the run may use, None for what is free.
+    The data are consumed. memory: bytes that the run may use, None for what is free. given: as in `divide`.
 
     Returns
     -------
@@ -199,9 +208,9 @@ def partition_only(
     """
     key = fingerprint(data.X, data.y)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
-    _keep_columns(data, demand)
+    _keep_columns(data, demand, given)
     demand.scaling()
-    scaling, measured, partition, cells = _fit(data, config, threads, demand)
+    scaling, measured, partition, cells = _fit(data, config, threads, demand, key, given)
     assignment = np.full(len(data.y), -1, np.int32)
     weight = np.zeros(len(data.y))
     for index, cell in enumerate(cells):
@@ -225,22 +234,31 @@ def partition_only(
     return sizes
 
 
-def _keep_columns(data: Dataset, demand: Demand) -> None:
+def _keep_columns(data: Dataset, demand: Demand, given: Given | None = None) -> None:
     demand.compaction()
-    keep_occurring(data, demand.dense)
+    if given is None:
+        keep_occurring(data, demand.dense)
+    else:
+        given.narrow(data, demand.dense)
     check_features(data.X.shape[1], data.name)
 
 
 def _fit(
-    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand
+    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand, key: str, given: Given | None
 ) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
-    """Scales and maps the data, too."""
-    scaling = Scaling.fit(data.X, config.scale, threads)
-    scaling.read_from(data.shift, data.X.shape[1])
+    """Scales and maps the data, too. key: their fingerprint."""
+    if given is None:
+        scaling = Scaling.fit(data.X, config.scale, threads)
+        scaling.read_from(data.shift, data.X.shape[1])
+    else:
+        scaling = given.scaling_of(data)
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
     _check_reach(data.X)
-    demand.metric()
-    measured = measure(data, config, threads)
+    if given is None:
+        demand.metric()
+        measured = measure(data, config, threads).learned_from(key)
+    else:
+        measured = given.metric_of(data, key)
     data.X = measured.apply(data.X)
     kind = _partition_name(config, len(data.y))
     partition = create(kind, config.repeats)
@@ -254,9 +272,10 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Part
     """Scales and maps the data, too."""
     features = data.X.shape[1]
     with checked(stored.path):
+        check_kept(stored.config)
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.read_from(data.shift, data.X.shape[1])
-        measured = Measured.from_state(stored.metric, stored.config, *data.X.shape)
+        measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
     data.X = measured.apply(scaling.apply(data.X, in_place=True))
