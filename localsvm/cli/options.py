@@ -192,8 +192,8 @@ partition_file = option(
     "--partition-file",
     metavar="FILE",
     type=FileName(),
-    help="Use the cells that lsvm-partition wrote for this data, with their scaling and metric, instead of -P, -c, --scale "
-    "and --metric.",
+    help="Use the cells that lsvm-partition wrote for this data, with their scaling and metric, instead of -P, -c, "
+    "--scale and --metric.",
     group=Group.PARTITION,
 )
 zero_based = option(
