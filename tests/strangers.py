@@ -280,9 +280,9 @@ def _learned(asked: str, learned: dict[str, Any]) -> Iterator[tuple[str, dict[st
     for rows in (0, -5, 10**12, 2.5, "60"):
         yield f"rows {rows}", {"learned": learned | {"rows": rows}}
     yield "fingerprint", {"learned": learned | {"fingerprint": "\x1b[2J"}}
-    choice = {"best": "full", "loss": [1, 2], "error": [1, 2], "t": [1, 2], "bound": [1, 2]}
+    choice = {"best": "full", "loss": [1, 2], "error": [1, 2], "z": [1, 2], "bound": [1, 2]}
     yield "no choice", {"learned": learned | choice}
-    for key, value in (("best", "\x1b"), ("t", [1]), ("bound", [1, "\x1b"]), ("loss", 3), ("more", 1)):
+    for key, value in (("best", "\x1b"), ("z", [1]), ("bound", [1, "\x1b"]), ("loss", 3), ("more", 1)):
         yield f"choice {key}", {"metric": "auto", "learned": learned | {"name": "full"} | choice | {key: value}}
     yield "neither", {"metric": "none", "learned": {"name": "none"}}
 

@@ -58,18 +58,17 @@ def cv(
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights], [plot])
     plotting.check(plot)
-    given = given_metric(metric_file, options, partition_file)
-    config, count = opt.training_config(options, partition_file, given), opt.job_count(jobs)
+    config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     with Progress(quiet) as progress:
-        clock, budget = Clock(progress), Budget.of(memory)
+        clock, budget, count = Clock(progress), Budget.of(memory), opt.job_count(jobs)
         opt.note_cell_size(options, progress.note)
         with clock("read"):
             data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
             data.weight = None if weights is None else read_weights(weights, len(data.y))
         opt.note_undivided(options, config, len(data.y), progress.note)
-        extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file, "given": given}
-        result = cross_validate(data, config, observer=progress, **extra)
-    result.seconds = clock.seconds | result.seconds
+        extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
+        result = cross_validate(data, config, given=given, observer=progress, **extra)
+        result.seconds = clock.seconds | result.seconds
     words = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:
         plotting.grid_error(result.names, mean_grid(result.points), plot, force)

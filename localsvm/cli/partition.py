@@ -46,6 +46,7 @@ def partition(
     from localsvm.data.reading import read
     from localsvm.memory import Budget
     from localsvm.runs.division import partition_only
+    from localsvm.runs.progress import Clock
     from localsvm.threads import Threads
 
     check_outputs(force, [train_file, metric_file], [seekable(output, "a partition"), plot])
@@ -56,9 +57,8 @@ def partition(
         progress.phase("read")
         budget, count = Budget.of(memory), opt.job_count(jobs)
         data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
-        progress.phase("partition")
-        with Threads(count) as threads:
-            sizes = partition_only(data, config, output, force, threads, memory, given)
+        with (clock := Clock(progress))("partition"), Threads(count) as threads:
+            sizes = partition_only(data, config, output, force, threads, memory, clock, given)
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:

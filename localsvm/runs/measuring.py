@@ -151,8 +151,10 @@ def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[
     target = Classification(labels, "ova")
     codes = target.codes(data.y)
     factor = dict(config.class_weights)
-    cost = np.asarray([factor.get(float(label), 1.0) for label in labels])[codes]
-    weight = cost if data.weight is None else cost * data.weight
+    cost = np.asarray([factor.get(float(label), 1.0) for label in labels])
+    weight = (cost / cost.max())[codes]
+    if data.weight is not None:
+        weight *= data.weight / data.weight.max()
     return Labelled(data.X, target.encode(data.y).astype(np.float32), weight), codes
 
 

@@ -31,7 +31,7 @@ KEPT_LATER = {"metric", "learned", "zero_based"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
 LEARNED = {"name": "str", "fingerprint": "str", "rows": "int"}  # what `learned` says, ...
 CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
-CHOICE = {"best": "str"} | dict.fromkeys(("loss", "error", "t", "bound"), "tuple[float, ...]")  # ... and of a choice
+CHOICE = {"best": "str"} | dict.fromkeys(("loss", "error", "z", "bound"), "tuple[float, ...]")  # ... and of a choice
 HELD = {"fingerprint", "rows"}  # the data that the metric was learned from, where there is a metric
 FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each
 CALIBRATION = "sigmoids"  # the only kind
@@ -137,9 +137,9 @@ def _check_learned(learned: dict[str, Any], asked: Any) -> str:
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
             raise Unsound("/@config: the option metric does not fit the option learned")
-    elif asked != "auto" or best not in CHOSEN_FROM or name not in (best, EUCLIDEAN):
+    elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
         raise Unsound("/@config: the option learned is no choice of a metric")
-    elif any(len(learned[each]) != 2 for each in CHOICE.keys() - {"best"}):
+    elif any(len(learned[each]) != (0 if best == EUCLIDEAN else 2) for each in CHOICE.keys() - {"best"}):
         raise Unsound("/@config: the option learned has not two values for each test")
     return str(name)
 

@@ -46,19 +46,11 @@ OPTIONS = {
 
 
 def train(
-    data: Dataset,
-    config: TrainingConfig,
-    output: str | Path,
-    *,
-    jobs: int = 1,
-    memory: int | None = None,
-    force: bool = False,
-    resume: bool = False,
-    partition_file: str | Path | None = None,
-    given: Given | None = None,
-    observer: Observer | None = None,
-    pool: PoolFactory = LocalPool,
-) -> Summary:
+    data: Dataset, config: TrainingConfig, output: str | Path, *,
+    jobs: int = 1, memory: int | None = None, force: bool = False, resume: bool = False,
+    partition_file: str | Path | None = None, given: Given | None = None,
+    observer: Observer | None = None, pool: PoolFactory = LocalPool,
+) -> Summary:  # fmt: skip
     """Train on the data and write the model to `output`; it depends on data and config alone. The data are consumed.
 
     Parameters
@@ -77,7 +69,7 @@ def train(
         weighing.check(data, observer)
         key = run_key(data, config, partition_file, given)
         budget = Budget.of(memory, size_of(data.X))
-        divided = divide(data, config, partition_file, threads, budget, given, key[1][CONTENT])
+        divided = divide(data, config, partition_file, threads, budget, clock, given, key[1][CONTENT])
         config = config.for_classes(divided.labels, divided.class_rows)
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)

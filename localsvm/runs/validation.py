@@ -86,7 +86,7 @@ def cross_validate(
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
         weighing.check(data, observer)
-        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)), given)
+        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)), clock, given)
         tell_off_centre(observer, divided.off_centre)
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")
