@@ -23,9 +23,10 @@ from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import Demand
+from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured, measure
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.stored import cells_of
+from localsvm.runs.stored import cells_of, check_kept
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
@@ -112,7 +113,7 @@ class Divided:
 
 def divide(
     data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE,
-    budget: Budget = UNBOUNDED, clock: Clock | None = None,
+    budget: Budget = UNBOUNDED, clock: Clock | None = None, given: Given | None = None, known: str | None = None,
 ) -> Divided:  # fmt: skip
     """Scale the data, fit or load the partition, and bring the rows into cell order, in cells into that of the folds.
 
@@ -121,6 +122,8 @@ def divide(
     data : left without rows of weight 0 and columns that do not occur; both in place where dense. Weights are checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
     threads, budget, clock : workers, the memory and the phases of the run, of no influence on the result.
+    given : the metric, and what comes before it, which `config` has to agree with (`Given.fix`); None to learn them.
+    known : the fingerprint of the data, where it is known.
 
     Raises
     ------
@@ -130,18 +133,26 @@ def divide(
     """
     demand = Demand(data, config, budget, threads.count)
     stored = None if partition_file is None else _stored(partition_file, data, config)
-    if stored is None:
-        demand.weighing()
-        leave_out(data)
+    key = "" if stored else _without_weight_0(data, config, demand, known)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
     check_labels(labels, int(class_rows.sum()), config, data.name)
-    width = data.X.shape[1]
+    width = data.X.shape[1] if given is None else max(data.X.shape[1], given.least_columns)
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
-        _keep_columns(data, demand)
+        _keep_columns(data, demand, given)
     demand.scaling()
-    config = config.for_classes(labels, class_rows.tolist())
-    found = _load(data, stored) if stored else _fit(data, config, threads, demand, clock or Clock(Silent()))
+    config, clock = config.for_classes(labels, class_rows.tolist()), clock or Clock(Silent())
+    found = _load(data, stored) if stored else _fit(data, config, threads, demand, clock, key, given)
     return _shared(data, config, *found, (labels, class_rows.tolist()), width, threads, demand)
+
+
+def _without_weight_0(data: Dataset, config: TrainingConfig, demand: Demand, known: str | None) -> str:
+    """Leave out rows of weight 0; the fingerprint of what is left, where a metric asks for it."""
+    rows = len(data.y)
+    demand.weighing()
+    leave_out(data)
+    if config.metric == EUCLIDEAN:
+        return ""
+    return known if known and len(data.y) == rows else fingerprint(data.X, data.y)
 
 
 def _shared(
@@ -191,11 +202,12 @@ def _in_order(
 
 def partition_only(
     data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE,
-    memory: int | None = None, clock: Clock | None = None,
+    memory: int | None = None, clock: Clock | None = None, given: Given | None = None,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Divide the data and write the partition file, for `divide` to load later.
 
-    The data are consumed. memory: bytes that the run may use, None for what is free. clock: of the phases.
+    The data are consumed. memory: bytes that the run may use, None for what is free. clock: of the phases. given: as in
+    `divide`.
 
     Returns
     -------
@@ -205,14 +217,10 @@ def partition_only(
         check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
-    _keep_columns(data, demand)
+    _keep_columns(data, demand, given)
     demand.scaling()
-    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()))
-    assignment = np.full(len(data.y), -1, np.int32)
-    weight = np.zeros(len(data.y))
-    for index, cell in enumerate(cells):
-        assignment[cell.rows] = index
-        weight[cell.rows] = 1.0 if cell.weight is None else cell.weight
+    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()), key, given)
+    assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
     write_partition(
         output,
@@ -231,23 +239,42 @@ def partition_only(
     return sizes
 
 
-def _keep_columns(data: Dataset, demand: Demand) -> None:
+def _assigned(cells: list[TrainingCell], rows: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """(rows,) the cell of each row, -1 for one merged into another, and how many rows stand behind it."""
+    assignment, weight = np.full(rows, -1, np.int32), np.zeros(rows)
+    for index, cell in enumerate(cells):
+        assignment[cell.rows] = index
+        weight[cell.rows] = 1.0 if cell.weight is None else cell.weight
+    return assignment, weight
+
+
+def _keep_columns(data: Dataset, demand: Demand, given: Given | None = None) -> None:
     demand.compaction()
-    keep_occurring(data, demand.dense)
+    if given is None:
+        keep_occurring(data, demand.dense)
+    else:
+        given.narrow(data, demand.dense)
     check_features(data.X.shape[1], data.name)
 
 
 def _fit(
-    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand, clock: Clock
-) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
-    """Scales and maps the data, too."""
-    scaling = Scaling.fit(data.X, config.scale, threads)
-    scaling.read_from(data.shift, data.X.shape[1])
+    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand, clock: Clock, key: str,
+    given: Given | None,
+) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:  # fmt: skip
+    """Scales and maps the data, too. key: their fingerprint."""
+    if given is None:
+        scaling = Scaling.fit(data.X, config.scale, threads)
+        scaling.read_from(data.shift, data.X.shape[1])
+    else:
+        scaling = given.scaling_of(data)
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
     _check_reach(data.X)
     with clock("metric") if config.metric != EUCLIDEAN else nullcontext():
-        demand.metric()
-        measured = measure(data, config, threads)
+        if given is None:
+            demand.metric()
+            measured = measure(data, config, threads).learned_from(key)
+        else:
+            measured = given.metric_of(data, key)
         data.X = measured.apply(data.X)
     with clock("partition"):  # again, for who watches
         kind = _partition_name(config, len(data.y))
@@ -262,9 +289,10 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Part
     """Scales and maps the data, too."""
     features = data.X.shape[1]
     with checked(stored.path):
+        check_kept(stored.config)
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.read_from(data.shift, data.X.shape[1])
-        measured = Measured.from_state(stored.metric, stored.config, *data.X.shape)
+        measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
     data.X = measured.apply(scaling.apply(data.X, in_place=True))
