@@ -226,6 +226,7 @@ class Method(ABC):
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
     gap_unit : of the duality gaps in reports and models.
+    learns_metric : distances are its own to learn, and --metric is refused.
     """
 
     name: ClassVar[str]
@@ -234,6 +235,7 @@ class Method(ABC):
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "C n"
+    learns_metric: ClassVar[bool] = False
 
     def check_choices(self) -> None:
         """OptionError where an option is none of its choices."""
