@@ -225,8 +225,7 @@ class Method(ABC):
     joint : a job is about all classes at once.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
-    gap_unit : of the duality gaps in reports and models.
-    learns_metric : distances are its own to learn, and --metric is refused.
+    gap_unit, learns_metric : of the duality gaps in reports and models; --metric is refused, as it learns its own.
     """
 
     name: ClassVar[str]
@@ -246,9 +245,7 @@ class Method(ABC):
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether only differences of rows count: a shift of all rows changes no decision. Columns far from 0 are then
-        read from an origin; for other methods there is a note on them.
-        """
+        """Whether only differences of rows count. Columns far from 0 are then read from an origin, else they get a note."""
         return False
 
     @property
