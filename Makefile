@@ -9,7 +9,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml peers bench bench-quick bench-linear bench-probabilities clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-tabular peers bench bench-quick bench-linear bench-probabilities clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -124,6 +124,10 @@ reproduce-l3: build ## DATA=folder [QUICK=1] tables and figures of the L3-SVM pa
 reproduce-svml: build ## DATA=folder [QUICK=1] tables of the SVML paper, into docs/results/svml
 	@test -n "$(DATA)" || { echo "make reproduce-svml DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce_svml.py $(if $(QUICK),--quick) "$(DATA)"
+
+reproduce-tabular: build peers ## DATA=folder [QUICK=1] error and time beside boosted trees, forests and SVMs, into docs/results
+	@test -n "$(DATA)" || { echo "make reproduce-tabular DATA=folder-of-the-data-sets" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce_tabular.py $(if $(QUICK),--quick) "$(DATA)"
 
 # The wheel is made from the sdist, so that nothing comes along that an earlier build left in build/.
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' localsvm/__init__.py)

@@ -129,6 +129,21 @@ def test_the_three_ways_to_a_newton_step_agree() -> None:
             assert_allclose(at.w, found[0][0].w, atol=1e-4)
 
 
+def test_a_squared_hinge_on_wide_separable_rows_takes_few_newton_steps() -> None:
+    rng = np.random.default_rng(0)
+    n, d, entries = 1000, 12500, 30
+    X = sparse.lil_array((n, d), dtype=np.float32)
+    for i in range(n):
+        X[i, rng.choice(d, entries, replace=False)] = 20.0 * rng.standard_normal(entries)  # deviations of about 1
+    y = np.where(X @ rng.standard_normal(d) > 0, 1.0, -1.0)
+    rows, cost = LinearRows(as_examples(X.tocsr())), np.ones(n)
+    report = newton(rows, y, cost, True, 1e-3)[1]
+    assert report.converged
+    assert report.steps < 30  # more than a hundred if the systems are solved roughly
+    expected = rows.sdca(y, cost, True, 1e-6)[2]
+    assert report.primal == pytest.approx(expected.primal, rel=1e-3)
+
+
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("kind", ["one", "hard"])
 def test_a_hessian_mended_from_step_to_step_is_one_made_anew(kind: str, squared: bool) -> None:

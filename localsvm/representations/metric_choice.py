@@ -1,7 +1,6 @@
 """Chooses a metric by rows that it did not see: the Euclidean one stays unless another is better by more than noise.
 
-Candidates are learned without each of FOLDS folds and judged by it. A fold is a stretch of consecutive rows of each
-class, as rows that follow each other may be alike, and what is only true of a stretch is then seen to fail.
+Candidates are learned without each of FOLDS folds and judged by it.
 """
 
 from __future__ import annotations
@@ -45,24 +44,23 @@ class Choice:
     name : of the candidate; "none" for the Euclidean metric.
     best : of the candidate with the least loss, chosen or not.
     loss, error : (2,) the mean loss, and the share of wrong rows, by the Euclidean metric and by the best one.
-    t : (2,) of the paired tests, for both: the mean difference of the folds over its standard error.
-    bound : (2,) what each t has to be below.
+    z : (2,) of the paired tests, for both: the mean difference of the rows over its standard error.
+    bound : (2,) what each z has to be below.
     """
 
     name: str
     best: str
     loss: tuple[float, ...]
     error: tuple[float, ...]
-    t: tuple[float, ...]
+    z: tuple[float, ...]
     bound: tuple[float, ...]
 
 
-def consecutive_folds(codes: NDArray[np.intp]) -> NDArray[np.int64]:
-    """(n,) the fold of each row: equal stretches of the rows of each class."""
+def stratified_folds(codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.int64]:
+    """(n,) the fold of each row: the rows of each class are dealt out at random."""
+    order = np.lexsort((rng.random(len(codes)), codes))
     folds = np.empty(len(codes), np.int64)
-    for code in np.unique(codes):
-        rows = np.flatnonzero(codes == code)
-        folds[rows] = np.arange(len(rows)) * FOLDS // len(rows)
+    folds[order] = np.arange(len(codes)) % FOLDS
     return folds
 
 
@@ -83,36 +81,39 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
         return {name: judged(data, rows, folds == fold, course, seed) for name, course in courses.items()}
 
     found = threads.map(of_fold, FOLDS)
-    return tested({name: np.stack([judgement[name] for judgement in found]) for name in found[0]})
+    weight = np.concatenate([data.weight[rows[folds == fold]] for fold in range(FOLDS)])
+    return tested({name: np.hstack([of[name] for of in found]) for name in found[0]}, weight)
 
 
-def tested(found: Mapping[str, Floats]) -> Choice:
-    """The candidate of the least loss, if one-sided paired t-tests over the folds find both its loss and its error
-    smaller than the Euclidean ones.
+def tested(found: Mapping[str, Floats], weight: Floats) -> Choice:
+    """The candidate of the least loss, if one-sided paired z-tests over the rows find both its loss and its share of
+    wrong rows smaller than the Euclidean ones.
 
     The loss tells metrics apart by fewer rows than the error does; but where nearly all rows are right, it can fall
     without any gain. The level is RISK, for the loss over the number of candidates, as the best of them is tested.
 
     Parameters
     ----------
-    found : for each metric (folds, 2), what `judged` gives.
+    found : for each metric (2, rows), what `judged` gives.
+    weight : (rows,)
     """
-    from scipy.stats import t as student
+    from scipy.special import ndtri
 
+    share = weight / weight.sum()
+    mean = {name: values @ share for name, values in found.items()}
     names = [name for name in found if name != EUCLIDEAN]
-    best = min(names, key=lambda name: float(found[name][:, 0].mean()))
+    best = min(names, key=lambda name: float(mean[name][0]))
     difference = found[best] - found[EUCLIDEAN]
-    folds = len(difference)
-    spread = difference.std(axis=0, ddof=1) / np.sqrt(folds)
-    t = np.divide(difference.mean(axis=0), spread, out=np.zeros(2), where=spread > 0.0)
-    bound = student.ppf([RISK / len(names), RISK], folds - 1)
-    loss, error = (tuple(float(found[name][:, i].mean()) for name in (EUCLIDEAN, best)) for i in range(2))
-    name = best if (t < bound).all() else EUCLIDEAN
-    return Choice(name, best, loss, error, tuple(t.tolist()), tuple(bound.tolist()))
+    gain = mean[best] - mean[EUCLIDEAN]
+    spread = np.sqrt(np.square(difference - gain[:, None]) @ np.square(share))
+    z = np.divide(gain, spread, out=np.zeros(2), where=spread > 0.0)
+    bound = ndtri([RISK / len(names), RISK])
+    loss, error = ((float(mean[EUCLIDEAN][i]), float(mean[best][i])) for i in range(2))
+    return Choice(best if (z < bound).all() else EUCLIDEAN, best, loss, error, tuple(z.tolist()), tuple(bound.tolist()))
 
 
 def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int) -> Floats:
-    """(2,) the mean loss and the share of wrong ones of the judging rows.
+    """(2, k) float64 the loss of each of the k judging rows, and whether it is wrong (1) or right (0).
 
     All rows are divided into Voronoi cells in the metric. In each, kernel ridge regression of the other rows gives
     values to those that judge, and the loss is their squared hinge. The scale and the ridge are those of a small grid
@@ -124,20 +125,23 @@ def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Cours
     partition = create("voronoi")
     partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # none are merged
     cells = [cell.rows for cell in partition.training_cells() if judging[cell.rows].any()]
+    out = np.zeros((2, len(rows)))
 
-    def of_cell(cell: Rows, scale: float, ridge: float) -> Floats:
+    def fill(cell: Rows, step: tuple[float, float]) -> float:
+        """The loss of a cell's judging rows, whose places in `out` are filled in."""
         Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
         solver = RidgeLoss(len(cell), Y.shape[1])
-        ridge = float(np.clip(np.exp(ridge), LEAST_RIDGE, MOST_RIDGE))
-        solver.values(Z[cell] * np.float32(np.exp(scale)), Y, np.full(len(cell), 1.0 / len(cell)), ridge)
+        ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
+        mapped = Z[cell] * np.float32(np.exp(course.scale + step[0]))
+        solver.values(mapped, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
         values, Y = solver.left_out(places), Y[places]
         loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
         wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
-        return np.asarray(np.stack([loss, wrong]) @ data.weight[rows[cell[places]]])
-
-    def total(of: list[Rows], step: tuple[float, float]) -> Floats:
-        return np.asarray(sum(of_cell(cell, course.scale + step[0], course.ridge + step[1]) for cell in of))
+        out[:, cell[places]] = loss, wrong
+        return float(loss @ data.weight[rows[cell[places]]])
 
     tuning = [cells[i] for i in np.random.default_rng(seed).permutation(len(cells))[:TUNED]]
-    step = min(product(SCALES, RIDGES), key=lambda step: float(total(tuning, step)[0]))
-    return np.asarray(total(cells, step) / data.weight[rows[judging]].sum())
+    step = min(product(SCALES, RIDGES), key=lambda step: sum(fill(cell, step) for cell in tuning))
+    for cell in cells:
+        fill(cell, step)
+    return out[:, judging]

@@ -8,6 +8,7 @@ The kernel is exp(-|z_i - z_j|^2) of the mapped rows z; a factor on the metric a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 SAMPLE = 700  # rows of a sample; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
 SHARE = 4  # a sample is at most one in so many rows
-POOL = 50_000  # near samples are the nearest of so many random rows
+POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
+POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
 RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at the end
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
@@ -64,6 +66,14 @@ class Course:
         return Course(values, self.scale, self.ridge)
 
 
+class _Pool(NamedTuple):
+    """Rows (m,), and what a metric makes of them: (m, r) float32, and their squared norms (m,)."""
+
+    rows: Rows
+    mapped: Dense
+    norms: Dense
+
+
 class Learner:
     """Learns metrics from some rows.
 
@@ -105,7 +115,9 @@ class Learner:
         step, scalar_step = Adam(values.shape), Adam((2,))
         total, averaged, losses = np.zeros_like(values), 0, []
         for k in range(1, count + 1):
-            part = self._near(values, rng) if near else self._random(rng)
+            if near and k % POOL_STEPS == 1:
+                pool = self._pool(values, rng)
+            part = self._near(pool, rng) if near else self._random(rng)
             slope, scalar_slope = self._gradient(loss, part, values, scalars)
             losses.append(loss.loss)
             rate = RATE * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
@@ -135,14 +147,21 @@ class Learner:
     def _random(self, rng: np.random.Generator) -> Rows:
         return np.asarray(np.sort(rng.choice(self._rows, self._size, replace=False)))
 
-    def _near(self, values: Floats, rng: np.random.Generator) -> Rows:
+    def _near(self, pool: _Pool, rng: np.random.Generator) -> Rows:
+        """The rows of a pool that are nearest to a random one of them."""
+        own = pool.mapped[rng.integers(len(pool.rows))]
+        distance = pool.norms - 2.0 * (pool.mapped @ own)
+        return np.sort(pool.rows[np.argpartition(distance, self._size - 1)[: self._size]])
+
+    def _pool(self, values: Floats, rng: np.random.Generator) -> _Pool:
+        """Random rows, mapped."""
+        most = max(self._size, min(POOL, POOL_ELEMENTS // max(1, self._X.shape[1])))
         rows = self._rows
-        if len(rows) > POOL:
-            rows = rows[np.unique(rng.integers(0, len(rows), POOL))]
+        if len(rows) > most:
+            rows = np.sort(rng.choice(rows, most, replace=False))
         L, X = values.astype(np.float32), self._rows_at(rows)
         Z = X * L if L.ndim == 1 else X @ L
-        distance = np.square(Z - Z[rng.integers(len(rows))]).sum(axis=1)
-        return np.sort(rows[np.argpartition(distance, self._size - 1)[: self._size]])
+        return _Pool(rows, Z, np.einsum("ij,ij->i", Z, Z))
 
     def _rows_at(self, rows: Rows) -> Dense:
         return self._X[rows] if isinstance(self._X, np.ndarray) else dense_rows(self._X, rows)
@@ -150,8 +169,8 @@ class Learner:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is learned, in this order: weights; from there a matrix; and where there are rows for many cells, the same
-    matrix further by near samples.
+    """What is learned: weights, and from there a matrix; where there are rows for many cells, each further by near
+    samples.
 
     Attributes
     ----------
@@ -174,14 +193,15 @@ class Plan:
     def candidates(self, learner: Learner, euclidean: Course, seed: int, fold: int) -> dict[str, Course]:
         """The metrics by name."""
         weights = learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
-        found = {"diag": weights} if "diag" in self.names else {}
+        found = {"diag": self._near(learner, weights, self.rng(seed, fold, 2))} if "diag" in self.names else {}
         if "full" in self.names:
             found["full"] = self.refined(learner, weights.at(np.diag(weights.values)), seed, fold)
         return found
 
     def refined(self, learner: Learner, matrix: Course, seed: int, fold: int) -> Course:
         """A matrix after its steps."""
-        matrix = learner.steps(matrix, self.matrix_steps, self.rng(seed, fold, 2))
-        if learner.rows < NEAR_FROM:
-            return matrix
-        return learner.steps(matrix, self.near_steps, self.rng(seed, fold, 3), near=True)
+        matrix = learner.steps(matrix, self.matrix_steps, self.rng(seed, fold, 3))
+        return self._near(learner, matrix, self.rng(seed, fold, 4))
+
+    def _near(self, learner: Learner, course: Course, rng: np.random.Generator) -> Course:
+        return learner.steps(course, self.near_steps, rng, near=True) if learner.rows >= NEAR_FROM else course

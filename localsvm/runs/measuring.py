@@ -13,7 +13,7 @@ from localsvm.data.dataset import Dataset, Examples
 from localsvm.errors import OptionError
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.metric import EUCLIDEAN, Metric, check_metric
-from localsvm.representations.metric_choice import Labelled, choose, consecutive_folds
+from localsvm.representations.metric_choice import Labelled, choose, stratified_folds
 from localsvm.representations.metric_learning import Course, Learner, Plan
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.stored import FRESH, metric_of
@@ -103,7 +103,7 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
             names = ("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",)
             plan = replace(CHOICE_PLAN, names=names)
-            choice = choose(labelled, some, consecutive_folds(codes[some]), plan, config.seed, threads)
+            choice = choose(labelled, some, stratified_folds(codes[some], rng), plan, config.seed, threads)
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
             return Measured(about=about)
@@ -130,7 +130,7 @@ def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[
 
 def _learned(data: Labelled, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
     learner, plan = Learner(*data, rows), Plan((name,))
-    course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 4)), seed, -1)[name]
+    course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)[name]
     if rank is None:
         return course
     # the leading directions of the matrix, and then steps of their own

@@ -40,14 +40,20 @@ FAR_LINE_STEPS = (
 )
 NARROWER = 0.5  # factor on the width; a smaller factor costs hundreds of Newton steps if costs are large
 TOGETHER = 1 << 17  # elements of the Hessian blocks that are solved at once, which bounds a few copies of them
+SHARE = 0.1  # of what the stop allows: the squared residual that conjugate gradients may leave for a squared hinge
 FLAT = 0.1  # a line search ends at this share of the slope at its start
 
 
 class Newton:
-    """The state of the method: weights w, their decision values f, the losses there, and the gradient."""
+    """The state of the method: weights w, their decision values f, the losses there, and the gradient.
 
-    def __init__(self, rows: LinearRows, y: Vector, cost: Vector, width: float, start: Vector | None) -> None:
-        self.rows, self.y, self.cost = rows, y, cost
+    `tolerance` is the duality gap to reach, over the primal objective.
+    """
+
+    def __init__(
+        self, rows: LinearRows, y: Vector, cost: Vector, width: float, start: Vector | None, tolerance: float,
+    ) -> None:  # fmt: skip
+        self.rows, self.y, self.cost, self.tolerance = rows, y, cost, tolerance
         self.w = np.zeros(rows.size) if start is None else start.copy()
         self.f = np.zeros(rows.n) if start is None else rows.values(self.w)
         self._inside = np.zeros(rows.n, np.bool_)
@@ -146,7 +152,7 @@ def newton(
     width : float
         The first smoothing of the hinge.
     """
-    at = Newton(rows, y, cost, 0.0 if squared else width, start)
+    at = Newton(rows, y, cost, 0.0 if squared else width, start, tolerance)
     direction = (
         by_gradients if at.stretch else {"blocks": by_blocks, "rows": by_rows, "gradients": by_gradients}[system]
     )
@@ -229,6 +235,10 @@ def by_gradients(at: Newton) -> Vector:
     """As `by_blocks`, by conjugate gradients, which stop when the residual matters less than the duality gap.
 
     As I + H >= I, half the squared residual bounds what a better step could gain; with a stretch this bound is sharper.
+
+    For a squared hinge it has to be small beside the final gap, too. Where costs are large, rows are inside by very
+    little, and a rough step loses half of them; steps from there are cut short by the rows that come back, hundreds of
+    times. A hinge, which has a problem for each width, would not always gain by it.
     """
     step, residual = np.zeros_like(at.w), at.gradient.copy()
     stretched = at.stretch.solver(at.terms.curvature) if at.stretch else lambda v: v
@@ -236,6 +246,8 @@ def by_gradients(at: Newton) -> Vector:
     square = float(residual @ solved)
     direction = solved.copy()
     enough = min(0.01 * square, 0.02 * (at.primal - at.dual))
+    if at.width == 0.0:
+        enough = min(enough, SHARE * at.tolerance * at.primal)
     for _ in range(CG_STEPS):
         if square <= enough:
             break

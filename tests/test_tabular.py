@@ -1,0 +1,161 @@
+"""The tables beside boosted trees: runs are kept and not repeated, settings are chosen as scikit-learn would, the page
+says who wins, and a peer that fails or is too slow is reported."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reproduce_tabular
+import tabular_page
+import tabular_peers
+from command_line import invoke
+from reproduce_tabular import Fit, Rows
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from localsvm.data.writing import write
+
+METHODS = ["localsvm none", "random forest", "LinearSVC chosen"]
+
+
+def noisy(n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Rows of three columns, two classes with some wrong labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3)).astype(np.float32)
+    return X, (X[:, 0] + 0.7 * X[:, 1] + 0.6 * rng.standard_normal(n) > 0).astype(np.int64)
+
+
+def within(name: str, arguments: list[str]) -> tuple[Any, dict[str, float]]:
+    """What `lsvm` of the harness gives, without a process."""
+    return json.loads(invoke(name, "--json", "--force", "-q", *arguments).stdout), {"cpu": 1.0}
+
+
+def in_this_process(command: list[str], **_: Any) -> dict[str, Any]:
+    """What a peer's process gives."""
+    with np.load(command[4]) as arrays:
+        rows = [arrays[part] for part in ("X", "y", "X_test", "y_test")]
+    return {"status": "ok", "figures": tabular_peers.figures(command[2], int(command[3]), *rows)}
+
+
+def test_methods_have_a_line_and_are_not_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for part, seed in (("train", 0), ("test", 1)):
+        with lzma.open(tmp_path / f"svmguide1.{part}.libsvm.xz", "wb") as file:
+            X, y = noisy(120, seed)
+            write(file, X, 3.0 * y)
+    monkeypatch.setattr(reproduce_tabular, "lsvm", within)
+    monkeypatch.setattr(reproduce_tabular, "run_contestant", in_this_process)
+    out = tmp_path / "out"
+    given = ["reproduce_tabular.py", str(tmp_path), "--quick", "--methods", ",".join(METHODS), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", given)
+    reproduce_tabular.main()
+    log = (out / "tabular.jsonl").read_text()
+    runs = [json.loads(line) for line in log.splitlines()]
+    assert [run["method"] for run in runs] == METHODS
+    assert all(run["status"] == "ok" and 5 < run["figures"]["error"] < 35 for run in runs)
+    row = next(
+        line for line in (out / "tabular.md").read_text().splitlines() if line.startswith("| svmguide1 | 120 / 120")
+    )
+    errors = [cell.strip(" *") for cell in row.split("|")[3:-1]]
+    assert errors == [f"{run['figures']['error']:.2f}" for run in runs]
+    reproduce_tabular.main()
+    assert (out / "tabular.jsonl").read_text() == log
+
+
+@pytest.mark.parametrize(("name", "model", "grid"), [
+    ("LinearSVC chosen", LinearSVC(random_state=5), {"C": (0.01, 0.1, 1.0, 10.0)}),
+    ("SVC chosen", SVC(), {"gamma": tuple(w / 3 for w in (0.25, 1.0, 4.0, 16.0)), "C": (1.0, 10.0, 100.0)}),
+])  # fmt: skip
+def test_settings_are_chosen_on_a_quarter_of_the_training_rows(name: str, model: Any, grid: dict[str, Any]) -> None:
+    X, y = noisy(160)
+    fold = np.full(len(y), -1)
+    fold[tabular_peers.quarter(y, 5)[1]] = 0
+    assert np.sum(fold == 0) == 40
+    named = {f"{type(model).__name__.lower()}__{key}": values for key, values in grid.items()}
+    search = GridSearchCV(make_pipeline(StandardScaler(), model), named, cv=PredefinedSplit(fold)).fit(X, y)
+    best = search.cv_results_["mean_test_score"] == search.best_score_
+    allowed = [
+        {k.split("__")[1]: v for k, v in p.items()}
+        for p, b in zip(search.cv_results_["params"], best, strict=True)
+        if b
+    ]
+    _, chosen = tabular_peers.learned(tabular_peers.PEERS[name], X, y, 5)
+    if "width" in chosen:
+        chosen = {"gamma": chosen["width"] / 3, "C": chosen["C"]}
+    assert chosen in allowed
+
+
+def test_the_number_of_trees_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Booster:
+        def __init__(self, **settings: Any) -> None:
+            made.append(settings)
+
+        def fit(self, X: Any, y: Any) -> Any:
+            return self
+
+        def predict(self, X: Any) -> Any:
+            return np.zeros((len(X), 1))
+
+    peer = tabular_peers.boosted(lambda seed, **s: Booster(**s), "trees", lambda *_: 17, depth=(4, 6))
+    tabular_peers.learned(peer, *noisy(40), 0)
+    assert [m["depth"] for m in made] == [4, 6, 4]
+    assert [m["trees"] for m in made] == [1000, 1000, 17]
+
+
+def fit(name: str, method: str, error: float) -> Fit:
+    figures = {"error": error, "train_cpu": 2.0, "predict_cpu": 1.0}
+    return Fit(name, method, 0, "ok", rows=(5000, 10_000), figures=figures)
+
+
+def test_the_page_says_who_wins_and_what_is_missing() -> None:
+    runs = [
+        fit("magic", "localsvm auto", 12.0), fit("magic", "LightGBM", 12.1), fit("magic", "XGBoost", 14.0),
+        fit("letter", "localsvm auto", 2.0), fit("letter", "LightGBM", 5.0),
+        fit("satimage", "localsvm auto", 9.0), fit("satimage", "LightGBM", 7.0),
+        Fit("satimage", "xRFM", 0, "failed", "No module named 'xrfm'"),
+        Fit("letter", "XGBoost", 0, "timeout", "over 600 s"),
+    ]  # fmt: skip
+    text = tabular_page.page(runs, None, sets=["letter", "magic", "satimage"], methods=reproduce_tabular.METHODS,
+                             ours=tuple(reproduce_tabular.OURS))  # fmt: skip
+    assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM)" in text
+    assert "**Even** within the noise on 1: magic (12.00 and 12.10, LightGBM)" in text
+    assert "wins** against every peer that was run on 1: letter (2.00 and 5.00, LightGBM)" in text
+    assert "- XGBoost: over 600 s: letter; not run: satimage." in text
+    assert "- xRFM failed with the message: No module named 'xrfm'" in text
+
+
+def test_a_peer_that_is_too_slow_is_ended(tmp_path: Path) -> None:
+    rows = Rows(tmp_path, noisy(3000), noisy(50))
+    outcome = reproduce_tabular.peer(("any", "SVC chosen", 0), rows, 1)  # its imports alone take about a second
+    assert outcome == {"status": "timeout", "message": "over 1 s"}
+
+
+def test_a_peer_that_is_absent_is_reported_once_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("svmguide1", "magic"):
+        for part in ("train", "test"):
+            with lzma.open(tmp_path / f"{name}.{part}.libsvm.xz", "wb") as file:
+                write(file, *noisy(30))
+    tried = []
+
+    def absent(command: list[str], **_: Any) -> dict[str, Any]:
+        tried.append(command[2])
+        return {"status": "failed", "message": "ModuleNotFoundError: No module named 'xrfm'"}
+
+    monkeypatch.setattr(reproduce_tabular, "run_contestant", absent)
+    given = ["reproduce_tabular.py", str(tmp_path), "--sets", "svmguide1,magic", "--seeds", "2", "--methods", "xRFM"]
+    monkeypatch.setattr(sys, "argv", [*given, "--out", str(tmp_path / "out")])
+    for times in (1, 2):
+        reproduce_tabular.main()
+        assert tried == ["xRFM"] * times
+    assert "No module named 'xrfm'" in (tmp_path / "out" / "tabular.md").read_text()
