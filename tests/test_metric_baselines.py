@@ -28,8 +28,8 @@ def noisy(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The first feature tells two classes apart; the last, by far the widest, is noise."""
     random = rng(seed)
     codes = random.integers(2, size=rows)
-    X = random.normal(size=(rows, 3)) * (1.0, 1.0, 30.0)
-    X[:, 0] += 4.0 * codes
+    X = random.normal(size=(rows, 3)) * (1.0, 1.0, 60.0)
+    X[:, 0] += 3.0 * codes
     return X, codes
 
 
@@ -61,7 +61,7 @@ def test_itml_is_the_minimum_under_its_constraints(gamma: float) -> None:
     )  # fmt: skip
     root = np.asarray([[best.x[0], 0.0], [best.x[1], best.x[2]]])
     assert np.abs(found.A - np.eye(2)).max() > 0.1
-    assert found.A == pytest.approx(root @ root.T, abs=1e-4)
+    assert pytest.approx(root @ root.T, abs=1e-4) == found.A
     assert found.bound == pytest.approx(best.x[3:], abs=1e-4)
 
 
@@ -143,8 +143,8 @@ def test_a_wide_feature_of_noise_is_seen_through(name: str) -> None:
     def wrong(map_: np.ndarray) -> float:
         return float(np.mean(KNeighborsClassifier(3).fit(X @ map_, codes).predict(Z @ map_) != truth))
 
-    assert wrong(np.eye(3)) > 0.08
-    assert wrong(M) < 0.06
+    assert wrong(np.eye(3)) > 0.2
+    assert wrong(M) < 0.7 * wrong(np.eye(3))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -159,7 +159,7 @@ def test_a_wide_feature_of_noise_is_seen_through(name: str) -> None:
 )
 def test_where_nothing_can_be_learned_it_is_euclidean(name: str, X: np.ndarray, codes: np.ndarray) -> None:
     M = BASELINES[name](X, codes, rng())
-    assert M @ M.T == pytest.approx(np.eye(3), abs=1e-9)
+    assert pytest.approx(np.eye(3), abs=1e-9) == M @ M.T
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -196,7 +196,9 @@ def test_a_run_learns_it_from_some_rows_alone_and_the_others_are_fresh(name: str
 
 def test_of_many_rows_few_are_learned_from() -> None:
     X, codes = noisy(2 * BASELINE_ROWS, 1)
-    measured = measure(Dataset(X.astype(np.float32), codes.astype(np.float64)), TrainingConfig(metric="itml"), Threads(1))
+    measured = measure(
+        Dataset(X.astype(np.float32), codes.astype(np.float64)), TrainingConfig(metric="itml"), Threads(1)
+    )
     assert measured.fresh is not None
     assert np.count_nonzero(~measured.fresh) == BASELINE_ROWS
 

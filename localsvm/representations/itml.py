@@ -94,7 +94,7 @@ def draw(X: Floats, codes: Numbers, rng: np.random.Generator) -> Pairs:
 def itml(X: Floats, codes: Numbers, rng: np.random.Generator) -> Floats:
     """The map M (d, d) of rows x to M' x with A = M M'; the Euclidean one where there is one class, or no pair.
 
-    gamma is the one with the fewest errors of 4 nearest neighbours in two-fold cross-validation, the smallest of equals.
+    gamma is the one with the fewest errors of 4 nearest neighbours on two folds, the smallest of equals.
 
     Parameters
     ----------

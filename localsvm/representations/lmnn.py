@@ -1,4 +1,4 @@
-"""Large margin nearest neighbour (Weinberger and Saul, JMLR 10, 2009): a linear map that draws rows to those of their class.
+"""Large margin nearest neighbour (Weinberger and Saul, JMLR 10, 2009): rows are drawn to those of their class.
 
 Each row has target neighbours, its nearest rows of the same class before the map is learned. With z = M' x, the loss is
 
@@ -77,7 +77,7 @@ def squared_distances(Z: Floats) -> Floats:
 
 
 def lmnn(X: Floats, codes: Numbers, rng: np.random.Generator) -> Floats:
-    """The map M (d, d) of rows x to M' x; the Euclidean one where there is one class, or all targets are equal to their rows.
+    """The map M (d, d) of rows x to M' x; the Euclidean one where there is one class, or no target apart from its row.
 
     Parameters
     ----------
