@@ -45,11 +45,11 @@ def diag(rows: Path) -> Path:
     [
         ({"name": "rank:2"}, "rank:2"),
         (
-            CHOICE | {"name": "full", "t": [-39.2, -14.0]},
-            "auto: full; loss 0.81 -> 0.495, error 30.7 -> 17.4 % on held-back rows, t -39",
+            CHOICE | {"name": "full", "z": [-39.2, -14.0]},
+            "auto: full; loss 0.81 -> 0.495, error 30.7 -> 17.4 % on held-back rows, z -39",
         ),
-        (CHOICE | {"name": "none", "t": [-0.71, -9.0]}, "auto: none (best was full, t -0.7, not below -2.8)"),
-        (CHOICE | {"name": "none", "t": [-9.0, 1.0]}, "auto: none (best was full, t of the error 1.0, not below -2.1)"),
+        (CHOICE | {"name": "none", "z": [-0.71, -9.0]}, "auto: none (best was full, z -0.7, not below -2.8)"),
+        (CHOICE | {"name": "none", "z": [-9.0, 1.0]}, "auto: none (best was full, z of the error 1.0, not below -2.1)"),
     ],
 )
 def test_the_choice_in_words(about: dict[str, object], text: str) -> None:
@@ -59,7 +59,7 @@ def test_the_choice_in_words(about: dict[str, object], text: str) -> None:
 def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
     result = invoke("train", *POINT, "--metric", "auto", "--json", rows, tmp_path / "m.h5")
     about = json.loads(result.stdout)["summary"]["metric"]
-    assert about["name"] in ("none", "diag", "full") and len(about["t"]) == 2
+    assert about["name"] in ("none", "diag", "full") and len(about["z"]) == 2
     assert f"\nmetric      {metric_text(about)}\n" in result.stderr
     shown = invoke("inspect", tmp_path / "m.h5").stdout
     assert f"\nmetric      {metric_text(about)}\n" in shown
