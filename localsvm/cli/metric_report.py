@@ -12,10 +12,15 @@ SHOWN = 10  # weights, unless all are asked for
 
 
 def metric_text(about: Mapping[str, Any]) -> str:
-    """How a metric was chosen, from `runs.measuring.Measured.about`."""
+    """How a metric was chosen, from `runs.measuring.Measured.told`."""
+    text = _choice_text(about) if "best" in about else str(about["name"])
+    return f"{text}; learned from other data" if about.get("other_data") else text
+
+
+def _choice_text(about: Mapping[str, Any]) -> str:
     name = about["name"]
-    if "best" not in about:
-        return str(name)
+    if about["best"] == "none":
+        return "auto: none (too few rows to try one)"
     gained = (about["z"][i] < about["bound"][i] for i in range(2))
     if name != "none":
         loss = " -> ".join(f"{value:.3g}" for value in about["loss"])

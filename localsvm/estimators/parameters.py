@@ -63,6 +63,10 @@ COMMON: dict[str, Parameter] = {
         'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
         'feature, "full", a matrix, "rank:R", one onto R dimensions, or "auto", whichever fresh rows prove better.',
     ),
+    "metric_file": Parameter(
+        None, ("--metric-file",), "str or None",
+        "A model or partition file whose metric is used as it is, after its scaling: leave metric and scale out then.",
+    ),
     "folds": Parameter(5, ("-v", "--folds"), "int", "Folds of the cross-validation that chooses from lists."),
     "grid": Parameter(
         "adaptive", ("--grid",), "str", '"adaptive" follows the held-out error to the best point, "full" scores all.'
