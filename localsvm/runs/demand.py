@@ -15,6 +15,7 @@ from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.partition import REGISTRY
+from localsvm.representations.baselines import BASELINES, baseline_bytes
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_learning import POOL, POOL_ELEMENTS, SAMPLE
 from localsvm.runs.config import TrainingConfig
@@ -78,10 +79,10 @@ class Demand:
         rows = min(POOL, max(SAMPLE, POOL_ELEMENTS // max(1, columns)))
         if self._config.metric == "auto" and isinstance(self._data.X, np.ndarray):
             rows = max(rows, CHOICE_ROWS)
-        rows = min(len(self._data.y), rows)
-        self._check(
-            "learning the metric", jobs * 4 * (3 * rows * columns + 6 * SAMPLE * SAMPLE), f"{MORE}, or no --metric"
-        )
+        own = jobs * 4 * (3 * min(len(self._data.y), rows) * columns + 6 * SAMPLE * SAMPLE)
+        if self._config.metric in BASELINES:
+            own = baseline_bytes(min(len(self._data.y), POOL), columns)
+        self._check("learning the metric", own, f"{MORE}, or no --metric")
 
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""
