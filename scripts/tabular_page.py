@@ -39,15 +39,15 @@ HOW = """\
 - A peer is stopped after ten minutes of processor time. The grid of SVC is not started with more than 25 000 rows.
 - covtype is class 2 against the rest. higgs_like is generated: six directions among 28 features tell the classes
   apart, which is what a metric finds and trees do not; its Bayes error is 15.86 %. higgs11k is the real one.
-- The noise of a difference of two errors is that of two test files of this size; errors on the same file differ by
-  less, so that "even" is said too often rather than too rarely. Seeds of each entry: {seeds}; errors are means, times
-  medians.
+- "Even" is a difference of at most one standard error, as of errors on two test files of this size. Errors on the same
+  file vary together, so that the difference is worth more than that.
+- Seeds of each entry: {seeds}. Errors are means, times medians.
 """
 AUTO, EUCLIDEAN = "localsvm auto", "localsvm none"
 SIDES = {
     "theirs": "**A peer wins**",
     "ours": "**`lsvm-train --metric auto` wins** against every peer that was run",
-    "even": "**Even** within the noise",
+    "even": "**Even** within a standard error",
 }
 
 
@@ -150,7 +150,7 @@ def verdict(found: Found) -> list[str]:
             continue
         peer, error = best
         smaller += error < mine
-        even = abs(mine - error) <= 2 * found.noise(name, mine, error)
+        even = abs(mine - error) <= found.noise(name, mine, error)
         side = "even" if even else "ours" if mine < error else "theirs"
         lists[side].append(f"{name} ({shown(mine)} and {shown(error)}, {peer})")
     about = "`lsvm-train --metric auto` beside the best peer of each set, picked by its test error, which flatters it."

@@ -127,7 +127,7 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
     text = tabular_page.page(runs, None, sets=["letter", "magic", "satimage"], methods=reproduce_tabular.METHODS,
                              ours=tuple(reproduce_tabular.OURS))  # fmt: skip
     assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM)" in text
-    assert "**Even** within the noise on 1: magic (12.00 and 12.10, LightGBM)" in text
+    assert "**Even** within a standard error on 1: magic (12.00 and 12.10, LightGBM)" in text
     assert "wins** against every peer that was run on 1: letter (2.00 and 5.00, LightGBM)" in text
     assert "- XGBoost: over 600 s: letter; not run: satimage." in text
     assert "- xRFM failed with the message: No module named 'xrfm'" in text
