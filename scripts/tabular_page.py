@@ -72,6 +72,7 @@ class Found:
         self.runs, self.ours = runs, ours
         self.sets = [name for name in sets if any(run.name == name for run in runs)]
         self.methods = [method for method in methods if any(run.method == method for run in runs)]
+        self.absent = [each for each in (*sets, *methods) if each not in (*self.sets, *self.methods)]
 
     def good(self, name: str, method: str) -> list[Any]:
         """The runs that ended well."""
@@ -184,7 +185,7 @@ def missing(found: Found) -> list[str]:
         for name in found.sets:
             if not found.good(name, method):
                 holes.setdefault(method, {}).setdefault(found.reason(name, method), []).append(name)
-    lines = []
+    lines = [f"- Not run at all, so far: {', '.join(found.absent)}."] if found.absent else []
     for method, reasons in holes.items():
         said = "; ".join(f"{'not run' if r == '-' else r}: {', '.join(names)}" for r, names in reasons.items())
         lines.append(f"- {method}: {said}.")

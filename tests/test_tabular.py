@@ -124,11 +124,12 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
         Fit("satimage", "xRFM", 0, "failed", "No module named 'xrfm'"),
         Fit("letter", "XGBoost", 0, "timeout", "over 600 s"),
     ]  # fmt: skip
-    text = tabular_page.page(runs, None, sets=["letter", "magic", "satimage"], methods=reproduce_tabular.METHODS,
+    text = tabular_page.page(runs, None, sets=["letter", "magic", "usps", "satimage"], methods=reproduce_tabular.METHODS,
                              ours=tuple(reproduce_tabular.OURS))  # fmt: skip
     assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM)" in text
     assert "**Even** within a standard error on 1: magic (12.00 and 12.10, LightGBM)" in text
     assert "wins** against every peer that was run on 1: letter (2.00 and 5.00, LightGBM)" in text
+    assert "- Not run at all, so far: usps, localsvm none, localsvm auto x3, LightGBM chosen" in text
     assert "- XGBoost: over 600 s: letter; not run: satimage." in text
     assert "- xRFM failed with the message: No module named 'xrfm'" in text
 
