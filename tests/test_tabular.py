@@ -124,8 +124,12 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
         Fit("satimage", "xRFM", 0, "failed", "No module named 'xrfm'"),
         Fit("letter", "XGBoost", 0, "timeout", "over 600 s"),
     ]  # fmt: skip
-    text = tabular_page.page(runs, None, sets=["letter", "magic", "usps", "satimage"], methods=reproduce_tabular.METHODS,
-                             ours=tuple(reproduce_tabular.OURS))  # fmt: skip
+    sets, methods, ours = (
+        ["letter", "magic", "usps", "satimage"],
+        reproduce_tabular.METHODS,
+        tuple(reproduce_tabular.OURS),
+    )
+    text = tabular_page.page(runs, None, sets=sets, methods=methods, ours=ours)
     assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM)" in text
     assert "**Even** within a standard error on 1: magic (12.00 and 12.10, LightGBM)" in text
     assert "wins** against every peer that was run on 1: letter (2.00 and 5.00, LightGBM)" in text
