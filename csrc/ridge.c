@@ -96,8 +96,9 @@ int lsvm_ridge_gradient(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
         float *row = r->slope + (int64_t)i * r->ld;
         const float *kernel = r->kernel + (int64_t)i * r->ld;
         r->ridge_slope += (double)row[i];
-        for (int j = 0; j <= i; j++)
+        for (int j = 0; j < i; j++)
             row[j] *= kernel[j];
+        row[i] = 0.0f;
     }
     mirror(r->slope, r->n, r->ld);
     for (int i = 0; i < r->n; i++) {

@@ -39,7 +39,7 @@ struct lsvm_ridge {
     const float *y;      /* n x outputs, -1 or +1 */
     const double *w;     /* n, from 0 */
     float *inverse;      /* n x n: A */
-    float *slope;        /* n x n: G times the kernel, entry by entry */
+    float *slope;        /* n x n: G times the kernel, entry by entry, 0 on the diagonal: K_ii does not change */
     float *scaled;       /* n x n, scratch */
     float *a, *u, *au;   /* n x outputs: a, u, and A u */
     double *sums;        /* n: of the rows of `slope` */

@@ -21,13 +21,20 @@ class Threads:
     def __init__(self, count: int) -> None:
         self.count = count = affordable_threads(count)
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
+        self._ended = False
 
     def __enter__(self) -> Threads:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended = True
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def check(self) -> None:
+        """For long work, to be called now and then: ends it where nobody waits for it any more, as after Ctrl-C."""
+        if self._ended:
+            raise InterruptedError("the work of this thread is no longer needed")
 
     def map(self, work: Callable[[int], Result], n: int) -> list[Result]:
         """[work(0), ..., work(n - 1)]."""

@@ -245,6 +245,48 @@ def _of_tree(base: Path) -> Iterator[Damage]:
         yield Damage(place, kind, lambda f, p=place, v=values: replace(f, p, v))  # type: ignore[misc]
 
 
+# --- the metric
+
+
+def of_metric(base: Path) -> Iterator[Damage]:
+    """Changes of the metric, and of what the config says of it."""
+    with h5py.File(base) as file:
+        arrays = {f"/metric/{name}": file["metric"][name][...] for name in file["metric"]}
+        config, kind = json.loads(file.attrs["config"]), file["metric"].attrs["kind"]
+    for place, array in arrays.items():
+        yield from _of_array(place, array)
+        if array.ndim == 2:
+            wide = np.ones((len(array), len(array) + 1), np.float32)
+            yield Damage(place, "more columns than features", lambda f, p=place, w=wide: replace(f, p, w))  # type: ignore[misc]
+            square = np.ones((len(array), len(array)), np.float32)
+            yield Damage(place, "another rank", lambda f, p=place, s=square: replace(f, p, s))  # type: ignore[misc]
+    fresh = np.zeros_like(arrays["/metric/fresh"])
+    yield Damage("/metric/fresh", "no row", lambda f: replace(f, "/metric/fresh", fresh))
+    yield from _of_group("/metric")
+    for other in {b"weights", b"matrix", b"nonsense"} - {kind}:
+        yield Damage("/metric@kind", str(other), lambda f, o=other: _set(f["metric"], "kind", np.bytes_(o)))  # type: ignore[misc]
+    for what, new in _learned(config["metric"], config["learned"]):
+        source = json.dumps(config | new)
+        yield Damage(f"/@config {what}", "", lambda f, s=source: _set(f, "config", np.bytes_(s.encode())))  # type: ignore[misc]
+
+
+def _learned(asked: str, learned: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in ("none", "auto", "full", "rank:9", "rank:0", "nonsense", 3):
+        yield f"metric {name}", {"metric": name}
+        yield f"name {name}", {"learned": learned | {"name": name}}
+        yield f"metric and name {name}", {"metric": name, "learned": learned | {"name": name}}
+    for key in learned:
+        yield f"without {key}", {"learned": {k: v for k, v in learned.items() if k != key}}
+    for rows in (0, -5, 10**12, 2.5, "60"):
+        yield f"rows {rows}", {"learned": learned | {"rows": rows}}
+    yield "fingerprint", {"learned": learned | {"fingerprint": "\x1b[2J"}}
+    choice = {"best": "full", "loss": [1, 2], "error": [1, 2], "z": [1, 2], "bound": [1, 2]}
+    yield "no choice", {"learned": learned | choice}
+    for key, value in (("best", "\x1b"), ("z", [1]), ("bound", [1, "\x1b"]), ("loss", 3), ("more", 1)):
+        yield f"choice {key}", {"metric": "auto", "learned": learned | {"name": "full"} | choice | {key: value}}
+    yield "neither", {"metric": "none", "learned": {"name": "none"}}
+
+
 # --- the way a dataset is stored, attributes, options
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,12 +206,11 @@ def test_sparse_rows_are_mapped_as_dense_ones(form: str, tmp_path: Path) -> None
     assert_allclose(*values, atol=1e-3)
 
 
-@pytest.mark.parametrize("form", ["full", "diag"])
-def test_models_do_not_depend_on_the_jobs(form: str, tmp_path: Path) -> None:
+def test_models_do_not_depend_on_the_jobs(tmp_path: Path) -> None:
     rows = examples(400)
-    config = TrainingConfig(SVML(form=form), "voronoi", 100)
+    config = TrainingConfig(SVML(), "voronoi", 100)
     for jobs in (1, 2):
-        train(Dataset(rows.X.astype(np.float32), rows.y), replace(config), tmp_path / f"{jobs}.h5", jobs=jobs)
+        train(Dataset(rows.X.astype(np.float32), rows.y), config, tmp_path / f"{jobs}.h5", jobs=jobs)
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
 
 
@@ -220,6 +218,11 @@ def test_models_do_not_depend_on_the_jobs(form: str, tmp_path: Path) -> None:
 def test_options_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=f"--{next(iter(given))}"):
         SVML(**given)
+
+
+def test_there_is_one_metric_to_learn() -> None:
+    with pytest.raises(OptionError, match="--metric diag: svml learns a metric of its own"):
+        TrainingConfig(SVML(), metric="diag")
 
 
 def test_a_square_map_of_many_columns_is_refused() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from localsvm.cli import options as opt
+from localsvm.cli.given_files import given_metric
 from localsvm.cli.grid_table import best_text, print_points, validation_report
 from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
@@ -38,7 +39,7 @@ from localsvm.cli.reporting import print_json
 @opt.as_json
 @opt.quiet
 def cv(
-    train_file: str, partition_file: str | None, plot: str | None, jobs: int | None,
+    train_file: str, partition_file: str | None, metric_file: str | None, plot: str | None, jobs: int | None,
     memory: int | None, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Cross-validate a grid of hyper-parameters (for svm, gamma and C) on TRAIN_FILE.
@@ -55,24 +56,24 @@ def cv(
     from localsvm.runs.validation import cross_validate, mean_grid
 
     weights = opt.weights_file(options, train_file)
-    check_outputs(force, [train_file, partition_file, weights], [plot])
+    check_outputs(force, [train_file, partition_file, metric_file, weights], [plot])
     plotting.check(plot)
-    config, count = opt.training_config(options, partition_file), opt.job_count(jobs)
+    config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     with Progress(quiet) as progress:
-        clock, budget = Clock(progress), Budget.of(memory)
+        clock, budget, count = Clock(progress), Budget.of(memory), opt.job_count(jobs)
         opt.note_cell_size(options, progress.note)
         with clock("read"):
             data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
             data.weight = None if weights is None else read_weights(weights, len(data.y))
         opt.note_undivided(options, config, len(data.y), progress.note)
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
-        result = cross_validate(data, config, observer=progress, **extra)
-    result.seconds = clock.seconds | result.seconds
-    given = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
+        result = cross_validate(data, config, given=given, observer=progress, **extra)
+        result.seconds = clock.seconds | result.seconds
+    words = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:
         plotting.grid_error(result.names, mean_grid(result.points), plot, force)
     if not quiet:
-        click.echo(best_text(result, config.method.name, given), err=True)
+        click.echo(best_text(result, config.method.name, words), err=True)
     if as_json:
         print_json("cv", validation_report(result, config))
     else:

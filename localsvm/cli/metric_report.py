@@ -12,20 +12,25 @@ SHOWN = 10  # weights, unless all are asked for
 
 
 def metric_text(about: Mapping[str, Any]) -> str:
-    """How a metric was chosen, from `runs.measuring.Measured.about`."""
+    """How a metric was chosen, from `runs.measuring.Measured.told`."""
+    text = _choice_text(about) if "best" in about else str(about["name"])
+    return f"{text}; learned from other data" if about.get("other_data") else text
+
+
+def _choice_text(about: Mapping[str, Any]) -> str:
     name = about["name"]
-    if "best" not in about:
-        return str(name)
-    gained = (about["t"][i] < about["bound"][i] for i in range(2))
+    if about["best"] == "none":
+        return "auto: none (too few rows to try one)"
+    gained = (about["z"][i] < about["bound"][i] for i in range(2))
     if name != "none":
         loss = " -> ".join(f"{value:.3g}" for value in about["loss"])
         error = " -> ".join(f"{100 * value:.3g}" for value in about["error"])
-        return f"auto: {name}; loss {loss}, error {error} % on held-back rows, t {_t(about['t'][0])}"
-    what, i = ("t of the error", 1) if next(gained) else ("t", 0)
-    return f"auto: none (best was {about['best']}, {what} {_t(about['t'][i])}, not below {_t(about['bound'][i])})"
+        return f"auto: {name}; loss {loss}, error {error} % on held-back rows, z {_z(about['z'][0])}"
+    what, i = ("z of the error", 1) if next(gained) else ("z", 0)
+    return f"auto: none (best was {about['best']}, {what} {_z(about['z'][i])}, not below {_z(about['bound'][i])})"
 
 
-def _t(value: float) -> str:
+def _z(value: float) -> str:
     return f"{value:.1f}" if abs(value) < 10 else f"{value:.0f}"
 
 

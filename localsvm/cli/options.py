@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from localsvm.cli import method_options, other_tools
-from localsvm.cli.paths import seekable
+from localsvm.cli.given_files import of_partition
 from localsvm.cli.reporting import label_text
 from localsvm.cli.value_types import (
     CellSizeType,
@@ -32,6 +32,7 @@ from localsvm.cli.value_types import (
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
+    from localsvm.runs.given import Given
 
 Callback = TypeVar("Callback", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -40,12 +41,7 @@ PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
-METRICS = ("none", "auto", "diag", "full", "rank:R")
-FIXED_BY_FILE = {"partition": "-P", "cell_size": "-c", "scale": "--scale", "metric": "--metric"}
-WITHOUT_METRIC = {"metric": "none"}  # what a partition file says that does not name one
-ZERO_BASED = (
-    "--zero-based, but the partition file was made without it; make it with --zero-based, or leave it out here."
-)
+METRICS = ("none", "auto", "diag", "full", "nca", "itml", "lmnn", "rank:R")
 
 
 def together(*decorators: Decorator) -> Decorator:
@@ -116,7 +112,15 @@ metric = option(
     type=MetricName(METRICS),
     show_default="none",
     help="Learn a metric before the rows are divided: a weight for each feature (diag), a matrix (full), a matrix onto "
-    "R dimensions (rank:R), or, if fresh rows prove one better than the Euclidean metric, that one (auto).",
+    "R dimensions (rank:R), or, if fresh rows prove one better than the Euclidean metric, that one (auto). "
+    "nca, itml and lmnn are published metrics to compare with.",
+    group=Group.PARTITION,
+)
+metric_file = option(
+    "--metric-file",
+    metavar="FILE",
+    type=FileName(),
+    help="Use the metric of a model or partition FILE, and the scaling before it, instead of --metric and --scale.",
     group=Group.PARTITION,
 )
 folds = option(
@@ -189,7 +193,8 @@ partition_file = option(
     "--partition-file",
     metavar="FILE",
     type=FileName(),
-    help="Use the cells that lsvm-partition wrote for this data, and their scaling, instead of -P, -c and --scale.",
+    help="Use the cells that lsvm-partition wrote for this data, with their scaling and metric, instead of -P, -c, "
+    "--scale and --metric.",
     group=Group.PARTITION,
 )
 zero_based = option(
@@ -240,13 +245,13 @@ def plot(what: str) -> Decorator:
 
 
 learning = together(method, _method_options)
-partitioning = together(partition, cell_size, scale, metric)
+partitioning = together(partition, cell_size, scale, metric, metric_file)
 selection = together(folds, multiclass, class_weights)
 resources = together(jobs, memory)
 
 
-def training_config(options: dict[str, Any], file: str | None = None) -> TrainingConfig:
-    """The configuration of a run, from the options that were given and the partition file, if any."""
+def training_config(options: dict[str, Any], file: str | None = None, metric: Given | None = None) -> TrainingConfig:
+    """The configuration of a run, from the options that were given, and the partition file or the metric, if any."""
     from dataclasses import fields
 
     from localsvm.runs.config import TrainingConfig
@@ -257,7 +262,8 @@ def training_config(options: dict[str, Any], file: str | None = None) -> Trainin
     given.pop("weights", None)
     shared = {name: given.pop(name) for name in [f.name for f in fields(TrainingConfig)] if name in given}
     shared["method"] = method_options.create(shared.get("method", "svm"), given)
-    return TrainingConfig(**(shared | _from_file(shared, file) if file else shared))
+    config = TrainingConfig(**(shared | of_partition(shared, file) if file else shared))
+    return metric.fix(config) if metric else config
 
 
 def weights_file(options: dict[str, Any], train_file: str) -> str | None:
@@ -295,22 +301,6 @@ def _word(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(map(_word, value))
     return label_text(value) if isinstance(value, float) else str(value)
-
-
-def _from_file(given: dict[str, Any], file: str) -> dict[str, Any]:
-    """The values that a partition file fixes; UsageError for an option that would contradict them."""
-    from localsvm.store.model import load_partition
-
-    if given.get("repeats", 1) > 1:
-        raise click.UsageError("--repeats makes several partitions, --partition-file holds one; give one of the two.")
-    for name, flag in FIXED_BY_FILE.items():
-        if name in given:
-            raise click.UsageError(f"{flag} is fixed by --partition-file; give one of the two.")
-    config = load_partition(seekable(file, "a partition")).config
-    zero_based = config.get("zero_based", given.get("zero_based", False))  # older files do not tell
-    if given.get("zero_based") and not zero_based:
-        raise click.UsageError(ZERO_BASED)
-    return {name: (WITHOUT_METRIC | config)[name] for name in FIXED_BY_FILE} | {"zero_based": zero_based}
 
 
 def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None:

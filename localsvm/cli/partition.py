@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from localsvm.cli import options as opt
+from localsvm.cli.given_files import given_metric
 from localsvm.cli.paths import check_outputs, seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
@@ -32,8 +33,8 @@ from localsvm.cli.reporting import print_json, sizes_table
 @opt.as_json
 @opt.quiet
 def partition(
-    train_file: str, output: str, plot: str | None, jobs: int | None, memory: int | None, force: bool, as_json: bool,
-    quiet: bool, **options: Any,
+    train_file: str, output: str, metric_file: str | None, plot: str | None, jobs: int | None, memory: int | None,
+    force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Divide TRAIN_FILE into cells, as lsvm-train would.
 
@@ -45,18 +46,19 @@ def partition(
     from localsvm.data.reading import read
     from localsvm.memory import Budget
     from localsvm.runs.division import partition_only
+    from localsvm.runs.progress import Clock
     from localsvm.threads import Threads
 
-    check_outputs(force, [train_file], [seekable(output, "a partition"), plot])
+    check_outputs(force, [train_file, metric_file], [seekable(output, "a partition"), plot])
     plotting.check(plot)
-    config = opt.training_config(options)
+    given = given_metric(metric_file, options)
+    config = opt.training_config(options, None, given)
     with Progress(quiet) as progress:
         progress.phase("read")
         budget, count = Budget.of(memory), opt.job_count(jobs)
         data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
-        progress.phase("partition")
-        with Threads(count) as threads:
-            sizes = partition_only(data, config, output, force, threads, memory)
+        with (clock := Clock(progress))("partition"), Threads(count) as threads:
+            sizes = partition_only(data, config, output, force, threads, memory, clock, given)
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm.cli import options as opt
+from localsvm.cli.given_files import given_metric
 from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.program import time_limit as limited
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 @opt.as_json
 @opt.quiet
 def train(
-    train_file: str, model_file: str | None, partition_file: str | None, stream: bool,
+    train_file: str, model_file: str | None, partition_file: str | None, metric_file: str | None, stream: bool,
     jobs: int | None, memory: int | None, time_limit: float | None, resume: bool, force: bool, as_json: bool,
     quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
@@ -69,10 +70,11 @@ def train(
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)
     weights = opt.weights_file(options, train_file)
-    check_outputs(force, [train_file, partition_file, weights], [output])
-    config = opt.training_config(options, partition_file)
-    if stream and (train_file == "-" or resume or time_limit or partition_file):
-        without = "--resume, --time-limit and --partition-file"
+    check_outputs(force, [train_file, partition_file, metric_file, weights], [output])
+    given = given_metric(metric_file, options, partition_file)
+    config = opt.training_config(options, partition_file, given)
+    if stream and (train_file == "-" or resume or time_limit or partition_file or given):
+        without = "--resume, --time-limit, --partition-file and --metric-file"
         raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
@@ -81,7 +83,7 @@ def train(
         if stream:
             summary = _stream(train_file, config, path, common | {"memory": memory, "weights": weights})
         else:
-            own = {"memory": memory, "resume": resume, "partition_file": partition_file}
+            own = {"memory": memory, "resume": resume, "partition_file": partition_file, "given": given}
             summary = _train(train_file, weights, config, path, clock, options, common | own)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:

@@ -24,7 +24,19 @@ def keep_occurring(data: Dataset, announce: Callable[[int], None] = lambda size:
     A dense X is changed in place. A sparse X becomes dense where that is better for the columns that are left; first
     `announce` is called with the bytes that this takes.
     """
-    columns = occurring(data.X)
+    _keep(data, occurring(data.X), announce)
+
+
+def keep_given(data: Dataset, columns: Columns, announce: Callable[[int], None] = lambda size: None) -> None:
+    """As `keep_occurring`, for these columns; those that X is too narrow for are 0."""
+    needed, (rows, width) = int(columns[-1]) + 1, data.X.shape
+    if width < needed:
+        announce(4 * rows * needed if isinstance(data.X, np.ndarray) else 0)
+        data.X = _widened(data.X, needed)
+    _keep(data, columns, announce)
+
+
+def _keep(data: Dataset, columns: Columns, announce: Callable[[int], None]) -> None:
     if len(columns) == data.X.shape[1]:
         return
     X = keep_columns(data.X, columns, in_place=True)
@@ -88,6 +100,14 @@ def dense_copy(X: Examples) -> Dense:
     out = np.empty(X.shape, np.float32)
     for rows in row_blocks(out, BLOCK):
         densify(X, rows, out[rows])
+    return out
+
+
+def _widened(X: Examples, width: int) -> Examples:
+    if not isinstance(X, np.ndarray):
+        return sparse_examples(X.data, X.indices, X.indptr, width)
+    out = np.zeros((len(X), width), np.float32)
+    out[:, : X.shape[1]] = X
     return out
 
 

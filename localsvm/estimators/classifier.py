@@ -24,7 +24,9 @@ from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.origin import from_array
 from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
 from localsvm.estimators.parameters import (
+    COMMON,
     ParameterError,
+    RowsError,
     about,
     defaults,
     in_python,
@@ -37,7 +39,9 @@ from localsvm.estimators.progress import Lines, Warned
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
+from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.given import Given, read_given
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.summary import Summary
 from localsvm.runs.training import train
@@ -102,11 +106,12 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_shape()
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
             labels = label_values(self.classes_)
-            config, path = self._config(labels, np.bincount(codes, weight)), Path(folder) / "model.h5"
+            given, path = self._given(X.shape[1]), Path(folder) / "model.h5"
+            config = self._config(labels, np.bincount(codes, weight), given)
             rows, shift = from_array(X, config.shifts)
             data = Dataset(as_examples(rows), labels[codes], kept_classes(self.classes_), shift=shift, weight=weight)
             observer = Lines() if self.verbose else Warned()
-            self.summary_: Summary = train(data, config, path, jobs=self._jobs(), observer=observer)
+            self.summary_: Summary = train(data, config, path, jobs=self._jobs(), given=given, observer=observer)
             self._take(path.read_bytes())
         for text in observer.warnings:
             warnings.warn(in_python(text, self.method), UserWarning, stacklevel=2)
@@ -233,7 +238,20 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f'decision_function_shape must be "ovr", or "ovo" with multiclass="ava", not {shape!r}'
             )
 
-    def _config(self, labels: NDArray[np.float64], counts: NDArray[Any]) -> TrainingConfig:
+    def _given(self, features: int) -> Given | None:
+        """The metric of metric_file."""
+        if self.metric_file is None:
+            return None
+        given = read_given(self.metric_file)
+        if self.metric != EUCLIDEAN:
+            raise ParameterError("metric and metric_file both say what the metric is; give one of the two")
+        if self.scale not in (COMMON["scale"].default, given.options["scale"]):
+            raise ParameterError(f"scale={self.scale!r}: metric_file fixes it, as {given.options['scale']!r}")
+        if features < given.least_columns:
+            raise RowsError(f"X has {features} features, the metric of {given.path} is for {given.least_columns}")
+        return given
+
+    def _config(self, labels: NDArray[np.float64], counts: NDArray[Any], metric: Given | None = None) -> TrainingConfig:
         kinds = {field.name: str(field.type) for field in fields(TrainingConfig)}
         given = {name: typed(name, getattr(self, name), kinds[name]) for name in RUN}
         if given["cell_size"] < SMALLEST_CELL:
@@ -242,7 +260,9 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(1 << 31)
         method = method_of(self.method, self.get_params(deep=False))
-        return TrainingConfig(method=method, class_weights=self._class_weights(labels, counts), seed=int(seed), **given)
+        weights = self._class_weights(labels, counts)
+        config = TrainingConfig(method=method, class_weights=weights, seed=int(seed), **given)
+        return metric.fix(config) if metric else config
 
     def _class_weights(self, labels: NDArray[np.float64], counts: NDArray[Any]) -> tuple[tuple[float, float], ...]:
         """(label, factor on C) pairs; "balanced" is n / (classes * rows of the class), as in scikit-learn."""

@@ -5,7 +5,7 @@ Candidates are learned without each of FOLDS folds and judged by it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -13,10 +13,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, dense_rows
+from localsvm.data.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
 from localsvm.partition import create
 from localsvm.representations.metric import EUCLIDEAN
-from localsvm.representations.metric_learning import LEAST_RIDGE, MOST_RIDGE, Course, Floats, Learner, Plan, Rows
+from localsvm.representations.metric_learning import (
+    FAR,
+    LEAST_RIDGE,
+    MOST_RIDGE,
+    Course,
+    Floats,
+    Learner,
+    Plan,
+    Rows,
+    centre_of,
+    mapped,
+)
 from localsvm.solvers._ridge import RidgeLoss
 from localsvm.threads import Threads
 
@@ -42,7 +53,8 @@ class Choice:
     Attributes
     ----------
     name : of the candidate; "none" for the Euclidean metric.
-    best : of the candidate with the least loss, chosen or not.
+    best : of the candidate with the least loss, chosen or not; "none" where the rows are too few to try one. Then the
+        other fields are empty.
     loss, error : (2,) the mean loss, and the share of wrong rows, by the Euclidean metric and by the best one.
     z : (2,) of the paired tests, for both: the mean difference of the rows over its standard error.
     bound : (2,) what each z has to be below.
@@ -65,7 +77,7 @@ def stratified_folds(codes: NDArray[np.intp], rng: np.random.Generator) -> NDArr
 
 
 def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, seed: int, threads: Threads) -> Choice:
-    """Judge the candidates of a plan.
+    """Judge the candidates of a plan; where not every fold has rows, the Euclidean metric is the choice.
 
     Parameters
     ----------
@@ -74,11 +86,16 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
     threads : of no influence on the result.
     """
 
+    if len(np.unique(folds)) < FOLDS:
+        return Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
+
     def of_fold(fold: int) -> dict[str, Floats]:
-        learner = Learner(data.X, data.Y, data.weight, rows[folds != fold], plan.sample)
+        learner = Learner(*data, rows[folds != fold], plan.sample, threads.check)
         courses = {EUCLIDEAN: learner.beginning(plan.rng(seed, fold, 0))}
         courses |= plan.candidates(learner, courses[EUCLIDEAN], seed, fold)
-        return {name: judged(data, rows, folds == fold, course, seed) for name, course in courses.items()}
+        return {
+            name: judged(data, rows, folds == fold, course, seed, threads.check) for name, course in courses.items()
+        }
 
     found = threads.map(of_fold, FOLDS)
     weight = np.concatenate([data.weight[rows[folds == fold]] for fold in range(FOLDS)])
@@ -112,16 +129,17 @@ def tested(found: Mapping[str, Floats], weight: Floats) -> Choice:
     return Choice(best if (z < bound).all() else EUCLIDEAN, best, loss, error, tuple(z.tolist()), tuple(bound.tolist()))
 
 
-def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int) -> Floats:
+def judged(
+    data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int,
+    check: Callable[[], None] = lambda: None,
+) -> Floats:  # fmt: skip
     """(2, k) float64 the loss of each of the k judging rows, and whether it is wrong (1) or right (0).
 
     All rows are divided into Voronoi cells in the metric. In each, kernel ridge regression of the other rows gives
     values to those that judge, and the loss is their squared hinge. The scale and the ridge are those of a small grid
-    around the course's with the least loss in a few cells.
+    around the course's with the least loss in a few cells. `check` is called before each cell.
     """
-    L = course.values.astype(np.float32)
-    X = data.X[rows] if isinstance(data.X, np.ndarray) else dense_rows(data.X, rows)
-    Z = np.ascontiguousarray(X * L if L.ndim == 1 else X @ L)
+    Z = _mapped(data.X, rows, course.values.astype(np.float32))
     partition = create("voronoi")
     partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # none are merged
     cells = [cell.rows for cell in partition.training_cells() if judging[cell.rows].any()]
@@ -129,12 +147,18 @@ def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Cours
 
     def fill(cell: Rows, step: tuple[float, float]) -> float:
         """The loss of a cell's judging rows, whose places in `out` are filled in."""
+        check()
+        own = dense_rows(Z, cell)
+        own = (own - own.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
         solver = RidgeLoss(len(cell), Y.shape[1])
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
-        mapped = Z[cell] * np.float32(np.exp(course.scale + step[0]))
-        solver.values(mapped, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
-        values, Y = solver.left_out(places), Y[places]
+        try:
+            solver.values(own, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
+            values = solver.left_out(places)
+        except ArithmeticError:  # no inverse in float32: nothing is known of these rows
+            values = np.zeros((len(places), Y.shape[1]))
+        Y = Y[places]
         loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
         wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
         out[:, cell[places]] = loss, wrong
@@ -145,3 +169,12 @@ def judged(data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Cours
     for cell in cells:
         fill(cell, step)
     return out[:, judging]
+
+
+def _mapped(X: Examples, rows: Rows, L: Dense) -> Examples:
+    """(m, r) rows by a metric; sparse ones stay sparse, and dense ones are moved to a row amid them before."""
+    if isinstance(X, np.ndarray):
+        own = X[rows]
+        return mapped(own - centre_of(own), L)
+    own = rows_of(X, rows)
+    return sparse_examples(np.clip(own.data * L[own.indices], -FAR, FAR), own.indices, own.indptr, own.shape[1])

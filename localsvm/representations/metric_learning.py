@@ -7,6 +7,7 @@ The kernel is exp(-|z_i - z_j|^2) of the mapped rows z; a factor on the metric a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at 
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
 FIRST_RIDGE = 0.3
+FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are finite in float32
+SMALLEST = 1e-30  # of the mean squared distance of two rows: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
@@ -52,18 +55,19 @@ class Course:
     Attributes
     ----------
     values : (d,) or (d, r) float64, the metric; see `representations.metric`.
+    unit : by which steps for the values are multiplied, so that the scale of the rows does not matter; 1 for columns
+        with a deviation of 1.
     scale, ridge : logarithms of the factor on it, and of the ridge.
-    loss : the mean over the samples of the averaged part.
     """
 
     values: Floats
+    unit: float = 1.0
     scale: float = 0.0
     ridge: float = field(default_factory=lambda: float(np.log(FIRST_RIDGE)))
-    loss: float = np.nan
 
     def at(self, values: Floats) -> Course:
         """The same for other values."""
-        return Course(values, self.scale, self.ridge)
+        return Course(values, self.unit, self.scale, self.ridge)
 
 
 class _Pool(NamedTuple):
@@ -84,23 +88,29 @@ class Learner:
     weight : (n,) float64, of the rows in the loss.
     rows : (m,) int64 ascending, the rows that may be looked at.
     sample : rows of a sample, at most.
+    check : is called before each step; what it raises ends the learning.
 
     Attributes
     ----------
     rows : how many there are.
     """
 
-    def __init__(self, X: Examples, Y: Dense, weight: Floats, rows: Rows, sample: int = SAMPLE) -> None:
-        self._X, self._Y, self._weight, self._rows = X, Y, weight, rows
+    def __init__(
+        self, X: Examples, Y: Dense, weight: Floats, rows: Rows, sample: int = SAMPLE,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
         self.rows = len(rows)
         self._size = max(1, min(sample, len(rows) // SHARE))
+        self._centre = centre_of(dense_rows(X, rows[:: max(1, -(-len(rows) // sample))]))
 
     def beginning(self, rng: np.random.Generator) -> Course:
         """The Euclidean metric, at a scale at which two rows are about 1 apart."""
         d = self._X.shape[1]
         part = self._rows_at(self._random(rng)).astype(np.float64)
-        apart = 2.0 * float(part.var(axis=0).sum())
-        return Course(np.full(d, 1.0 / np.sqrt(apart if apart > 0.0 else 2.0 * d)))
+        apart = 2.0 * float(part.var(axis=0).sum()) or 2.0 * d
+        first = 1.0 / np.sqrt(max(apart, SMALLEST))
+        return Course(np.full(d, first), first * np.sqrt(2.0 * d))
 
     def steps(self, course: Course, count: int, rng: np.random.Generator, near: bool = False) -> Course:
         """The metric after so many steps.
@@ -113,33 +123,36 @@ class Learner:
         values, loss = course.values, RidgeLoss(self._size, self._Y.shape[1])
         scalars = np.asarray([course.scale, course.ridge])
         step, scalar_step = Adam(values.shape), Adam((2,))
-        total, averaged, losses = np.zeros_like(values), 0, []
+        total, averaged = np.zeros_like(values), 0
         for k in range(1, count + 1):
+            self._check()
             if near and k % POOL_STEPS == 1:
                 pool = self._pool(values, rng)
             part = self._near(pool, rng) if near else self._random(rng)
             slope, scalar_slope = self._gradient(loss, part, values, scalars)
-            losses.append(loss.loss)
             rate = RATE * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
-            values = values - rate * step(slope)
+            values = values - rate * course.unit * step(course.unit * slope)
             scalars = scalars - rate * np.asarray([2.0, 3.0]) * scalar_step(scalar_slope)
             scalars[1] = np.clip(scalars[1], np.log(LEAST_RIDGE), np.log(MOST_RIDGE))
             if k > (1.0 - AVERAGED) * count:
                 total, averaged = total + values, averaged + 1
         scale, ridge = (float(scalar) for scalar in scalars)
-        return Course(total / averaged, scale, ridge, float(np.mean(losses[-averaged:])))
+        return Course(total / averaged, course.unit, scale, ridge)
 
     def _gradient(self, loss: RidgeLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
 
         With W and w of RidgeLoss.gradient, and z the mapped rows: -4 (X' diag(w) Z - X' W Z) for a matrix, and its
-        diagonal for weights.
+        diagonal for weights. A sample whose kernel matrix has no inverse in float32 teaches nothing.
         """
         factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
         L, X = (factor * values).astype(np.float32), self._rows_at(part)
-        Z = X * L if L.ndim == 1 else X @ L
+        Z = mapped(X, L)
         weight = self._weight[part]
-        W, w = loss.gradient(Z, self._Y[part], weight / weight.sum(), ridge)
+        try:
+            W, w = loss.gradient(Z, self._Y[part], weight / (weight.sum() or 1.0), ridge)
+        except ArithmeticError:
+            return np.zeros(values.shape), np.zeros(2)
         apart = w.astype(np.float32)[:, None] * Z - W @ Z
         slope = -4.0 * (np.einsum("ij,ij->j", X, apart) if L.ndim == 1 else X.T @ apart).astype(np.float64)
         return factor * slope, np.asarray([float((slope * L).sum()), ridge * loss.ridge_slope])
@@ -160,11 +173,21 @@ class Learner:
         if len(rows) > most:
             rows = np.sort(rng.choice(rows, most, replace=False))
         L, X = values.astype(np.float32), self._rows_at(rows)
-        Z = X * L if L.ndim == 1 else X @ L
+        Z = mapped(X, L)
         return _Pool(rows, Z, np.einsum("ij,ij->i", Z, Z))
 
     def _rows_at(self, rows: Rows) -> Dense:
-        return self._X[rows] if isinstance(self._X, np.ndarray) else dense_rows(self._X, rows)
+        return dense_rows(self._X, rows) - self._centre
+
+
+def centre_of(X: Dense) -> Dense:
+    """(d,) float32 a row amid some rows, whatever few of them hold: distances from 0 would round off what is far."""
+    return np.median(X, axis=0) if len(X) else np.zeros(X.shape[1], np.float32)
+
+
+def mapped(X: Dense, L: Dense) -> Dense:
+    """(n, r) float32 rows by a metric, without values whose squares are not finite."""
+    return np.asarray(np.clip(X * L if L.ndim == 1 else X @ L, -FAR, FAR))
 
 
 @dataclass(frozen=True)

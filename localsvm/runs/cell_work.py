@@ -85,7 +85,7 @@ class RunInputs:
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
     count, mass, places : how many rows each row of each cell stands for, with which weight in all (None: their number),
         and where that row is in X and y.
-    fresh : which of the rows say what the error is, (all,) bool; None: all.
+    fresh : the share of the rows that say what the error is, (all,) float64; None: all.
     fit : whether cells are trained, or only cross-validated.
     probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +19,14 @@ from localsvm.data.weights import leave_out
 from localsvm.errors import DataError, OptionError
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import Demand
+from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured, measure
-from localsvm.runs.progress import Observer
-from localsvm.runs.stored import cells_of
+from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.stored import cells_of, check_kept
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
@@ -50,8 +53,8 @@ class Divided:
     places : how the rows of the cells are found in X and y.
     columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
-    fresh : in shared memory, (all,) bool: the rows that say what the error is; None where all do.
-    metric : after the scaling, None for the Euclidean one; and what is told of how it was chosen.
+    fresh : in shared memory, (all,) float64: the share of those rows that say what the error is; None where all do.
+    measured : the metric after the scaling, and what is told of how it was chosen.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     """
 
@@ -110,7 +113,7 @@ class Divided:
 
 def divide(
     data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE,
-    budget: Budget = UNBOUNDED,
+    budget: Budget = UNBOUNDED, clock: Clock | None = None, given: Given | None = None, known: str | None = None,
 ) -> Divided:  # fmt: skip
     """Scale the data, fit or load the partition, and bring the rows into cell order, in cells into that of the folds.
 
@@ -118,7 +121,9 @@ def divide(
     ----------
     data : left without rows of weight 0 and columns that do not occur; both in place where dense. Weights are checked.
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
-    threads, budget : workers and the memory of the run, of no influence on the result.
+    threads, budget, clock : workers, the memory and the phases of the run, of no influence on the result.
+    given : the metric, and what comes before it, which `config` has to agree with (`Given.fix`); None to learn them.
+    known : the fingerprint of the data, where it is known.
 
     Raises
     ------
@@ -128,17 +133,26 @@ def divide(
     """
     demand = Demand(data, config, budget, threads.count)
     stored = None if partition_file is None else _stored(partition_file, data, config)
-    if stored is None:
-        demand.weighing()
-        leave_out(data)
+    key = "" if stored else _without_weight_0(data, config, demand, known)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
     check_labels(labels, int(class_rows.sum()), config, data.name)
-    width = data.X.shape[1]
+    width = data.X.shape[1] if given is None else max(data.X.shape[1], given.least_columns)
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
-        _keep_columns(data, demand)
+        _keep_columns(data, demand, given)
     demand.scaling()
-    found = _load(data, stored) if stored else _fit(data, config, threads, demand)
+    config, clock = config.for_classes(labels, class_rows.tolist()), clock or Clock(Silent())
+    found = _load(data, stored) if stored else _fit(data, config, threads, demand, clock, key, given)
     return _shared(data, config, *found, (labels, class_rows.tolist()), width, threads, demand)
+
+
+def _without_weight_0(data: Dataset, config: TrainingConfig, demand: Demand, known: str | None) -> str:
+    """Leave out rows of weight 0; the fingerprint of what is left, where a metric asks for it."""
+    rows = len(data.y)
+    demand.weighing()
+    leave_out(data)
+    if config.metric == EUCLIDEAN:
+        return ""
+    return known if known and len(data.y) == rows else fingerprint(data.X, data.y)
 
 
 def _shared(
@@ -147,14 +161,13 @@ def _shared(
     demand: Demand,
 ) -> Divided:  # fmt: skip
     """The rows in shared memory, in the order of cells and folds."""
-    cells = weighing.weighed(data.X, data, partition, cells)
-    in_order, count, mass = _in_order(data.y, cells, config, threads)
+    cells = weighing.weighed(data, partition, cells, measured.fresh)
+    in_order, count, mass, share = _in_order(data.y, cells, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(in_order, int(edges[partition.cells_by_repeat[0]]))
     demand.copying(int(edges[-1]))
     shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
-    weights = None if mass is None else SharedArray.copy(mass)
-    fresh = None if measured.fresh is None else SharedArray.copy(measured.fresh[in_order])
+    weights, fresh = (None if array is None else SharedArray.copy(array) for array in (mass, share))
     off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
     about, columns = (scaling, partition, *classes), (data.columns, width, data.classes)
     return Divided(*about, *shared, weights, edges, places, *columns, off_centre, fresh, measured)
@@ -168,8 +181,8 @@ def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> Partitio
 
 def _in_order(
     y: NDArray[np.float64], cells: list[TrainingCell], config: TrainingConfig, threads: Threads
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
-    """The rows of all cells, cell after cell in the order of their folds; their counts, and their masses if any."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """The rows of all cells, cell after cell in the order of their folds; counts; masses and fresh shares if any."""
 
     def order_of(index: int) -> NDArray[np.int64]:
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
@@ -181,32 +194,35 @@ def _in_order(
         return np.concatenate([values[order] for values, order in zip(of_cells, orders, strict=True)])
 
     masses = [cell.mass for cell in cells if cell.mass is not None]
+    shares = [cell.fresh for cell in cells if cell.fresh is not None]
     counts = [np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in cells]
-    return ordered([cell.rows for cell in cells]), ordered(counts), ordered(masses) if masses else None
+    mass, share = (ordered(of_cells) if of_cells else None for of_cells in (masses, shares))
+    return ordered([cell.rows for cell in cells]), ordered(counts), mass, share
 
 
 def partition_only(
     data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE,
-    memory: int | None = None,
+    memory: int | None = None, clock: Clock | None = None, given: Given | None = None,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Divide the data and write the partition file, for `divide` to load later.
 
-    The data are consumed. memory: bytes that the run may use, None for what is free.
+    The data are consumed. memory: bytes that the run may use, None for what is free. clock: of the phases. given: as in
+    `divide`.
 
     Returns
     -------
     (cells,) int64 rows of each cell.
+
+    Raises what `divide` raises; DataError for labels only where a metric is learned from them.
     """
+    if config.metric != EUCLIDEAN:
+        check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
-    _keep_columns(data, demand)
+    _keep_columns(data, demand, given)
     demand.scaling()
-    scaling, measured, partition, cells = _fit(data, config, threads, demand)
-    assignment = np.full(len(data.y), -1, np.int32)
-    weight = np.zeros(len(data.y))
-    for index, cell in enumerate(cells):
-        assignment[cell.rows] = index
-        weight[cell.rows] = 1.0 if cell.weight is None else cell.weight
+    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()), key, given)
+    assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
     write_partition(
         output,
@@ -225,28 +241,49 @@ def partition_only(
     return sizes
 
 
-def _keep_columns(data: Dataset, demand: Demand) -> None:
+def _assigned(cells: list[TrainingCell], rows: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """(rows,) the cell of each row, -1 for one merged into another, and how many rows stand behind it."""
+    assignment, weight = np.full(rows, -1, np.int32), np.zeros(rows)
+    for index, cell in enumerate(cells):
+        assignment[cell.rows] = index
+        weight[cell.rows] = 1.0 if cell.weight is None else cell.weight
+    return assignment, weight
+
+
+def _keep_columns(data: Dataset, demand: Demand, given: Given | None = None) -> None:
     demand.compaction()
-    keep_occurring(data, demand.dense)
+    if given is None:
+        keep_occurring(data, demand.dense)
+    else:
+        given.narrow(data, demand.dense)
     check_features(data.X.shape[1], data.name)
 
 
 def _fit(
-    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand
-) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
-    """Scales and maps the data, too."""
-    scaling = Scaling.fit(data.X, config.scale, threads)
-    scaling.read_from(data.shift, data.X.shape[1])
+    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand, clock: Clock, key: str,
+    given: Given | None,
+) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:  # fmt: skip
+    """Scales and maps the data, too. key: their fingerprint."""
+    if given is None:
+        scaling = Scaling.fit(data.X, config.scale, threads)
+        scaling.read_from(data.shift, data.X.shape[1])
+    else:
+        scaling = given.scaling_of(data)
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
     _check_reach(data.X)
-    demand.metric()
-    measured = measure(data, config, threads)
-    data.X = measured.apply(data.X)
-    kind = _partition_name(config, len(data.y))
-    partition = create(kind, config.repeats)
-    demand.partition(kind)
-    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
-    partition.fit(data.X, data.y, config.cell_size, rng, threads)
+    with clock("metric") if config.metric != EUCLIDEAN else nullcontext():
+        if given is None:
+            demand.metric()
+            measured = measure(data, config, threads).learned_from(key)
+        else:
+            measured = given.metric_of(data, key)
+        data.X = measured.apply(data.X)
+    with clock("partition"):  # again, for who watches
+        kind = _partition_name(config, len(data.y))
+        partition = create(kind, config.repeats)
+        demand.partition(kind)
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
+        partition.fit(data.X, data.y, config.cell_size, rng, threads)
     return scaling, measured, partition, partition.training_cells()
 
 
@@ -254,9 +291,10 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Part
     """Scales and maps the data, too."""
     features = data.X.shape[1]
     with checked(stored.path):
+        check_kept(stored.config)
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.read_from(data.shift, data.X.shape[1])
-        measured = Measured.from_state(stored.metric, stored.config, *data.X.shape)
+        measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
     data.X = measured.apply(scaling.apply(data.X, in_place=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,12 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.errors import OptionError
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.metric import EUCLIDEAN, Metric, check_metric
 from localsvm.representations.metric_choice import Labelled, choose, stratified_folds
 from localsvm.representations.metric_learning import Course, Learner, Plan
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.stored import FRESH, metric_of
-from localsvm.store.pieces import Piece, check
+from localsvm.runs.stored import FRESH, HELD, metric_of
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -27,6 +28,21 @@ CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=70, near_steps=70)
 
 
 @dataclass(frozen=True)
+class Held:
+    """The data that a metric was learned from.
+
+    Attributes
+    ----------
+    fingerprint, rows : of the data (`store.fingerprint`), and how many rows they have.
+    fresh : (ceil(rows / 8),) uint8, a bit for each row: those that neither learned nor chose the metric.
+    """
+
+    fingerprint: str
+    rows: int
+    fresh: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
 class Measured:
     """A metric, and what is known of it.
 
@@ -34,12 +50,32 @@ class Measured:
     ----------
     metric : None for the Euclidean one.
     fresh : (n,) bool, the rows that neither learned nor chose it; None where all rows are such.
-    about : how it was chosen, for the summary; empty where there was no choice.
+    about : how it was chosen, for the summary; None where none was asked for.
+    held : what it was learned from, None where that is not known.
     """
 
     metric: Metric | None = None
     fresh: NDArray[np.bool_] | None = None
     about: dict[str, Any] | None = None
+    held: Held | None = None
+
+    def learned_from(self, fingerprint: str) -> Measured:
+        """With the fingerprint of the data that it was just learned from."""
+        if self.metric is None or self.fresh is None:
+            return self
+        return replace(self, held=Held(fingerprint, len(self.fresh), np.packbits(self.fresh)))
+
+    def used_on(self, fingerprint: str) -> Measured:
+        """For the data of this fingerprint: of other data than it was learned from all rows are fresh."""
+        if self.held is None or self.held.fingerprint != fingerprint:
+            return replace(self, fresh=None)
+        return replace(self, fresh=np.unpackbits(self.held.fresh, count=self.held.rows).astype(np.bool_))
+
+    @property
+    def told(self) -> dict[str, Any] | None:
+        """`about`, and "other_data" where the metric was learned from other data than it is used on."""
+        other = self.about is not None and self.held is not None and self.fresh is None
+        return {**(self.about or {}), "other_data": True} if other else self.about
 
     def apply(self, X: Examples) -> Examples:
         """The mapped rows; X itself is overwritten where that can be."""
@@ -51,30 +87,29 @@ class Measured:
 
     def as_dict(self) -> dict[str, Any]:
         """What a file's config says of it."""
-        return {} if self.about is None else {"learned": self.about}
+        if self.about is None:
+            return {}
+        held = {} if self.held is None else {"fingerprint": self.held.fingerprint, "rows": self.held.rows}
+        return {"metric": "auto" if "best" in self.about else self.about["name"], "learned": self.about | held}
 
     def state(self) -> tuple[str, dict[str, NDArray[Any]]] | None:
-        """What a file keeps: the metric, and the fresh rows, a bit each."""
+        """What a file keeps: the metric, and the fresh rows of the data that it was learned from, a bit each."""
         if self.metric is None:
             return None
-        fresh = {} if self.fresh is None else {FRESH: np.packbits(self.fresh)}
+        fresh = {} if self.held is None else {FRESH: self.held.fresh}
         return self.metric.kind, self.metric.state() | fresh
 
     @classmethod
     def from_state(
-        cls, state: tuple[str, dict[str, NDArray[Any]]] | None, config: dict[str, Any], rows: int, features: int
+        cls, state: tuple[str, dict[str, NDArray[Any]]] | None, config: Mapping[str, Any], features: int
     ) -> Measured:
-        """What a file keeps, for so many rows of the same data; Unsound if it does not fit."""
-        metric, about = metric_of(state, config, features), config.get("learned")
-        if state is None:
-            return cls(about=about)
-        arrays = state[1]
-        fresh = None
-        if FRESH in arrays:
-            bits = {FRESH: Piece("u1", (-(-rows // 8),))}
-            check("/metric", bits, {FRESH: arrays[FRESH]}, {})
-            fresh = np.unpackbits(arrays[FRESH], count=rows).astype(np.bool_)
-        return cls(metric, fresh, about)
+        """What a file keeps, for so many features, before it is used on data; Unsound if it does not fit."""
+        metric, learned = metric_of(state, config, features), config.get("learned")
+        about = None if learned is None else {name: learned[name] for name in learned if name not in HELD}
+        if state is None or learned is None or FRESH not in state[1]:
+            return cls(metric, about=about)
+        held = Held(learned["fingerprint"], int(learned["rows"]), state[1][FRESH])
+        return cls(metric, about=about, held=held)
 
 
 def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
@@ -93,7 +128,8 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     if rank is not None and rank > features:
         raise OptionError(f"--metric {asked}: there are only {features} features")
     rng = Plan.rng(config.seed, -1, 0)
-    rows = np.sort(rng.permutation(len(data.y))[: min(int(LEARN_SHARE * len(data.y)), MOST_LEARN)]).astype(np.int64)
+    most = BASELINE_ROWS if asked in BASELINES else MOST_LEARN
+    rows = np.sort(rng.permutation(len(data.y))[: min(int(LEARN_SHARE * len(data.y)), most)]).astype(np.int64)
     labelled, codes = _labelled(data, config)
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
@@ -105,10 +141,14 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
             return Measured(about=about)
-        course = _learned(labelled, rows, name, rank, config.seed)
+        if asked in BASELINES:
+            learner, own = BASELINES[asked], Plan.rng(config.seed, -1, 5)
+            values = learner(np.asarray(data.X[rows], np.float64), codes[rows], own)
+        else:
+            values = _learned(labelled, rows, name, rank, config.seed).values
     fresh = np.ones(len(data.y), np.bool_)
     fresh[rows] = False
-    return Measured(Metric(_sized(course)), fresh, about)
+    return Measured(Metric(_sized(values)), fresh, about)
 
 
 def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[np.intp]]:
@@ -117,8 +157,10 @@ def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[
     target = Classification(labels, "ova")
     codes = target.codes(data.y)
     factor = dict(config.class_weights)
-    cost = np.asarray([factor.get(float(label), 1.0) for label in labels])[codes]
-    weight = cost if data.weight is None else cost * data.weight
+    cost = np.asarray([factor.get(float(label), 1.0) for label in labels])
+    weight = (cost / cost.max())[codes]
+    if data.weight is not None:
+        weight *= data.weight / data.weight.max()
     return Labelled(data.X, target.encode(data.y).astype(np.float32), weight), codes
 
 
@@ -132,7 +174,6 @@ def _learned(data: Labelled, rows: NDArray[np.int64], name: str, rank: int | Non
     return plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
 
 
-def _sized(course: Course) -> NDArray[np.float32]:
+def _sized(L: NDArray[np.float64]) -> NDArray[np.float32]:
     """Such that the squares of its entries sum up to the number of features, as those of the Euclidean metric do."""
-    L = course.values
     return np.ascontiguousarray(L * np.sqrt(len(L) / np.square(L).sum()), np.float32)

@@ -128,6 +128,14 @@ class LocalModel:
         """
         return self._decide(self._known_rows(X), 1)
 
+    def scaled(self, X: Examples) -> Examples:
+        """Rows of the columns that the model knows, as `read` gives them, after its scaling."""
+        return self.scaling.apply(self._as_trained(X))
+
+    def values_of_mapped(self, Z: Examples) -> NDArray[np.float64]:
+        """(n, problems) float64, as `decision_function`, for rows (n, mapped_columns) as cells see them."""
+        return self._of_mapped(Z, np.zeros((Z.shape[0], self.target.n_problems)), None)
+
     def calibrated(self) -> Calibration:
         """The calibration. Raises ModelError for a model without."""
         if self.calibration is None:
@@ -189,17 +197,20 @@ class LocalModel:
 
         number: of the first row, in the message where an answer is not finite.
         """
-        X = self.scaling.apply(self._as_trained(X))
-        X = X if self.metric is None else self.metric.apply(X)
-        step = self._extent.rows
-        for first in range(0, X.shape[0], step):
-            self._decide_block(X[first : first + step], out[first : first + step], calibration)
+        X = self.scaled(X)
+        self._of_mapped(X if self.metric is None else self.metric.apply(X), out, calibration)
         bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
         if len(bad):
             raise DataError(
                 f"row {number + bad[0]}: no label, as its decision value is not a finite number: its values are too "
                 "large for this model; correct them, or remove the row"
             )
+        return out
+
+    def _of_mapped(self, Z: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> NDArray[np.float64]:
+        step = self._extent.rows
+        for first in range(0, Z.shape[0], step):
+            self._decide_block(Z[first : first + step], out[first : first + step], calibration)
         return out
 
     def _decide_block(self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> None:

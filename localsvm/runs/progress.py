@@ -18,7 +18,7 @@ class Observer(Protocol):
     """Is told how a run goes on; the command line draws its progress from it."""
 
     def phase(self, name: str) -> None:
-        """A phase begins: partition, train, write."""
+        """A phase begins: metric, partition, train, write."""
 
     def cells(self, total: int, done: int) -> None:
         """Training begins: so many cells, of which so many came from an interrupted run."""

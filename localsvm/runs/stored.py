@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
-from localsvm.partition import TrainingCell
+from localsvm.errors import OptionError
+from localsvm.partition import REGISTRY, TrainingCell
 from localsvm.representations.metric import EUCLIDEAN, MATRIX, METRICS, RANK, WEIGHTS, Metric, check_metric
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse, size_of
@@ -22,10 +23,16 @@ from localsvm.targets.probabilities import Calibration
 # how the metric was chosen
 ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
 OPTIONAL = {"weighted", "width", "classes", "learned"}
+KEPT_ABOUT = {"fingerprint": "str", "learned": "dict"}
+# what a partition file's config says
+KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str", "seed": "Seed", "zero_based": "bool"}
+KEPT |= KEPT_ABOUT
+KEPT_LATER = {"metric", "learned", "zero_based"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
-LEARNED = {"name": "str"}  # what `learned` says, ...
+LEARNED = {"name": "str", "fingerprint": "str", "rows": "int"}  # what `learned` says, ...
 CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
 CHOICE = {"best": "str"} | dict.fromkeys(("loss", "error", "z", "bound"), "tuple[float, ...]")  # ... and of a choice
+HELD = {"fingerprint", "rows"}  # the data that the metric was learned from, where there is a metric
 FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
@@ -37,33 +44,51 @@ CALIBRATION_PIECES = {
 
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     """The options, the number of features, and whether training rows were dense; labels that fit them."""
-    about = {name: value for name, value in model.config.items() if name in ABOUT}
-    check_options("/@config", about, ABOUT, OPTIONAL)
-    config = TrainingConfig.from_dict({name: v for name, v in model.config.items() if name not in ABOUT})
+    size = size_of(model.path)
+    config, features, dense = config_of(model.config, model.columns, size)
     model.check_header()
-    if config.cell_size < 1:
-        raise Unsound("/@config: the option cell_size is below 1")
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
-    features, size = int(about["features"]), size_of(model.path)
-    # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
-    if not 1 <= features <= MOST_FEATURES or (about["dense"] and 4 * features > size):
-        raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")
     check("", {"labels": floats64("classes", least=2)}, {"labels": model.labels}, {})
     classes = len(model.labels)
     if np.any(np.diff(model.labels) <= 0):
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
         raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
-    if model.columns is None and "width" in about:
-        raise Unsound("a piece is missing from the file: /columns")
-    if model.columns is not None:
-        check_columns(model.columns, features)
-        if not model.columns[-1] < about.get("width", 0) <= MOST_FEATURES:
-            raise Unsound("/columns are not below the option width")
     if model.report is not None:
         _check_report(model.report, model.n_cells, classes)
+    return config, features, dense
+
+
+def config_of(stored: Mapping[str, Any], columns: NDArray[Any] | None, size: int) -> tuple[TrainingConfig, int, bool]:
+    """What a model's config says, by itself and of the columns. size: bytes of the file."""
+    about = {name: value for name, value in stored.items() if name in ABOUT}
+    check_options("/@config", about, ABOUT, OPTIONAL)
+    config = TrainingConfig.from_dict({name: v for name, v in stored.items() if name not in ABOUT})
+    if config.cell_size < 1:
+        raise Unsound("/@config: the option cell_size is below 1")
+    features = int(about["features"])
+    # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
+    if not 1 <= features <= MOST_FEATURES or (about["dense"] and 4 * features > size):
+        raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")
+    if columns is None and "width" in about:
+        raise Unsound("a piece is missing from the file: /columns")
+    if columns is not None:
+        check_columns(columns, features)
+        if not columns[-1] < about.get("width", 0) <= MOST_FEATURES:
+            raise Unsound("/columns are not below the option width")
     return config, features, bool(about["dense"])
+
+
+def check_kept(config: Mapping[str, Any]) -> None:
+    """Unsound unless a partition file's config is as `runs.division.partition_only` writes it."""
+    check_options("/@config", config, KEPT, KEPT_LATER)
+    try:
+        TrainingConfig(**{name: config[name] for name in KEPT.keys() - KEPT_ABOUT if name in config})
+    except OptionError as error:
+        raise Unsound(f"/@config: {error}") from error
+    if config["cell_size"] < 1 or config["partition"] not in REGISTRY:
+        raise Unsound("/@config: the options are not those of a partition")
 
 
 def calibration_of(model: Model, problems: int) -> Calibration | None:
@@ -92,7 +117,12 @@ def metric_of(
         raise Unsound("/metric is not what the option learned says")
     if state is None:
         return None
+    assert learned is not None
     arrays = {array_name: array for array_name, array in state[1].items() if array_name != FRESH}
+    if learned.keys() & HELD != (HELD if FRESH in state[1] else set()):
+        raise Unsound("/metric/fresh does not fit the option learned")
+    if FRESH in state[1]:
+        _check_fresh(state[1][FRESH], learned)
     metric = Metric.from_state(state[0], arrays, features)
     expected = {"diag": WEIGHTS}.get(str(name), MATRIX), check_metric(str(name)) or features
     if (metric.kind, metric.columns) != expected:
@@ -102,16 +132,26 @@ def metric_of(
 
 def _check_learned(learned: dict[str, Any], asked: Any) -> str:
     """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
-    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), set())
+    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), HELD)
     name, best = learned["name"], learned.get("best")
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
             raise Unsound("/@config: the option metric does not fit the option learned")
-    elif asked != "auto" or best not in CHOSEN_FROM or name not in (best, EUCLIDEAN):
+    elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
         raise Unsound("/@config: the option learned is no choice of a metric")
-    elif any(len(learned[each]) != 2 for each in CHOICE.keys() - {"best"}):
+    elif any(len(learned[each]) != (0 if best == EUCLIDEAN else 2) for each in CHOICE.keys() - {"best"}):
         raise Unsound("/@config: the option learned has not two values for each test")
     return str(name)
+
+
+def _check_fresh(bits: NDArray[Any], learned: Mapping[str, Any]) -> None:
+    """Unsound unless these are a bit for each row of the data that the metric was learned from, and some are set."""
+    rows, digits = int(learned["rows"]), learned["fingerprint"]
+    check("/metric", {FRESH: Piece("u1", (-(-rows // 8),), least=1)}, {FRESH: bits}, {})
+    if not bits.any() or (rows % 8 and bits[-1] & (0xFF >> rows % 8)):
+        raise Unsound("/metric/fresh has no row, or rows beyond the last one")
+    if len(digits) != 64 or not set(digits) <= set("0123456789abcdef"):
+        raise Unsound("/@config: the option learned has no fingerprint of data")
 
 
 def features_of(columns: NDArray[Any] | None, config: Mapping[str, Any]) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ class Summary:
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
-    metric : how it was chosen (`runs.measuring.Measured.about`), None where none was asked for.
+    metric : how it was chosen (`runs.measuring.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
 

@@ -22,6 +22,7 @@ from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide, tell_off_centre
+from localsvm.runs.given import Given
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
@@ -37,6 +38,7 @@ from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
 RECORDS = "records 4"  # how they are packed: a journal of other records belongs to another run
+CONTENT = "the content of the data"  # in the key of a run
 OPTIONS = {
     "class_weights": "-w",
     "balanced": "--weights balanced",
@@ -44,23 +46,17 @@ OPTIONS = {
 
 
 def train(
-    data: Dataset,
-    config: TrainingConfig,
-    output: str | Path,
-    *,
-    jobs: int = 1,
-    memory: int | None = None,
-    force: bool = False,
-    resume: bool = False,
-    partition_file: str | Path | None = None,
-    observer: Observer | None = None,
-    pool: PoolFactory = LocalPool,
-) -> Summary:
+    data: Dataset, config: TrainingConfig, output: str | Path, *,
+    jobs: int = 1, memory: int | None = None, force: bool = False, resume: bool = False,
+    partition_file: str | Path | None = None, given: Given | None = None,
+    observer: Observer | None = None, pool: PoolFactory = LocalPool,
+) -> Summary:  # fmt: skip
     """Train on the data and write the model to `output`; it depends on data and config alone. The data are consumed.
 
     Parameters
     ----------
     jobs, memory, pool : workers; bytes that the run may use, None for what is free; where cells are trained.
+    partition_file, given : see `divide`.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
 
     Raises
@@ -71,8 +67,9 @@ def train(
     clock = Clock(observer := observer or Silent())
     with clock("partition"), Threads(jobs) as threads:
         weighing.check(data, observer)
-        key = run_key(data, config, partition_file)
-        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)))
+        key = run_key(data, config, partition_file, given)
+        budget = Budget.of(memory, size_of(data.X))
+        divided = divide(data, config, partition_file, threads, budget, clock, given, key[1][CONTENT])
         config = config.for_classes(divided.labels, divided.class_rows)
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
@@ -82,7 +79,7 @@ def train(
         _write(output, config, divided, journal, reports, calibration, force, clock)
         journal.delete()
     about = divided.labels, divided.class_rows, (divided.features, divided.width), divided.partition.name
-    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration, divided.measured.about)
+    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration, divided.measured.told)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer, resume: bool) -> list[CellReport]:
@@ -190,17 +187,21 @@ def _write(
         )
 
 
-def run_key(data: Dataset, config: TrainingConfig, partition_file: str | Path | None) -> tuple[str, dict[str, str]]:
+def run_key(
+    data: Dataset, config: TrainingConfig, partition_file: str | Path | None, given: Given | None = None
+) -> tuple[str, dict[str, str]]:
     """What a journal belongs to: a hash of the data and of all that determines the model's bits, and what was hashed
     by the names that messages give to it.
     """
     options = config.as_dict()
     method = options.pop("method")
-    parts = {"the content of the data": fingerprint(data.X, data.y), "--method": method.pop("name")}
+    parts = {CONTENT: fingerprint(data.X, data.y), "--method": method.pop("name")}
     weight = b"" if data.weight is None else data.weight.tobytes()
     parts["the weights of the rows"] = hashlib.sha256(weight).hexdigest()
     if partition_file:
         parts["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
+    if given:
+        parts["the content of --metric-file"] = given.digest
     for name, value in {**options, **method}.items():
         parts[OPTIONS.get(name, f"--{name.replace('_', '-')}")] = "the default" if value is None else json.dumps(value)
     parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}

@@ -17,6 +17,7 @@ from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import divide, tell_off_centre
+from localsvm.runs.given import Given
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import cross_validated_error
@@ -73,6 +74,7 @@ def cross_validate(
     jobs: int = 1,
     memory: int | None = None,
     partition_file: str | None = None,
+    given: Given | None = None,
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
 ) -> Validation:
@@ -84,7 +86,7 @@ def cross_validate(
     clock = Clock(observer)
     with clock("partition"), Threads(jobs) as threads:
         weighing.check(data, observer)
-        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)))
+        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)), clock, given)
         tell_off_centre(observer, divided.off_centre)
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")

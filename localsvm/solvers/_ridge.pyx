@@ -95,7 +95,8 @@ cdef class RidgeLoss:
         return self._y[rows] - np.linalg.solve(inverse, self._a[rows].astype(np.float64))
 
     def gradient(self, Z, Y, w, float ridge) -> tuple:
-        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij, a view that the next call overwrites, and (n,) float64 W 1.
+        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij and 0 on the diagonal, as K_ii is 1 wherever the rows are; a
+        view that the next call overwrites. And (n,) float64 W 1.
 
         Parameters
         ----------

@@ -150,23 +150,24 @@ class Container:
         return _digest(self._rows[path]) if path in self._rows else "group"
 
 
-def open_container(path: AnyPath, kind: str) -> Container:
+def open_container(path: AnyPath, *kinds: str) -> Container:
     """Open a container for reading, and look whether it is built as ours are. Its content is not read.
 
     Parameters
     ----------
-    kind : MODEL or PARTITION.
+    kinds : MODEL, PARTITION, or both.
 
     Raises
     ------
     ModelError : no such file; not HDF5; not ours; of the other kind; another format version; truncated; a link to
         another file, a shape without data or anything else that is never in a file of ours.
     """
-    _check_signature(path, kind)
+    wanted = " or ".join(_KINDS[kind] for kind in kinds)
+    _check_signature(path, wanted)
     with checked(path):
         file = _open(path)
         try:
-            _check_kind(path, kind, file.attrs)
+            _check_kind(path, kinds, wanted, file.attrs)
             return Container(path, file)
         except BaseException:
             file.close()
@@ -259,25 +260,25 @@ def _open(path: AnyPath) -> h5py.File:
     return h5py.File(path, "r")
 
 
-def _check_signature(path: AnyPath, kind: str) -> None:
+def _check_signature(path: AnyPath, wanted: str) -> None:
     try:
         with io.BytesIO(path.content) if isinstance(path, Image) else open(path, "rb") as file:
             head = file.read(_SUPERBLOCK_BYTES)
     except OSError as error:
-        what = f"{path}: cannot read the {_KINDS[kind]}: {error.strerror}"
+        what = f"{path}: cannot read the {wanted}: {error.strerror}"
         raise ModelError(f"{what}; check the name and the permissions") from error
     if head[: len(_SIGNATURE)] != _SIGNATURE[: len(head)] or not head:
-        raise ModelError(f"{path}: not a localsvm {_KINDS[kind]} (not an HDF5 file)")
+        raise ModelError(f"{path}: not a localsvm {wanted} (not an HDF5 file)")
     if len(head) < _SUPERBLOCK_BYTES:
         raise truncated(path)
 
 
-def _check_kind(path: AnyPath, kind: str, attributes: Any) -> None:
+def _check_kind(path: AnyPath, kinds: tuple[str, ...], wanted: str, attributes: Any) -> None:
     found = text(attributes.get("format"))
     if found not in _KINDS:
-        raise ModelError(f"{path}: an HDF5 file, but not a localsvm {_KINDS[kind]}")
-    if found != kind:
-        raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {_KINDS[kind]} is expected")
+        raise ModelError(f"{path}: an HDF5 file, but not a localsvm {wanted}")
+    if found not in kinds:
+        raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {wanted} is expected")
     if "format_version" not in attributes:
         raise missing("/@format_version")
     version = attributes["format_version"]

@@ -30,8 +30,10 @@ from localsvm.partition import create, size_spread
 from localsvm.representations import svm_metric
 from localsvm.representations.kmeans import find_centres
 from localsvm.representations.landmarks import choose_landmarks
+from localsvm.representations.metric_learning import Learner
 from localsvm.runs import training
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.measuring import measure
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.summary import Summary
 from localsvm.runs.training import train
@@ -52,6 +54,7 @@ __all__ = [
     "Ascent",
     "Dataset",
     "Examples",
+    "Learner",
     "LinearRows",
     "LinearSolution",
     "LocalModel",
@@ -66,6 +69,7 @@ __all__ = [
     "choose_landmarks",
     "find_centres",
     "from_array",
+    "measure",
     "methods",
     "parse_values",
     "probabilities",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
-from command_line import invoke
+from command_line import error, invoke, usage_error
+from strangers import Damage
 
 from localsvm.cli.metric_report import metric_text
 from localsvm.data.writing import write
@@ -45,11 +47,12 @@ def diag(rows: Path) -> Path:
     [
         ({"name": "rank:2"}, "rank:2"),
         (
-            CHOICE | {"name": "full", "t": [-39.2, -14.0]},
-            "auto: full; loss 0.81 -> 0.495, error 30.7 -> 17.4 % on held-back rows, t -39",
+            CHOICE | {"name": "full", "z": [-39.2, -14.0]},
+            "auto: full; loss 0.81 -> 0.495, error 30.7 -> 17.4 % on held-back rows, z -39",
         ),
-        (CHOICE | {"name": "none", "t": [-0.71, -9.0]}, "auto: none (best was full, t -0.7, not below -2.8)"),
-        (CHOICE | {"name": "none", "t": [-9.0, 1.0]}, "auto: none (best was full, t of the error 1.0, not below -2.1)"),
+        ({"name": "none", "best": "none"}, "auto: none (too few rows to try one)"),
+        (CHOICE | {"name": "none", "z": [-0.71, -9.0]}, "auto: none (best was full, z -0.7, not below -2.8)"),
+        (CHOICE | {"name": "none", "z": [-9.0, 1.0]}, "auto: none (best was full, z of the error 1.0, not below -2.1)"),
     ],
 )
 def test_the_choice_in_words(about: dict[str, object], text: str) -> None:
@@ -59,7 +62,7 @@ def test_the_choice_in_words(about: dict[str, object], text: str) -> None:
 def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
     result = invoke("train", *POINT, "--metric", "auto", "--json", rows, tmp_path / "m.h5")
     about = json.loads(result.stdout)["summary"]["metric"]
-    assert about["name"] in ("none", "diag", "full") and len(about["t"]) == 2
+    assert about["name"] in ("none", "diag", "full") and len(about["z"]) == 2
     assert f"\nmetric      {metric_text(about)}\n" in result.stderr
     shown = invoke("inspect", tmp_path / "m.h5").stdout
     assert f"\nmetric      {metric_text(about)}\n" in shown
@@ -99,3 +102,60 @@ def test_features_count_from_zero_where_the_file_does(rows: Path, tmp_path: Path
     assert found["metric"]["weights"][0]["feature"] == 3  # the number in the file
     assert found["config"]["features"] == 11  # before they are mapped
     assert invoke("predict", rows, tmp_path / "m.h5", tmp_path / "out").stderr.startswith("Accuracy")
+
+
+def test_a_metric_that_was_learned_once_is_given_to_all_commands(rows: Path, diag: Path, tmp_path: Path) -> None:
+    cells, other = tmp_path / "cells.h5", columns_file(tmp_path / "other.libsvm", places=(1, 2))
+    invoke("partition", "--metric-file", diag, "-c", 100, "-P", "kmeans", "-j", 1, "-q", rows, cells)
+    result = invoke("train", *POINT, "--metric-file", cells, "--json", rows, tmp_path / "m.h5")
+    report = json.loads(result.stdout)
+    assert report["summary"]["metric"] == {"name": "diag"} and report["config"]["metric"] == "diag"
+    with load_model(tmp_path / "m.h5") as given, load_model(diag) as learned:
+        assert given.config == learned.config
+        np.testing.assert_array_equal(given.column("support"), learned.column("support"))
+    result = invoke("train", *POINT, "--partition-file", cells, rows, tmp_path / "p.h5")
+    assert "\nmetric      diag\n" in result.stderr and "kmeans" in result.stderr
+    result = invoke("train", *POINT, "--metric-file", tmp_path / "p.h5", other, tmp_path / "o.h5")
+    assert "\nmetric      diag; learned from other data\n" in result.stderr
+    result = invoke("cv", "-g", 1, "-C", "1,2", "-j", 1, "--metric-file", diag, other)
+    assert f"best    --metric-file {diag} -g 1" in result.stderr and result.stdout.count("\n") == 3
+
+
+def test_a_metric_is_given_or_learned(rows: Path, diag: Path, tmp_path: Path) -> None:
+    for options, flag in ((("--metric", "full"), "--metric"), (("--scale", "std"), "--scale")):
+        for command in ("train", "partition"):
+            told = usage_error(command, "--metric-file", diag, *options, rows, tmp_path / "m.h5")
+            assert f"Error: {flag} is fixed by --metric-file; give one of the two." in told
+    told = usage_error("train", "--metric-file", diag, "--partition-file", diag, rows, tmp_path / "m.h5")
+    assert "--partition-file has a metric of its own; give one of the two." in told
+    told = usage_error("train", "--metric-file", diag, "--zero-based", rows, tmp_path / "m.h5")
+    assert "--zero-based, but the file of the metric was made without it" in told
+    told = usage_error("train", "--metric-file", diag, "-m", "linear", "-s", "sgd", "--stream", rows, tmp_path / "m.h5")
+    assert "goes without --resume, --time-limit, --partition-file and --metric-file" in told
+    told = usage_error("train", "--metric-file", "-", rows, tmp_path / "m.h5")
+    assert "a file with a metric is not read from front to back" in told
+    invoke("train", *POINT, "-q", rows, tmp_path / "e.h5")
+    assert "no metric in this file" in error("train", "--metric-file", tmp_path / "e.h5", rows, tmp_path / "m.h5")
+    told = error("train", "--force", "--metric-file", diag, rows, diag)
+    assert f"would replace {diag}, which this command uses" in told
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_the_first_index_of_the_file_is_that_of_the_metric(tmp_path: Path) -> None:
+    rows = columns_file(tmp_path / "rows.libsvm")
+    invoke("train", *POINT, "--metric", "diag", "--zero-based", "-q", rows, tmp_path / "m.h5")
+    invoke("train", *POINT, "--metric-file", tmp_path / "m.h5", "-q", rows, tmp_path / "n.h5")
+    with load_model(tmp_path / "m.h5") as learned, load_model(tmp_path / "n.h5") as given:
+        assert given.config == learned.config and given.config["zero_based"] is True
+
+
+def test_a_partition_file_with_strange_options_is_refused(rows: Path, tmp_path: Path) -> None:
+    invoke("partition", "-q", rows, tmp_path / "cells.h5")
+    for key, value in (("cell_size", "x"), ("scale", "x"), ("metric", 3), ("partition", "x"), ("new", 1)):
+        with h5py.File(tmp_path / "cells.h5") as file:
+            config = json.loads(file.attrs["config"])
+        source = np.bytes_(json.dumps(config | {key: value}))
+        damage = Damage("/@config", "", lambda f, s=source: f.attrs.__setitem__("config", s))  # type: ignore[misc]
+        damage.make(tmp_path / "cells.h5", tmp_path / "p.h5")
+        told = error("train", "--partition-file", tmp_path / "p.h5", rows, tmp_path / "m.h5")
+        assert told.startswith(f"{tmp_path}/p.h5: not as localsvm writes it: /@config")

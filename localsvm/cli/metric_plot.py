@@ -1,0 +1,112 @@
+"""Pictures of a metric: its weights by feature, and for one onto a plane this plane beside that of PCA."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.cli import plotting
+from localsvm.cli.reporting import label_text
+from localsvm.errors import OptionError
+
+if TYPE_CHECKING:
+    from localsvm.runs.picture import Shown
+
+MOST_BARS, MOST_ROWS = 30, 2000
+MOST_CLASSES = 8  # with a colour of their own
+GRID = 200  # points of the decision surface along each axis
+OUTSIDE, MARGIN = 0.5, 0.08  # per cent of the rows beyond each side of a plane; and room, as a share of the side
+Floats = NDArray[np.float64]
+
+
+def weights(shown: Shown, path: str, force: bool) -> None:
+    """Draw the weights of the features, the largest first, MOST_BARS at most."""
+    importance = shown.metric.importance()
+    order = np.argsort(-importance, kind="stable")[:MOST_BARS]
+    with plotting.figure_in(path, force) as figure:
+        axes = figure.subplots()
+        axes.bar(np.arange(len(order)), importance[order], color="C0")
+        small = {"fontsize": "small"} if len(order) > 15 else {}
+        turned = {"rotation": 90} if shown.numbers[order].max() > 99 and len(order) > 15 else {}
+        axes.set_xticks(np.arange(len(order)), [str(number) for number in shown.numbers[order]], **small, **turned)
+        axes.set(xlabel="feature", ylabel="weight in the metric")
+        if len(order) < len(importance):
+            axes.set_title(f"the largest {len(order)} of {len(importance):,} features")
+
+
+def planes(shown: Shown, data: str, path: str, force: bool) -> None:
+    """Draw rows of a data file, MOST_ROWS at most, in the plane of the metric, with support vectors and decision values
+    as far as they are known, and on the two leading principal axes of these rows.
+
+    Raises OptionError for a metric onto other than 2 dimensions, and what reading raises.
+    """
+    from localsvm.runs.picture import principal_plane, sampled
+
+    if shown.metric.columns != 2:
+        raise OptionError(
+            f"--data draws the plane of a metric onto 2 dimensions, and this one has {shown.metric.columns}; learn one "
+            "by --metric rank:2"
+        )
+    X, y = sampled(shown.rows(data), MOST_ROWS, np.random.default_rng(0))
+    Z = np.asarray(shown.metric.apply(X), np.float64)
+    pca, share = principal_plane(X)
+    labels = np.unique(y) if shown.target is None else shown.target.labels
+    with plotting.figure_in(path, force) as figure:
+        figure.set_size_inches(11.0, 5.2)
+        learned, principal = figure.subplots(1, 2)
+        _frame(learned, Z)
+        if shown.decide is not None:
+            _surface(figure, learned, shown)
+        _rows(learned, Z, y, labels)
+        if shown.support is not None:
+            style = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6, "s": 34}
+            learned.scatter(*shown.support.T, **style, label="support vectors", zorder=3)
+        learned.set(title="the learned plane", xlabel="first dimension", ylabel="second dimension")
+        learned.legend(loc="best", fontsize="small")
+        _frame(principal, pca)
+        _rows(principal, pca, y, labels)
+        axis = "principal axis {}, {:.0%} of the variance"
+        principal.set(
+            title="the plane of PCA", xlabel=axis.format(1, float(share[0])), ylabel=axis.format(2, float(share[1]))
+        )
+        principal.legend(loc="best", fontsize="small")
+
+
+def _frame(axes: Any, plane: Floats) -> None:
+    """Limits that a few rows far away do not stretch."""
+    low, high = np.percentile(plane, [OUTSIDE, 100.0 - OUTSIDE], axis=0)
+    room = MARGIN * np.where(high > low, high - low, 1.0)
+    axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+
+
+def _rows(axes: Any, plane: Floats, y: Floats, labels: Floats) -> None:
+    """Rows in the colours of their labels, ascending; the first ones have their own."""
+    own = labels[:MOST_CLASSES]
+    parts = [(y == label, f"C{i}", label_text(float(label))) for i, label in enumerate(own)]
+    parts.append((~np.isin(y, own), "0.5", "others"))
+    for part, colour, name in parts:
+        if part.any():
+            axes.scatter(*plane[part].T, s=9, color=colour, label=name, linewidths=0, zorder=2)
+
+
+def _surface(figure: Any, axes: Any, shown: Shown) -> None:
+    """Two classes: decision values from -1 to 1, their zero, and the margins. More: the regions of the labels."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    assert shown.decide is not None and shown.target is not None
+    x, y = (np.linspace(low, high, GRID) for low, high in (axes.get_xlim(), axes.get_ylim()))
+    points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1).astype(np.float32)
+    values = shown.decide(points)
+    if values.shape[1] == 1:
+        height = values[:, 0].reshape(GRID, GRID)
+        colours = LinearSegmentedColormap.from_list("classes", ["C0", "white", "C1"])
+        levels = np.linspace(-1, 1, 21)
+        filled = axes.contourf(x, y, np.clip(height, -1.0, 1.0), levels, cmap=colours, alpha=0.4, zorder=0)
+        axes.contour(x, y, height, [-1.0, 0.0, 1.0], colors="0.2", linestyles=["--", "-", "--"], linewidths=0.9)
+        figure.colorbar(filled, ax=axes, label="decision value", ticks=[-1, 0, 1])
+        return
+    labels = shown.target.labels.searchsorted(shown.target.decide(values)).reshape(GRID, GRID)
+    regions = [f"C{i}" if i < MOST_CLASSES else "0.5" for i in range(len(shown.target.labels))]
+    axes.contourf(x, y, labels, np.arange(len(regions) + 1) - 0.5, colors=regions, alpha=0.25, zorder=0)

@@ -1,0 +1,44 @@
+"""What a model or a partition file says of its metric, and of what comes before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.store.container import MODEL, PARTITION, AnyPath, checked, open_container
+from localsvm.store.pieces import Array
+
+
+@dataclass(frozen=True)
+class MetricFile:
+    """See `Model` and `write_partition`; `kind` is MODEL or PARTITION."""
+
+    path: AnyPath
+    kind: str
+    config: dict[str, Any]
+    columns: NDArray[np.int64] | None
+    scaling: tuple[str, dict[str, Array]]
+    metric: tuple[str, dict[str, Array]] | None
+
+
+def load_metric(path: AnyPath) -> MetricFile:
+    """Read it, verified. The cells of a model are neither verified nor read.
+
+    Raises
+    ------
+    ModelError : as `load_model` does.
+    """
+    with open_container(path, MODEL, PARTITION) as file, checked(path):
+        cells = [f"/cells/{name}" for name in file.group("/cells")] if file.has("/cells") else []
+        file.verify(later=cells)
+        return MetricFile(
+            path=path,
+            kind=file.attribute("/", "format", str),
+            config=file.json("config"),
+            columns=file.array("/columns") if file.has("/columns") else None,
+            scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
+            metric=(file.attribute("/metric", "kind", str), file.arrays("/metric")) if file.has("/metric") else None,
+        )

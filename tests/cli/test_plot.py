@@ -1,0 +1,156 @@
+"""lsvm plot: the weights of a metric, and the plane of one onto two dimensions beside that of PCA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import error, invoke, usage_error
+from sklearn.decomposition import PCA
+
+from localsvm.cli import plotting
+from localsvm.data.reading import read
+from localsvm.data.writing import write
+from localsvm.runs.picture import principal_plane, sampled, shown
+from localsvm.runs.prediction import LocalModel
+
+POINT = ("-g", 0.5, "-C", 1, "-j", 1, "-q")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A disc in two of 34 columns, of which the third does not occur."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 34))
+    X[:, 2] = 0.0
+    path = tmp_path_factory.mktemp("plot") / "rows.libsvm"
+    write(path, X, np.where(np.hypot(X[:, 4], X[:, 32]) < 1.2, 1, -1))
+    return path
+
+
+@pytest.fixture(scope="module")
+def plane(rows: Path) -> Path:
+    invoke("train", *POINT, "--metric", "rank:2", rows, rows.with_name("plane.h5"))
+    return rows.with_name("plane.h5")
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures that were drawn."""
+    drawn, draw = [], plotting.figure_in
+
+    @contextmanager
+    def kept(path: str, force: bool) -> Iterator[Any]:
+        with draw(path, force) as figure:
+            drawn.append(figure)
+            yield figure
+
+    monkeypatch.setattr(plotting, "figure_in", kept)
+    return drawn
+
+
+def test_bars_are_the_weights_the_largest_first(plane: Path, tmp_path: Path, figures: list[Any]) -> None:
+    assert invoke("plot", plane, tmp_path / "w.svg").output == ""
+    assert (tmp_path / "w.svg").read_text().startswith("<?xml")
+    (axes,) = figures[0].axes
+    heights = [bar.get_height() for bar in axes.patches]
+    with LocalModel(plane) as model:
+        assert model.metric is not None and model.columns is not None
+        importance = model.metric.importance()
+        numbers = model.columns[np.argsort(-importance)] + 1
+    assert heights == sorted(importance, reverse=True)[:30]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [str(n) for n in numbers[:30]]
+    assert axes.get_title() == "the largest 30 of 33 features"
+
+
+def test_the_plane_has_rows_support_vectors_and_decision_values(
+    rows: Path, plane: Path, tmp_path: Path, figures: list[Any]
+) -> None:
+    invoke("plot", "--data", rows, plane, tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    learned, principal = figures[0].axes[:2]
+    with LocalModel(plane) as model:
+        support = model.file.cell(0)["support"]
+    places = {part.get_label(): part.get_offsets() for part in learned.collections}
+    assert {"-1", "1", "support vectors"} <= places.keys()
+    assert len(places["-1"]) + len(places["1"]) == 120
+    np.testing.assert_array_equal(places["support vectors"], support)
+    every = {tuple(place) for place in np.concatenate([places["-1"], places["1"]]).tolist()}
+    assert {tuple(place) for place in support.tolist()} <= every
+    assert [text.get_text() for text in principal.get_legend().get_texts()] == ["-1", "1"]
+
+
+@pytest.mark.parametrize("options", [("--metric", "rank:2"), ("-m", "svml", "--form", "rank:2")])
+def test_decision_values_of_the_plane_are_those_of_the_rows(
+    options: tuple[str, ...], rows: Path, tmp_path: Path
+) -> None:
+    invoke("train", *(POINT if "svml" not in options else ("-j", 1, "-q")), *options, rows, tmp_path / "m.h5")
+    data = read(rows)
+    with shown(tmp_path / "m.h5") as found, LocalModel(tmp_path / "m.h5") as model:
+        X, y = sampled(found.rows(rows), 1000, np.random.default_rng(0))
+        assert found.decide is not None and found.support is not None
+        values = found.decide(np.asarray(found.metric.apply(X)))
+        np.testing.assert_allclose(values, model.decision_function(data.X), atol=1e-5)
+        assert found.support.shape[1] == found.metric.columns == 2
+    np.testing.assert_array_equal(y, data.y)
+
+
+def test_classes_are_regions_and_cells_have_no_support_vectors(rows: Path, tmp_path: Path, figures: list[Any]) -> None:
+    data = read(rows)
+    data.y[data.X[:, 0] > 0.8] = 3.0
+    write(tmp_path / "three.libsvm", data.X, data.y)
+    cells = ("-m", "linear", "-C", 1, "-P", "kmeans", "-c", 60, "-j", 1, "-q")
+    invoke("train", *cells, "--metric", "rank:2", tmp_path / "three.libsvm", tmp_path / "m.h5")
+    invoke("plot", "--data", rows, tmp_path / "m.h5", tmp_path / "p.pdf")
+    names = [text.get_text() for text in figures[0].axes[0].get_legend().get_texts()]
+    assert names == ["-1", "1"] and len(figures[0].axes) == 2  # no bar of decision values
+    assert len(figures[0].axes[0].collections) == 3
+
+
+def test_a_partition_file_has_rows_alone(rows: Path, tmp_path: Path, figures: list[Any]) -> None:
+    invoke("partition", "--metric", "rank:2", "-q", rows, tmp_path / "cells.h5")
+    invoke("plot", "--data", rows, tmp_path / "cells.h5", tmp_path / "p.png")
+    names = [text.get_text() for text in figures[0].axes[0].get_legend().get_texts()]
+    assert names == ["-1", "1"] and len(figures[0].axes) == 2
+
+
+def test_what_cannot_be_drawn_is_refused(rows: Path, plane: Path, tmp_path: Path) -> None:
+    invoke("train", *POINT, "--metric", "diag", rows, tmp_path / "d.h5")
+    told = usage_error("plot", "--data", rows, tmp_path / "d.h5", tmp_path / "p.png")
+    assert "a metric onto 2 dimensions, and this one has 33; learn one by --metric rank:2" in told
+    invoke("train", *POINT, rows, tmp_path / "e.h5")
+    assert "no metric in this file" in error("plot", tmp_path / "e.h5", tmp_path / "p.png")
+    assert "pictures end in" in usage_error("plot", plane, tmp_path / "p.gif")
+    assert "written into a file" in usage_error("plot", plane, "-")
+    assert "would replace" in error("plot", "--force", plane, plane)
+    (tmp_path / "there.png").touch()
+    assert "exists already" in error("plot", plane, tmp_path / "there.png")
+    three = read(rows)
+    three.y[:40] = 3.0
+    write(tmp_path / "three.libsvm", three.X, three.y)
+    invoke("train", "-m", "svml", "--form", "diag", "-j", 1, "-q", tmp_path / "three.libsvm", tmp_path / "s.h5")
+    assert "several metrics, of problems, folds or cells" in error("plot", tmp_path / "s.h5", tmp_path / "p.png")
+    assert not (tmp_path / "p.png").exists()
+
+
+def test_rows_are_drawn_at_random_and_in_order() -> None:
+    X = np.arange(50, dtype=np.float32)[:, None]
+    blocks = [(X[first : first + 7], X[first : first + 7, 0].astype(float)) for first in range(0, 50, 7)]
+    found, y = sampled(iter(blocks), 20, np.random.default_rng(0))
+    assert len(y) == 20 and y.tolist() == sorted(set(y.tolist())) and found[:, 0].tolist() == y.tolist()
+    assert y.max() > 30 > 20 > y.min()
+    assert len(sampled(iter(blocks), 80, np.random.default_rng(0))[1]) == 50
+
+
+def test_principal_axes_are_those_of_scikit_learn() -> None:
+    X = np.random.default_rng(1).normal(size=(30, 4)).astype(np.float32) * [1, 5, 2, 0.5]
+    plane, share = principal_plane(X.astype(np.float32))
+    known = PCA(2).fit(X)
+    np.testing.assert_allclose(np.abs(plane), np.abs(known.transform(X)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(share, known.explained_variance_ratio_, rtol=1e-5)
+    plane, share = principal_plane(X[:, :1].astype(np.float32))  # a single feature
+    assert share.tolist() == [1.0, 0.0] and not plane[:, 1].any()

@@ -1,0 +1,214 @@
+"""A metric that a file holds is used as it is, after its scaling; and files with metrics from strangers are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from strangers import of_metric
+
+from localsvm import LocalSVC
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.scaling import Scaling
+from localsvm.data.shift import Shift
+from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.methods.svm import KernelSVM
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide, partition_only
+from localsvm.runs.given import Given, moved, read_given
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import run_key, train
+
+POINT = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0, 2.0)), folds=2)
+
+
+def rows(seed: int = 0, n: int = 60, columns: Sequence[int] = range(4), width: int = 4) -> Dataset:
+    """Labels by the first two of some columns; the others of so many are 0."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((n, width), np.float32)
+    X[:, list(columns)] = rng.normal(size=(n, len(columns))) * np.geomspace(1, 9, len(columns))
+    return Dataset(X, np.where(X[:, columns[0]] * X[:, columns[1]] > 0, 1.0, -1.0))
+
+
+def learned(folder: Path, metric: str = "diag", scale: str = "std", **how: Any) -> Path:
+    """A partition file with a metric of rows(**how)."""
+    path = folder / f"{metric.replace(':', '-')}-{scale}.h5"
+    partition_only(rows(**how), replace(POINT, metric=metric, scale=scale), path)
+    return path
+
+
+def trained(data: Dataset, given: Given, path: Path, **how: Any) -> dict[str, Any]:
+    """The model's manifest, and the summary."""
+    summary = train(data, given.fix(POINT), path, given=given, force=True, **how)
+    with h5py.File(path) as file:
+        return {"manifest": file.attrs["manifest"], "summary": summary}
+
+
+@pytest.mark.parametrize(("metric", "scale"), [("diag", "std"), ("full", "zscore"), ("rank:2", "none")])
+def test_the_same_data_give_the_same_model(metric: str, scale: str, tmp_path: Path) -> None:
+    """As if it were learned now: the same bits, and the error is that of the rows that were fresh then."""
+    own = train(rows(), replace(POINT, metric=metric, scale=scale), tmp_path / "own.h5")
+    given = read_given(learned(tmp_path, metric, scale))
+    assert (given.options["scale"], given.options["metric"]) == (scale, metric)
+    found = trained(rows(), given, tmp_path / "given.h5")
+    with h5py.File(tmp_path / "own.h5") as file:
+        assert found["manifest"] == file.attrs["manifest"]
+    assert (found["summary"].cv_error, found["summary"].metric) == (own.cv_error, own.metric)
+    from_model = read_given(tmp_path / "own.h5")
+    assert from_model.digest == given.digest
+    assert trained(rows(), from_model, tmp_path / "given.h5")["manifest"] == found["manifest"]
+
+
+def test_other_data_count_whole_and_keep_what_the_metric_has_seen(tmp_path: Path) -> None:
+    given = read_given(learned(tmp_path))
+    other = trained(rows(1), given, tmp_path / "other.h5")
+    assert other["summary"].metric == {"name": "diag", "other_data": True}
+    divided = divide(rows(1), given.fix(POINT), given=given)
+    assert divided.fresh is None
+    again = read_given(tmp_path / "other.h5")  # on the first data, only rows that it has not seen say what the error is
+    assert again.digest == given.digest
+    fresh = divide(rows(), again.fix(POINT), given=again).fresh
+    assert fresh is not None and int(fresh.array.sum()) == 12  # a fifth
+
+
+def test_rows_are_scaled_and_mapped_as_the_file_says(tmp_path: Path) -> None:
+    given, data = read_given(learned(tmp_path, "full", "zscore")), rows(1)
+    metric, scaling = given.measured.metric, given.scaling
+    assert metric is not None and scaling.offset is not None and scaling.factor is not None
+    expected = ((data.X - scaling.offset) * scaling.factor).astype(np.float64) @ metric.values.astype(np.float64)
+    divided = divide(rows(1), given.fix(POINT), given=given)
+    found = divided.X.handle().rows(slice(0, 60))
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found[found[:, 0].argsort()], expected[expected[:, 0].argsort()], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [6, 9, 12])
+def test_columns_are_those_that_the_metric_knows(width: int, tmp_path: Path) -> None:
+    """Of fewer columns the missing ones are 0; values in others are ignored, in training as in prediction."""
+    given = read_given(learned(tmp_path, columns=(1, 2, 5, 8), width=9))
+    assert given.columns.tolist() == [1, 2, 5, 8] and given.least_columns == 9
+    data = rows(1, columns=(1, 2, 5), width=width)
+    if width > 9:
+        data.X[:, 10] = 7.0
+    X = data.X.copy()
+    trained(data, given, tmp_path / "m.h5")
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert model.columns is not None and model.columns.tolist() == [1, 2, 5, 8]
+        assert model.features == max(width, 9)
+        wide = np.zeros((len(X), model.features), np.float32)
+        wide[:, :width] = X
+        values = model.decision_function(wide)
+        wide[:, 3] = 5.0
+        np.testing.assert_array_equal(model.decision_function(wide), values)
+
+
+def test_data_without_any_of_its_columns_are_refused(tmp_path: Path) -> None:
+    given = read_given(learned(tmp_path))
+    with pytest.raises(DataError, match=r"no row has a feature that the metric of .*diag-std.h5 knows"):
+        divide(rows(columns=(5, 6), width=8), given.fix(POINT), given=given)
+
+
+def test_a_matrix_is_not_for_sparse_rows(tmp_path: Path) -> None:
+    wide = {"columns": (0, 1, 1500), "width": 1501}
+    data = rows(**wide)  # type: ignore[arg-type]
+    for metric in ("diag", "full"):
+        given = read_given(learned(tmp_path, metric))
+        sparse = Dataset(as_examples(csr_array(data.X)), data.y)
+        assert divide(sparse, given.fix(POINT), given=given).X.dense  # the four columns are few
+    with pytest.raises(OptionError, match="needs dense rows"):
+        given.metric_of(Dataset(as_examples(csr_array(data.X)), data.y), "")
+
+
+def test_a_scaling_is_moved_to_another_origin() -> None:
+    shift, origin = Shift(np.asarray([1]), np.asarray([1000.0])), np.asarray([0.0, 1004.0])
+    X = np.asarray([[1.0, 1007.0], [2.0, 1001.0]])
+    old = Scaling("zscore", np.asarray([2.0, 3.0], np.float32), np.asarray([0.5, -1.0], np.float32), origin)
+    expected = old.apply((X - origin).astype(np.float32))
+    new = moved(old, shift, 2)
+    np.testing.assert_allclose(new.apply((X - [0.0, 1000.0]).astype(np.float32)), expected)
+    assert new.origin is not None and new.origin.tolist() == [0.0, 1000.0]
+    np.testing.assert_allclose(moved(old, None, 2).apply(X.astype(np.float32)), expected)
+    same = moved(old, Shift(np.asarray([1]), origin[1:]), 2)
+    assert same.offset is not None and same.offset.tolist() == [0.5, -1.0]
+    assert moved(Scaling("std", np.ones(2, np.float32)), shift, 2).offset is None
+
+
+def test_a_journal_belongs_to_the_metric(tmp_path: Path) -> None:
+    one, other = (read_given(learned(tmp_path, "diag", scale)) for scale in ("std", "zscore"))
+    same = replace(other, options=one.options)
+    keys = [run_key(rows(), given.fix(POINT), None, given) for given in (one, same)]
+    assert keys[0][0] != keys[1][0]
+    differing = {name for name in keys[0][1] if keys[0][1][name] != keys[1][1][name]}
+    assert differing == {"the content of --metric-file"}
+
+
+def test_files_without_a_metric_are_refused(tmp_path: Path) -> None:
+    train(rows(), POINT, tmp_path / "none.h5")
+    with pytest.raises(ModelError, match=r"none.h5: no metric in this file; lsvm-partition --metric auto makes one"):
+        read_given(tmp_path / "none.h5")
+    data = rows()
+    data.y = np.random.default_rng(5).permutation(data.y)  # auto keeps the Euclidean metric
+    partition_only(data, replace(POINT, metric="auto"), tmp_path / "auto.h5")
+    with pytest.raises(ModelError, match="--metric auto kept the Euclidean one"):
+        read_given(tmp_path / "auto.h5")
+    (tmp_path / "text").write_text("1 1:1\n")
+    with pytest.raises(ModelError, match="not a localsvm model or partition"):
+        read_given(tmp_path / "text")
+
+
+@pytest.mark.parametrize("metric", ["diag", "rank:2"])
+@pytest.mark.parametrize("kind", ["model", "partition"])
+def test_metrics_of_strangers(metric: str, kind: str, tmp_path: Path) -> None:
+    """Refused in one line, by all that open such a file."""
+    base, path = learned(tmp_path, metric), tmp_path / "stranger.h5"
+    if kind == "model":
+        base = tmp_path / "model.h5"
+        train(rows(), replace(POINT, metric=metric), base)
+    wrong, made = [], 0
+    for damage in of_metric(base):
+        damage.make(base, path)
+        made += 1
+        for use in (read_given, LocalModel if kind == "model" else lambda p: divide(rows(), POINT, p)):
+            try:
+                use(path)
+            except ModelError as error:
+                told = str(error)
+                if "has changed since" not in told and told.startswith(str(path)) and told.isprintable():
+                    continue
+                wrong.append(f"{damage.place} {damage.kind}: {told!r}")
+            else:
+                wrong.append(f"{damage.place} {damage.kind}: used by {use}")
+    assert not wrong, "\n".join(wrong)
+    assert made > 40
+
+
+def test_a_classifier_uses_the_metric_of_a_file(tmp_path: Path) -> None:
+    path, data = learned(tmp_path, "rank:2", "zscore"), rows(1)
+    classifier = LocalSVC(gamma=1.0, cost=1.0, metric_file=str(path)).fit(data.X, data.y)
+    trained(rows(1), read_given(path), tmp_path / "m.h5")
+    config = replace(read_given(path).fix(POINT), method=KernelSVM(gamma=(1.0,), cost=(1.0,)), folds=5)
+    train(rows(1), config, tmp_path / "m.h5", given=read_given(path), force=True)
+    with LocalModel(tmp_path / "m.h5") as model:
+        np.testing.assert_array_equal(classifier.decision_function(data.X), model.decision_function(data.X)[:, 0])
+    assert classifier.summary_.metric == {"name": "rank:2", "other_data": True}
+    with pytest.raises(ValueError, match="give one of the two"):
+        LocalSVC(metric="diag", metric_file=str(path)).fit(data.X, data.y)
+    with pytest.raises(ValueError, match="scale='minmax': metric_file fixes it, as 'zscore'"):
+        LocalSVC(scale="minmax", metric_file=str(path)).fit(data.X, data.y)
+    with pytest.raises(ValueError, match=r"X has 3 features, the metric of .* is for 4"):
+        LocalSVC(metric_file=str(path)).fit(data.X[:, :3], data.y)
+
+
+def test_what_a_file_keeps(tmp_path: Path) -> None:
+    with h5py.File(learned(tmp_path)) as file:
+        config = json.loads(file.attrs["config"])
+        assert config["metric"] == "diag" and config["learned"].keys() == {"name", "fingerprint", "rows"}
+        assert config["learned"]["fingerprint"] == config["fingerprint"] and config["learned"]["rows"] == 60
+        assert file["metric/fresh"].shape == (8,) and int(np.unpackbits(file["metric/fresh"][...]).sum()) == 12

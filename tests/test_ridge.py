@@ -1,0 +1,105 @@
+"""Leave-one-out values of kernel ridge regression and the derivative of their loss, against refits and differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from localsvm.solvers._ridge import RidgeLoss
+
+RIDGE = 0.3
+
+
+def problem(n: int, outputs: int = 1, d: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Z (n, d) float32, Y (n, outputs) float32, weights (n,)."""
+    rng = np.random.default_rng(n + outputs)
+    Z = (0.7 * rng.standard_normal((n, d))).astype(np.float32)
+    codes = rng.integers(0, max(2, outputs), n)
+    Y = np.where(codes[:, None] == np.arange(outputs), 1.0, -1.0).astype(np.float32)
+    return Z, Y, rng.random(n) + 0.1
+
+
+def kernel(Z: np.ndarray) -> np.ndarray:
+    """In float64."""
+    wide = Z.astype(np.float64)
+    return np.exp(-np.square(wide[:, None] - wide).sum(axis=2))
+
+
+def refits(K: np.ndarray, Y: np.ndarray, ridge: float, left_out: np.ndarray) -> np.ndarray:
+    """Values of some rows by ridge regression of the others, in float64."""
+    kept = np.setdiff1d(np.arange(len(Y)), left_out)
+    system = K[np.ix_(kept, kept)] + ridge * np.eye(len(kept))
+    return np.asarray(K[np.ix_(left_out, kept)] @ np.linalg.solve(system, Y[kept].astype(np.float64)))
+
+
+def loss_of(K: np.ndarray, Y: np.ndarray, w: np.ndarray, ridge: float) -> float:
+    values = np.concatenate([refits(K, Y, ridge, np.asarray([i])) for i in range(len(Y))])
+    return float(w @ np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1))
+
+
+@pytest.mark.parametrize(("n", "outputs"), [(1, 1), (2, 1), (2, 3), (7, 2), (40, 1), (33, 4)])
+def test_values_are_those_of_refits(n: int, outputs: int) -> None:
+    Z, Y, w = problem(n, outputs)
+    K, solver = kernel(Z), RidgeLoss(n, outputs)
+    values = solver.values(Z, Y, w, RIDGE)
+    expected = np.concatenate([refits(K, Y, RIDGE, np.asarray([i])) for i in range(n)])
+    assert values.shape == (n, outputs)
+    assert_allclose(values, expected, atol=2e-5)
+    assert solver.loss == pytest.approx(loss_of(K, Y, w, RIDGE), rel=1e-5)
+
+
+@pytest.mark.parametrize("group", [[0], [3, 1, 8], list(range(12))])
+def test_rows_left_out_together(group: list[int]) -> None:
+    Z, Y, w = problem(12, 2)
+    solver = RidgeLoss(12, 2)
+    solver.values(Z, Y, w, RIDGE)
+    rows = np.asarray(group)
+    assert_allclose(solver.left_out(rows), refits(kernel(Z), Y, RIDGE, rows), atol=2e-5)
+
+
+@pytest.mark.parametrize(("n", "outputs"), [(2, 1), (9, 1), (20, 3), (41, 1)])
+def test_the_gradient_is_that_of_differences(n: int, outputs: int) -> None:
+    Z, Y, w = problem(n, outputs)
+    w[0], K = 0.0, kernel(Z)
+    solver = RidgeLoss(n, outputs)
+    W, sums = (np.array(part) for part in solver.gradient(Z, Y, w, RIDGE))
+    size, step = max(1.0, float(np.abs(W).max())), 1e-5
+    for i, j in {(0, 1), (n // 2, 0), (n - 1, n // 3)}:
+        change = np.zeros((n, n))
+        change[i, j] = change[j, i] = step
+        slope = (loss_of(K + change, Y, w, RIDGE) - loss_of(K - change, Y, w, RIDGE)) / (2 * step)
+        assert 2.0 * W[i, j] == pytest.approx(slope * K[i, j], abs=2e-5 * size)
+    assert_allclose(W, W.T)
+    assert not np.diagonal(W).any()
+    assert_allclose(sums, W.sum(axis=1), atol=1e-5 * size)
+    slope = (loss_of(K, Y, w, RIDGE + step) - loss_of(K, Y, w, RIDGE - step)) / (2 * step)
+    assert solver.ridge_slope == pytest.approx(slope, rel=1e-4, abs=1e-6)
+    assert solver.loss == pytest.approx(loss_of(K, Y, w, RIDGE), rel=1e-5)
+
+
+def test_a_row_alone_is_told_nothing() -> None:
+    solver = RidgeLoss(1, 1)
+    W, sums = solver.gradient(np.ones((1, 2), np.float32), np.ones((1, 1), np.float32), np.ones(1), RIDGE)
+    assert (W.item(), sums.item(), solver.loss, solver.ridge_slope) == pytest.approx((0.0, 0.0, 1.0, 0.0), abs=1e-6)
+
+
+def test_without_an_inverse_there_is_an_error_and_the_next_call_is_sound() -> None:
+    Z, Y, w = problem(20)
+    solver = RidgeLoss(20, 1)
+    equal = np.zeros_like(Z)
+    for work in (solver.gradient, solver.values):
+        with pytest.raises(ArithmeticError, match="not positive definite"):
+            work(equal, Y, w, 1e-9)
+    again = solver.values(Z, Y, w, RIDGE)
+    assert np.array_equal(again, RidgeLoss(20, 1).values(Z, Y, w, RIDGE))
+
+
+def test_arrays_of_other_shapes_are_refused() -> None:
+    Z, Y, w = problem(5)
+    solver = RidgeLoss(5, 1)
+    for wrong in ((Z[:4], Y, w), (Z, Y[:, [0, 0]], w), (Z, Y, w[:4])):
+        with pytest.raises(ValueError, match="must have n rows"):
+            solver.values(*wrong, RIDGE)
+    with pytest.raises(ValueError, match="must be positive"):
+        RidgeLoss(0, 1)
