@@ -220,6 +220,11 @@ def test_options_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
         SVML(**given)
 
 
+def test_there_is_one_metric_to_learn() -> None:
+    with pytest.raises(OptionError, match="--metric diag: svml learns a metric of its own"):
+        TrainingConfig(SVML(), metric="diag")
+
+
 def test_a_square_map_of_many_columns_is_refused() -> None:
     size = CellSize(rows=100, features=MOST_COLUMNS + 1, weight=1.0, solutions=5, part=0)
     with pytest.raises(OptionError, match="for at most 2,000 columns, and there are 2,001; give --form diag"):

@@ -41,7 +41,7 @@ PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
-METRICS = ("none", "auto", "diag", "full", "rank:R")
+METRICS = ("none", "auto", "diag", "full", "nca", "itml", "lmnn", "rank:R")
 
 
 def together(*decorators: Decorator) -> Decorator:
@@ -112,7 +112,8 @@ metric = option(
     type=MetricName(METRICS),
     show_default="none",
     help="Learn a metric before the rows are divided: a weight for each feature (diag), a matrix (full), a matrix onto "
-    "R dimensions (rank:R), or, if fresh rows prove one better than the Euclidean metric, that one (auto).",
+    "R dimensions (rank:R), or, if fresh rows prove one better than the Euclidean metric, that one (auto). "
+    "nca, itml and lmnn are published metrics to compare with.",
     group=Group.PARTITION,
 )
 metric_file = option(

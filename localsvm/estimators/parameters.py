@@ -61,7 +61,8 @@ COMMON: dict[str, Parameter] = {
     "metric": Parameter(
         "none", ("--metric",), "str",
         'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
-        'feature, "full", a matrix, "rank:R", one onto R dimensions, or "auto", whichever fresh rows prove better.',
+        'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", whichever fresh rows prove better, '
+        'or "nca", "itml", "lmnn", published ones to compare with.',
     ),
     "metric_file": Parameter(
         None, ("--metric-file",), "str or None",

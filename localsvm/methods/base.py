@@ -225,7 +225,7 @@ class Method(ABC):
     joint : a job is about all classes at once.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
-    gap_unit : of the duality gaps in reports and models.
+    gap_unit, learns_metric : of the duality gaps in reports and models; --metric is refused, as it learns its own.
     """
 
     name: ClassVar[str]
@@ -234,6 +234,7 @@ class Method(ABC):
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "C n"
+    learns_metric: ClassVar[bool] = False
 
     def check_choices(self) -> None:
         """OptionError where an option is none of its choices."""
@@ -244,9 +245,7 @@ class Method(ABC):
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether only differences of rows count: a shift of all rows changes no decision. Columns far from 0 are then
-        read from an origin; for other methods there is a note on them.
-        """
+        """Whether only differences of rows count: columns far from 0 are then read from an origin, else told."""
         return False
 
     @property

@@ -44,6 +44,7 @@ class SVML(Method):
     """Options of the method."""
 
     name: ClassVar[str] = "svml"
+    learns_metric: ClassVar[bool] = True
 
     form: str = option(
         "full", "--form", help="Map that svml learns: full, diag, sphere (a multiple of the identity) or rank:R."

@@ -20,7 +20,7 @@ from localsvm.store.pieces import Pieces, Unsound, check, floats32
 BLOCK = 1 << 20  # elements worked on at once: bounds temporary arrays
 WEIGHTS, MATRIX = "weights", "matrix"
 EUCLIDEAN = "none"
-METRICS = (EUCLIDEAN, "auto", "diag", "full")
+METRICS = (EUCLIDEAN, "auto", "diag", "full", "nca", "itml", "lmnn")
 RANK = re.compile(r"rank:([1-9][0-9]{0,8})")
 _PIECES: dict[str, Pieces] = {
     WEIGHTS: {WEIGHTS: floats32("features")},

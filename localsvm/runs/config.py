@@ -83,6 +83,10 @@ class TrainingConfig:
             if value not in known:
                 raise OptionError(f"{name} {value}: choose one of {', '.join(known)}")
         check_metric(self.metric)
+        if self.method.learns_metric and self.metric != EUCLIDEAN:
+            raise OptionError(
+                f"--metric {self.metric}: {self.method.name} learns a metric of its own (--form); give one of the two"
+            )
         if self.folds < 2:
             raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
         for label, weight in self.class_weights:

@@ -15,6 +15,7 @@ from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.partition import REGISTRY
+from localsvm.representations.baselines import BASELINES, baseline_bytes
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_learning import POOL, SAMPLE
 from localsvm.runs.config import TrainingConfig
@@ -75,9 +76,10 @@ class Demand:
             return
         columns, jobs = self._data.X.shape[1], self._threads
         rows = min(len(self._data.y), POOL)
-        self._check(
-            "learning the metric", jobs * 4 * (3 * rows * columns + 6 * SAMPLE * SAMPLE), f"{MORE}, or no --metric"
-        )
+        own = jobs * 4 * (3 * rows * columns + 6 * SAMPLE * SAMPLE)
+        if self._config.metric in BASELINES:
+            own = baseline_bytes(rows, columns)
+        self._check("learning the metric", own, f"{MORE}, or no --metric")
 
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""

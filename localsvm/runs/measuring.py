@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.errors import OptionError
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.metric import EUCLIDEAN, Metric, check_metric
 from localsvm.representations.metric_choice import Labelled, choose, stratified_folds
 from localsvm.representations.metric_learning import Course, Learner, Plan
@@ -127,7 +128,8 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     if rank is not None and rank > features:
         raise OptionError(f"--metric {asked}: there are only {features} features")
     rng = Plan.rng(config.seed, -1, 0)
-    rows = np.sort(rng.permutation(len(data.y))[: min(int(LEARN_SHARE * len(data.y)), MOST_LEARN)]).astype(np.int64)
+    most = BASELINE_ROWS if asked in BASELINES else MOST_LEARN
+    rows = np.sort(rng.permutation(len(data.y))[: min(int(LEARN_SHARE * len(data.y)), most)]).astype(np.int64)
     labelled, codes = _labelled(data, config)
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
@@ -139,10 +141,14 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
             return Measured(about=about)
-        course = _learned(labelled, rows, name, rank, config.seed)
+        if asked in BASELINES:
+            learner, own = BASELINES[asked], Plan.rng(config.seed, -1, 5)
+            values = learner(np.asarray(data.X[rows], np.float64), codes[rows], own)
+        else:
+            values = _learned(labelled, rows, name, rank, config.seed).values
     fresh = np.ones(len(data.y), np.bool_)
     fresh[rows] = False
-    return Measured(Metric(_sized(course)), fresh, about)
+    return Measured(Metric(_sized(values)), fresh, about)
 
 
 def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[np.intp]]:
@@ -168,7 +174,6 @@ def _learned(data: Labelled, rows: NDArray[np.int64], name: str, rank: int | Non
     return plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
 
 
-def _sized(course: Course) -> NDArray[np.float32]:
+def _sized(L: NDArray[np.float64]) -> NDArray[np.float32]:
     """Such that the squares of its entries sum up to the number of features, as those of the Euclidean metric do."""
-    L = course.values
     return np.ascontiguousarray(L * np.sqrt(len(L) / np.square(L).sum()), np.float32)

@@ -1,0 +1,22 @@
+"""Published ways to learn a metric, to compare with: each makes a matrix of some rows and their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.representations.itml import itml
+from localsvm.representations.lmnn import lmnn
+from localsvm.representations.nca import nca
+
+Baseline = Callable[[NDArray[np.float64], NDArray[np.intp], np.random.Generator], NDArray[np.float64]]
+BASELINES: dict[str, Baseline] = {"nca": nca, "itml": itml, "lmnn": lmnn}
+BASELINE_ROWS = 2000  # that one learns from: nca takes 5 s for so many of magic, and 60 s for twice as many
+
+
+def baseline_bytes(rows: int, features: int) -> int:
+    """What one holds at most, of so many rows in all: pairs of rows, their weights, and what L-BFGS keeps."""
+    rows = min(rows, BASELINE_ROWS)
+    return 8 * (20 * rows * rows + 10 * rows * features + 45 * features * features)
