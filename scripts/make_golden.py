@@ -36,6 +36,7 @@ GOLDEN: dict[str, tuple[str, str]] = {
     "l3-kernel": (DENSE, "-m l3-kernel -K 2 -L 4 -g 0.5 -C 1,10 -v 3"),
     "ml3": (DENSE, "-m ml3 --models 3 -C 1 -v 3"),
     "svm-voronoi": (DENSE, "-m svm -P voronoi -c 20 -g 0.5,2 -C 1,10 -v 3"),
+    "svm-metric": (DENSE, "-m svm -P voronoi -c 20 --metric rank:2 -g 0.5,2 -C 1,10 -v 3"),
     "svm-sparse-ava": (SPARSE, "-m svm --multiclass ava -g 0.1 -C 1,10 -v 3"),
     PARTITION: (DENSE, "-P kmeans -c 20"),
 }

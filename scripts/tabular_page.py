@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from harness.machine import cores_of_processors
+from harness.machine import processors, with_article
 from harness.tables import number, table, thousands
 from tabular_peers import MOST_TREES, PATIENCE, PEERS, SEARCH_TREES, XRFM, XRFM_LEAF
 
@@ -15,7 +15,7 @@ ABOUT = """\
 # Tables of many rows: lsvm-train beside boosted trees, forests and other SVMs
 
 Written by `make reproduce-tabular DATA=...` (`scripts/reproduce_tabular.py`) from `tabular.jsonl`; one thread each, on
-{machines}.
+{machines}. The machine had other work, so all times are processor seconds.
 
 ## Who wins
 """
@@ -24,8 +24,9 @@ HOW = """\
 
 - **Test files serve for the errors above and nothing else.** Whatever is chosen is chosen on training rows.
 - **Ours** are whole commands on LIBSVM text: `lsvm-train --metric none`, `--metric auto`, and
-  `--metric auto --repeats 3` ("auto x3"), the rest at defaults. Start-up, reading and writing count: about half a
-  second, more on large files. A peer's time is training and prediction alone, of dense float32 rows in memory.
+  `--metric auto --repeats 3` ("auto x3"), the rest at defaults. Start-up, reading and writing count, about a second of
+  each command and more on large files: it is most of a prediction. A peer's time is training and prediction alone, of
+  dense float32 rows in memory.
 - **"chosen"** (behind the stroke; defaults before it): each of a peer's settings is trained on three quarters of the
   training rows, the one with the fewest wrong rows on the fourth is trained again on all. The time is that of all of
   it. Boosters have the learning rate 0.1 and at most {trees} trees, ended where {patience} more do not lower the
@@ -33,27 +34,33 @@ HOW = """\
   times the number of features. The settings:
 {settings}
 - **xRFM** needs held-out rows in its training: that quarter, and is not trained again on all rows. Its leaves have
-  {leaf} rows (the default of 60 000 takes far more than ten minutes on one core), rows are scaled, and "chosen"
+  {leaf} rows (its default, 60 000, is for GPUs), rows are scaled, and "chosen"
   tries the bandwidths {bandwidths}.
 - A peer is stopped after ten minutes of processor time. The grid of SVC is not started with more than 25 000 rows.
 - covtype is class 2 against the rest. higgs_like is generated: six directions among 28 features tell the classes
   apart, which is what a metric finds and trees do not; its Bayes error is 15.86 %. higgs11k is the real one.
-- The noise of a difference of two errors is that of two test files of this size; errors on the same file differ by
-  less, so that "even" is said too often rather than too rarely. Seeds of each entry: {seeds}; errors are means, times
-  medians.
+- "Even" is a difference of at most one standard error, as of errors on two test files of this size. Errors on the same
+  file vary together, so that the difference is worth more than that.
+- Seeds of each entry: {seeds}. Errors are means, times medians.
 """
-AUTO, EUCLIDEAN = "localsvm auto", "localsvm none"
+AUTO = "localsvm auto"
+BOOSTERS = ("LightGBM", "XGBoost", "CatBoost")
 SIDES = {
     "theirs": "**A peer wins**",
     "ours": "**`lsvm-train --metric auto` wins** against every peer that was run",
-    "even": "**Even** within the noise",
+    "even": "**Even** within a standard error",
+    "open": "**No verdict yet**, as no booster with chosen settings was run,",
 }
 
 
 def page(runs: list[Any], _: Any, *, sets: Sequence[str], methods: Sequence[str], ours: Sequence[str]) -> str:
     """The Markdown."""
     found = Found(runs, sets, methods, ours)
-    lines = [ABOUT.format(machines=cores_of_processors(run.machine for run in runs)), *verdict(found), *prices(found)]
+    lines = [
+        ABOUT.format(machines=with_article(processors(run.machine for run in runs))),
+        *verdict(found),
+        *prices(found),
+    ]
     lines += ["", "## Test error, per cent", "", "The smallest of a set in bold.", "", *found.table_of(found.error), ""]
     for title, figure in (("Training", "train_cpu"), ("Prediction of the test file", "predict_cpu")):
         lines += [f"## {title}, processor seconds", "", *found.table_of(found.seconds(figure)), ""]
@@ -67,6 +74,7 @@ class Found:
         self.runs, self.ours = runs, ours
         self.sets = [name for name in sets if any(run.name == name for run in runs)]
         self.methods = [method for method in methods if any(run.method == method for run in runs)]
+        self.absent = [each for each in (*sets, *methods) if each not in (*self.sets, *self.methods)]
 
     def good(self, name: str, method: str) -> list[Any]:
         """The runs that ended well."""
@@ -102,7 +110,7 @@ class Found:
     def table_of(self, entry: Callable[[str, str], str]) -> list[str]:
         """A line for each set; defaults and what is chosen in one column, with a stroke between."""
         columns = list(dict.fromkeys(method.removesuffix(CHOSEN) for method in self.methods))
-        head = ["set", "rows", *(column.removeprefix("localsvm ") for column in columns)]
+        head = ["set", "training / test rows", *(column.removeprefix("localsvm ") for column in columns)]
         lines = []
         for name in self.sets:
             cells = [" / ".join(entry(name, method) for method in self.of(column)) for column in columns]
@@ -125,7 +133,7 @@ class Found:
 
         def entry(name: str, method: str) -> str:
             median = self.median(name, method, figure)
-            return self.reason(name, method) if median is None else number(median, 2)
+            return self.reason(name, method) if median is None else number(median)
 
         return entry
 
@@ -138,32 +146,37 @@ class Found:
 def verdict(found: Found) -> list[str]:
     """Who wins where, of one command of ours and the best peer, with the noise of the test file."""
     lists: dict[str, list[str]] = {side: [] for side in SIDES}
+    smaller = 0
     for name in found.sets:
         mine, best = found.mean(name, AUTO), found.best(name, found.peers())
         if mine is None or best is None:
             continue
         peer, error = best
-        even = abs(mine - error) <= 2 * found.noise(name, mine, error)
+        text = f"{name} ({shown(mine)} and {shown(error)}, {peer})"
+        if all(found.reason(name, booster + CHOSEN) == "-" for booster in BOOSTERS):
+            lists["open"].append(text)
+            continue
+        smaller += error < mine
+        even = abs(mine - error) <= found.noise(name, mine, error)
         side = "even" if even else "ours" if mine < error else "theirs"
-        lists[side].append(f"{name} ({shown(mine)} and {shown(error)}, {peer})")
-    about = "`lsvm-train --metric auto` beside the best peer of each set, picked by its test error, which flatters it"
-    total = sum(map(len, lists.values()))
+        lists[side].append(text)
+    about = "`lsvm-train --metric auto` beside the best peer of each set, picked by its test error, which flatters it."
+    total = sum(len(names) for side, names in lists.items() if side != "open")
     lines = [f"- {SIDES[side]} on {len(names)}: {', '.join(names)}." for side, names in lists.items() if names]
-    return [f"{about}. Errors in per cent, ours first; {total} sets.", "", *lines, ""]
+    words = f"Errors in per cent, ours first; {total} sets. By the figure alone a peer is better on {smaller} of them."
+    return [about, words, "", *lines, ""]
 
 
 def prices(found: Found) -> list[str]:
-    """Our times over those of the peers: medians over the sets."""
-    lines = []
+    """Our time of training over those of the peers: medians over the sets."""
+    words = []
     for peer in ("LightGBM", "LightGBM" + CHOSEN, "XGBoost" + CHOSEN, "CatBoost", "random forest", "SVC" + CHOSEN):
-        words = []
-        for what, figure in (("training", "train_cpu"), ("prediction", "predict_cpu")):
-            pairs = [(found.median(n, AUTO, figure), found.median(n, peer, figure)) for n in found.sets]
-            ratios = [a / b for a, b in pairs if a is not None and b]
-            words += [f"{what} {number(float(np.median(ratios)), 2)}"] if ratios else []
-        lines += [f"{peer}'s: {', '.join(words)}"] if words else []
-    said = "Its processor seconds over those of a peer, the median over the sets that both ended on"
-    return [f"{said}: {'; '.join(lines)}."] if lines else []
+        pairs = [(found.median(name, AUTO, "train_cpu"), found.median(name, peer, "train_cpu")) for name in found.sets]
+        ratios = [mine / theirs for mine, theirs in pairs if mine is not None and theirs]
+        if ratios:
+            words.append(f"{peer} {number(float(np.median(ratios)), 2)} ({len(ratios)} sets)")
+    said = "Its processor seconds of training, whole command, over a peer's training; medians over the sets"
+    return [f"{said}: {', '.join(words)}."] if words else []
 
 
 def shown(error: float) -> str:
@@ -178,7 +191,7 @@ def missing(found: Found) -> list[str]:
         for name in found.sets:
             if not found.good(name, method):
                 holes.setdefault(method, {}).setdefault(found.reason(name, method), []).append(name)
-    lines = []
+    lines = [f"- Not run at all, so far: {', '.join(found.absent)}."] if found.absent else []
     for method, reasons in holes.items():
         said = "; ".join(f"{'not run' if r == '-' else r}: {', '.join(names)}" for r, names in reasons.items())
         lines.append(f"- {method}: {said}.")

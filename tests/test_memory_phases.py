@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -116,6 +117,19 @@ def test_scaling_sparse_rows_is_bounded(tmp_path: Path) -> None:
     assert "scaling by zscore" in refusals(work)
     with pytest.raises(RunError, match="scale sparse rows by std, row or none, or give more --memory"):
         work(PROCESS_BYTES + int(3.2 * MIB))
+
+
+@pytest.mark.parametrize(("metric", "kind"), [("auto", "dense"), ("diag", "sparse")])
+def test_learning_a_metric_is_bounded(metric: str, kind: str, tmp_path: Path) -> None:
+    config, stopped = TrainingConfig(POINT, "none", metric=metric), RuntimeError("it would be learned now")
+
+    def work(memory: int) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("localsvm.runs.division.measure", Mock(side_effect=stopped))
+            with pytest.raises(RuntimeError, match="would be learned"):
+                partition_only(rows(kind), config, tmp_path / "p.h5", True, memory=memory)
+
+    assert refusals(work)[-1] == "learning the metric"
 
 
 def test_the_division_is_bounded(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from localsvm.methods.linear_method import LinearMethod
 from localsvm.partition import REGISTRY
 from localsvm.representations.baselines import BASELINES, baseline_bytes
 from localsvm.representations.metric import EUCLIDEAN
-from localsvm.representations.metric_learning import POOL, SAMPLE
+from localsvm.representations.metric_learning import POOL, POOL_ELEMENTS, SAMPLE
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.measuring import CHOICE_ROWS
 from localsvm.targets.base import Target
 
 WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
@@ -71,14 +72,16 @@ class Demand:
         self._check(f"scaling by {mode}", made_bytes(self._data.X, mode), flat + MORE)
 
     def metric(self) -> None:
-        """Learning the metric: samples of rows, their kernel matrices, and a copy of the rows that judge it."""
+        """Learning the metric: rows of a pool of near samples, kernel matrices, and dense rows that judge, mapped."""
         if self._config.metric == EUCLIDEAN:
             return
         columns, jobs = self._data.X.shape[1], self._threads
-        rows = min(len(self._data.y), POOL)
-        own = jobs * 4 * (3 * rows * columns + 6 * SAMPLE * SAMPLE)
+        rows = min(POOL, max(SAMPLE, POOL_ELEMENTS // max(1, columns)))
+        if self._config.metric == "auto" and isinstance(self._data.X, np.ndarray):
+            rows = max(rows, CHOICE_ROWS)
+        own = jobs * 4 * (3 * min(len(self._data.y), rows) * columns + 6 * SAMPLE * SAMPLE)
         if self._config.metric in BASELINES:
-            own = baseline_bytes(rows, columns)
+            own = baseline_bytes(min(len(self._data.y), POOL), columns)
         self._check("learning the metric", own, f"{MORE}, or no --metric")
 
     def partition(self, kind: str) -> None:

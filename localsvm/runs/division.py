@@ -212,10 +212,8 @@ def partition_only(
     Returns
     -------
     (cells,) int64 rows of each cell.
-
-    Raises what `divide` raises; DataError for labels only where a metric is learned from them.
     """
-    if config.metric != EUCLIDEAN:
+    if config.metric != EUCLIDEAN:  # it is learned from the labels
         check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)

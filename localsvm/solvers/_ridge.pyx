@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport uintptr_t
-from scipy.linalg.cython_blas cimport sgemm, ssyr2k, ssyrk
-from scipy.linalg.cython_lapack cimport spotrf, spotri
 
 from localsvm._core cimport end_call
+
+from scipy.linalg import cython_blas, cython_lapack
 
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
@@ -37,11 +38,19 @@ cdef extern from "ridge.h":
     int lsvm_ridge_values(const lsvm_lapack *, lsvm_ridge *) nogil
 
 cdef lsvm_lapack LAPACK
-LAPACK.gemm = <void *>sgemm
-LAPACK.syrk = <void *>ssyrk
-LAPACK.syr2k = <void *>ssyr2k
-LAPACK.potrf = <void *>spotrf
-LAPACK.potri = <void *>spotri
+
+
+cdef void *routine(module, str name) except NULL:
+    """A routine of scipy's, found when this is imported: so the build does not need scipy."""
+    capsule = module.__pyx_capi__[name]
+    return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+
+
+LAPACK.gemm = routine(cython_blas, "sgemm")
+LAPACK.syrk = routine(cython_blas, "ssyrk")
+LAPACK.syr2k = routine(cython_blas, "ssyr2k")
+LAPACK.potrf = routine(cython_lapack, "spotrf")
+LAPACK.potri = routine(cython_lapack, "spotri")
 
 
 cdef class RidgeLoss:

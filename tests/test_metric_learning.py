@@ -1,0 +1,378 @@
+"""Metrics: their gradients against differences, runs with them, and rows at the edge."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.errors import DataError
+from localsvm.estimators import LocalSVC
+from localsvm.methods.svm import KernelSVM
+from localsvm.representations.metric_choice import choose, stratified_folds
+from localsvm.representations.metric_learning import Learner, Plan
+from localsvm.runs import measuring
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide, partition_only
+from localsvm.runs.measuring import measure
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.progress import Silent
+from localsvm.runs.training import train
+from localsvm.solvers._ridge import RidgeLoss
+from localsvm.threads import ALONE, Threads
+
+POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
+GRID = KernelSVM(gamma=(0.5,), cost=(0.3, 3.0))
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few steps, by small samples."""
+    plan = Plan(sample=60, weight_steps=12, matrix_steps=12, near_steps=6)
+    monkeypatch.setattr(measuring, "CHOICE_PLAN", plan)
+    monkeypatch.setattr(measuring, "Plan", lambda names: Plan(names, 60, 12, 12, 6))
+    measuring.Plan.rng = Plan.rng  # type: ignore[attr-defined]
+
+
+def rows(n: int = 240, d: int = 4, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that two of the columns make."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    value = X[:, 0] * X[:, 1]
+    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
+
+
+def thin(X: np.ndarray) -> Examples:
+    """The same columns beside 1 200 or more, each with one value: so many stay sparse."""
+    return as_examples(sparse.csr_array(np.hstack([X] + [np.eye(len(X), dtype=np.float32)] * -(-1200 // len(X)))))
+
+
+def content(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+def trained(path: Path, X: Examples, y: np.ndarray, config: TrainingConfig, **extra: Any) -> Any:
+    """The summary of a training, without a warning."""
+    weight = extra.pop("weight", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return train(Dataset(X.copy(), y.copy(), weight=weight), config, path, force=True, **extra)
+
+
+# --- learning
+
+
+def loss_at(learner: Learner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
+    """The mean loss of a sample, by refits in float64."""
+    X = np.asarray(learner._rows_at(part), np.float64)
+    L = np.exp(scalars[0]) * values
+    Z = X * L if L.ndim == 1 else X @ L
+    Y, w = learner._Y[part].astype(np.float64), learner._weight[part]
+    K = np.exp(-np.square(Z[:, None] - Z).sum(axis=2))
+    A = np.linalg.inv(K + np.exp(scalars[1]) * np.eye(len(K)))
+    h = np.maximum(0.0, Y * (A @ Y) / np.diag(A)[:, None])
+    return float((w / w.sum()) @ np.square(h).sum(axis=1))
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 4), (4, 2)], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_gradient_by_the_metric_is_that_of_differences(shape: tuple[int, ...], classes: int) -> None:
+    X, y = rows(classes=classes)
+    Y = np.where(y[:, None] == np.arange(1, 2 if classes == 2 else classes + 1) % classes, 1.0, -1.0)
+    rng = np.random.default_rng(1)
+    learner = Learner(X + 100.0, Y.astype(np.float32), rng.random(240) + 0.1, np.arange(240), 40)
+    part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
+    slope, scalar_slope = learner._gradient(RidgeLoss(40, Y.shape[1]), part, values, scalars)
+    step = 1e-5
+    for at in [(0,), (3,)] if len(shape) == 1 else [(0, 0), (2, 1), (3, 0)]:
+        change = np.zeros(shape)
+        change[at] = step
+        up, down = (loss_at(learner, part, values + sign * change, scalars) for sign in (1, -1))
+        assert slope[at] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
+    for i in range(2):
+        change = np.eye(2)[i] * step
+        up, down = (loss_at(learner, part, values, scalars + sign * change) for sign in (1, -1))
+        assert scalar_slope[i] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
+
+
+@pytest.mark.parametrize("factor", [2.0**-20, 2.0**14])
+def test_the_scale_of_the_rows_does_not_matter(factor: float) -> None:
+    X, y = rows()
+    found = []
+    for scaled in (X, (factor * X).astype(np.float32)):
+        config = TrainingConfig(metric="full", scale="none")
+        metric = measure(Dataset(scaled, y), config, ALONE).metric
+        assert metric is not None
+        found.append(metric.values)
+    assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-3)
+
+
+def test_what_matters_weighs_more() -> None:
+    X, y = rows(400)
+    for metric in ("diag", "full", "rank:2"):
+        found = measure(Dataset(X, y), TrainingConfig(metric=metric, scale="none"), ALONE).metric
+        assert found is not None
+        importance = found.importance()
+        assert importance[:2].min() > 1.1 * importance[2:].max()
+
+
+def test_one_outlier_is_no_obstacle() -> None:
+    X, y = rows(400)
+    X[7, 0] = 1e16
+    found = measure(Dataset(X, y), TrainingConfig(metric="diag", scale="none"), ALONE).metric
+    assert found is not None and np.isfinite(found.values).all()
+
+
+def test_labels_at_random_keep_the_euclidean_metric() -> None:
+    names = []
+    for seed in range(10):
+        X, _ = rows(200, 5, seed=seed)
+        y = np.random.default_rng(seed + 100).integers(0, 2, 200).astype(np.float64)
+        about = measure(Dataset(X, y), TrainingConfig(metric="auto", seed=seed), ALONE).about
+        assert about is not None
+        names.append(about["name"])
+    assert names.count("none") >= 9
+
+
+def test_folds_without_rows_choose_nothing() -> None:
+    X, y = rows(4)
+    data = measuring.Labelled(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
+    folds = stratified_folds(y.astype(np.intp), np.random.default_rng(0))
+    found = choose(data, np.arange(4), folds, measuring.CHOICE_PLAN, 0, ALONE)
+    assert (found.name, found.best, found.loss) == ("none", "none", ())
+
+
+def test_balanced_classes_weigh_the_same_when_a_metric_is_learned() -> None:
+    X, y = rows(300)
+    y[:200] = 0.0
+    share = {c: 300 / 2 / np.count_nonzero(y == c) for c in (0.0, 1.0)}
+    given = TrainingConfig(POINT, metric="diag", class_weights=tuple(share.items()))
+    one, other = (
+        divide(Dataset(X.copy(), y), config).measured.metric
+        for config in (given, TrainingConfig(POINT, metric="diag", balanced=True))
+    )
+    assert one is not None and other is not None
+    assert_array_equal(one.values, other.values)
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_threads_end_soon_when_nobody_waits() -> None:
+    begun = threading.Event()
+
+    def endless(i: int) -> None:
+        begun.set()
+        while True:
+            threads.check()
+
+    with pytest.raises(Stopped), Threads(2) as threads:
+        threads._pool.submit(endless, 0)  # type: ignore[union-attr]
+        begun.wait()
+        raise Stopped
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_ends_the_learning(jobs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A learning that would last for hours."""
+    monkeypatch.setattr(measuring, "CHOICE_PLAN", Plan(sample=20, weight_steps=10**9))
+    steps, once = Learner._gradient, threading.Event()
+
+    def gradient(*args: Any) -> Any:
+        if not once.is_set():
+            once.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        return steps(*args)
+
+    monkeypatch.setattr(Learner, "_gradient", gradient)
+    X, y = rows()
+    with pytest.raises(KeyboardInterrupt):
+        train(Dataset(X, y), TrainingConfig(POINT, metric="auto"), tmp_path / "m.h5", jobs=jobs)
+    assert not list(tmp_path.iterdir())
+
+
+class Stops(Silent):
+    def cell_done(self, wrong: float, weight: float) -> None:
+        raise Stopped
+
+
+# --- runs
+
+RUNS: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "auto": ("auto", {"partition": "voronoi", "cell_size": 80}, False),
+    "full, repeats": ("full", {"partition": "voronoi", "cell_size": 80, "repeats": 2, "probability": True}, False),
+    "rank:2, kmeans": ("rank:2", {"partition": "kmeans", "cell_size": 80, "multiclass": "ava"}, False),
+    "diag, chunks": ("diag", {"partition": "chunks", "cell_size": 80, "probability": True}, False),
+    "diag, sparse": ("diag", {"partition": "none"}, True),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_models_are_the_same_for_any_jobs_and_after_a_resume(name: str, tmp_path: Path) -> None:
+    metric, options, thinned = RUNS[name]
+    dense, y = rows(classes=3)
+    X = thin(dense) if thinned else dense
+    config = TrainingConfig(GRID, metric=metric, folds=3, **options)
+    weight = 0.5 + np.arange(240) % 2
+    for jobs in (1, 2):
+        summary = trained(tmp_path / f"{jobs}.h5", X, y, config, jobs=jobs, weight=weight)
+    assert content(tmp_path / "1.h5") == content(tmp_path / "2.h5")
+    assert summary.cv_error is not None and summary.features == X.shape[1]
+
+    if "partition" in options and options["partition"] != "none":
+        with pytest.raises(Stopped):
+            trained(tmp_path / "r.h5", X, y, config, observer=Stops(), weight=weight)
+        trained(tmp_path / "r.h5", X, y, config, resume=True, jobs=2, weight=weight)
+        assert content(tmp_path / "r.h5") == content(tmp_path / "1.h5")
+    with LocalModel(tmp_path / "1.h5") as model:
+        values = model.decision_function(X)
+        some = X[5:8] if not thinned else as_examples(sparse.csr_array(X)[5:8])
+        assert_array_equal(model.decision_function(some), values[5:8])
+        assert np.isfinite(values).all()
+        if config.probability:
+            assert_allclose(model.probabilities(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("metric", ["full", "diag", "rank:1", "auto"])
+def test_a_partition_file_gives_the_same_model(metric: str, tmp_path: Path) -> None:
+    X, y = rows()
+    config = TrainingConfig(GRID, "voronoi", 80, metric=metric, folds=3)
+    partition_only(Dataset(X.copy(), y), config, tmp_path / "p.h5")
+    for name, file in (("with", tmp_path / "p.h5"), ("without", None)):
+        trained(tmp_path / f"{name}.h5", X, y, config, partition_file=file)
+    assert content(tmp_path / "with.h5") == content(tmp_path / "without.h5")
+
+
+def test_a_partition_with_a_metric_needs_two_classes(tmp_path: Path) -> None:
+    X, _ = rows(50)
+    with pytest.raises(DataError, match="all 50 rows have the label 3"):
+        partition_only(Dataset(X, np.full(50, 3.0)), TrainingConfig(POINT, metric="diag"), tmp_path / "p.h5")
+
+
+@pytest.mark.parametrize("metric", ["diag", "full", "rank:2"])
+@pytest.mark.parametrize("scale", ["zscore", "minmax"])
+def test_a_linear_model_is_its_weights(metric: str, scale: str) -> None:
+    from localsvm.estimators import LinearSVMClassifier
+
+    X, y = rows(150, classes=3)
+    X[:, 2] = 0.0  # does not occur
+    model = LinearSVMClassifier(cost=1.0, metric=metric, scale=scale, n_jobs=1).fit(5.0 + 3.0 * X, y)
+    assert model.coef_.shape == (3, 4)
+    wanted = (5.0 + 3.0 * X) @ model.coef_.T + model.intercept_
+    assert_allclose(model.decision_function(5.0 + 3.0 * X), wanted, atol=1e-3)
+
+
+def test_estimators_have_metrics() -> None:
+    X, y = rows(200)
+    model = LocalSVC(metric="diag", gamma=1.0, cost=10.0, n_jobs=1).fit(X, y)
+    assert model.score(X, y) > 0.8 and model.summary_.metric == {"name": "diag"}
+
+
+# --- what the error is of
+
+
+def test_the_error_is_that_of_fresh_rows_however_often_they_occur(tmp_path: Path) -> None:
+    """Rows of which each occurs many times are kept once; what is fresh among them is counted."""
+    X = np.tile(np.asarray([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]], np.float32), (80, 1))
+    y = (np.arange(240) % 3 == 0).astype(np.float64)
+    config = TrainingConfig(GRID, "voronoi", 10, metric="diag", probability=True, folds=2)
+    divided = divide(Dataset(X.copy(), y), config)
+    assert divided.fresh is not None and divided.measured.fresh is not None
+    fresh = float((divided.fresh.array * divided.count.array).sum())
+    assert fresh == pytest.approx(np.count_nonzero(divided.measured.fresh)) == 48
+    assert len(divided.count.array) < 240
+    assert trained(tmp_path / "m.h5", X, y, config).cv_error is not None
+
+
+def test_fresh_rows_of_no_weight_are_none(tmp_path: Path) -> None:
+    X, y = rows(60)
+    config = TrainingConfig(GRID, "voronoi", 30, metric="diag", folds=2)
+    partition_only(Dataset(X.copy(), y), config, tmp_path / "p.h5")
+    fresh = divide(Dataset(X.copy(), y), config, tmp_path / "p.h5").measured.fresh
+    assert fresh is not None and np.count_nonzero(fresh) == 12
+    weight = np.where(fresh, 0.0, 1.0)
+    assert (
+        trained(tmp_path / "m.h5", X, y, config, partition_file=tmp_path / "p.h5", weight=weight).cv_error is not None
+    )
+
+
+def test_cells_without_fresh_rows_have_probabilities(tmp_path: Path) -> None:
+    X, y = rows(100)
+    X[:80] += np.float32(100.0)
+    summary = trained(
+        tmp_path / "m.h5", X, y, TrainingConfig(GRID, "voronoi", 10, metric="diag", probability=True, folds=2)
+    )
+    assert summary.cells > 6
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert np.isfinite(model.probabilities(X)).all()
+
+
+# --- the edge
+
+
+def edges() -> dict[str, tuple[Examples, np.ndarray]]:
+    rng, (Z, y) = np.random.default_rng(3), rows(40)
+    two, eye = np.asarray([[0.0, 1.0], [1.0, 0.0]], np.float32), np.eye(8, dtype=np.float32)
+    sets: dict[str, tuple[Any, Any]] = {
+        "two rows": (two, [0, 1]),
+        "five and one": (Z[:6], [0, 0, 0, 0, 0, 1]),
+        "a class of one row": (Z, np.where(np.arange(40) == 7, 2, y)),
+        "99 to 1": (rng.standard_normal((200, 3)), np.arange(200) < 2),
+        "all rows equal": (np.ones((40, 3)), y),
+        "constant and equal columns": (np.c_[Z, Z, np.ones(40)], y),
+        "one of a group": (eye[rng.integers(0, 8, 40)], y),
+        "Cauchy": (rng.standard_cauchy((100, 3)), np.arange(100) % 2),
+        "far outlier": (np.where(np.arange(160).reshape(40, 4) == 7, 1e16, Z), y),
+        "far from 0": (Z + 1e6, y),
+        "two far groups": (Z + 1e4 * y[:, None], y),
+        "tiny": (1e-44 * np.round(Z * 10), y),
+        "many columns": (rng.standard_normal((60, 300)), np.arange(60) % 2),
+        "sparse": (thin(Z), y),
+    }
+    return {
+        name: (X if sparse.issparse(X) else np.asarray(X, np.float32), np.asarray(labels, np.float64))
+        for name, (X, labels) in sets.items()
+    }
+
+
+@pytest.mark.parametrize("name", edges())
+def test_rows_at_the_edge(name: str, tmp_path: Path) -> None:
+    X, y = edges()[name]
+    for metric in ("auto", "diag") if name == "sparse" else ("auto", "diag", "rank:1" if len(y) % 3 else "full"):
+        for scale in ("std", "none"):
+            config = TrainingConfig(GRID, metric=metric, scale=scale, folds=2, probability=scale == "std")
+            summary = trained(tmp_path / "m.h5", X, y, config)
+            assert summary.cv_error is not None and 0.0 <= summary.cv_error <= 1.0
+            with LocalModel(tmp_path / "m.h5") as model:
+                assert np.isfinite(model.decision_function(X.copy())).all()
+                assert model.features == X.shape[1] and model.dense == (name != "sparse")
+
+
+def test_weights_at_the_ends_of_float64(tmp_path: Path) -> None:
+    X, y = rows(60)
+    weight = np.where(np.arange(60) % 2, 1e300, 1e-300)
+    config = TrainingConfig(POINT, metric="auto", class_weights=((1.0, 1e5),), folds=2)
+    trained(tmp_path / "m.h5", X, y, config, weight=weight)
+
+
+def test_values_of_unseen_columns_are_ignored(tmp_path: Path) -> None:
+    X, y = rows(80)
+    trained(tmp_path / "m.h5", np.c_[X[:, :2], np.zeros((80, 1), np.float32), X[:, 2:]], y,
+            TrainingConfig(POINT, metric="rank:2"))  # fmt: skip
+    seen = np.c_[X[:, :2], np.zeros((80, 1)), X[:, 2:]].astype(np.float32)
+    other = seen.copy()
+    other[:, 2] = 7.0
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert_array_equal(model.decision_function(seen), model.decision_function(other))
