@@ -123,10 +123,10 @@ METHODS: dict[str, Learner] = {
     "SVML": svml("full"),
     "SVML-Diag": svml("diag"),
     "SVML-Sphere": svml("sphere"),
-    "SVML, L frozen": svml("full", pull=100.0),
-    "SVML, half of the rows": svml("full", most_rows=1 << 40),
+    "SVML (L frozen)": svml("full", pull=100.0),
+    "SVML (half of the rows)": svml("full", most_rows=1 << 40),
 }
-ONLY = {"SVML, half of the rows": ["Gamma"]}  # elsewhere it is SVML
+ONLY = {"SVML (half of the rows)": ["Gamma"]}  # elsewhere it is SVML
 
 
 def main() -> None:

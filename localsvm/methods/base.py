@@ -245,7 +245,7 @@ class Method(ABC):
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether only differences of rows count: columns far from 0 are then read from an origin, else told."""
+        """Whether only differences of rows count: columns far from 0 are then read from an origin, not only named."""
         return False
 
     @property
