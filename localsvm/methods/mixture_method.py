@@ -27,16 +27,20 @@ from localsvm.methods.linear_options import CostOptions
 from localsvm.methods.mixture_predictor import MixturePredictor, decided
 from localsvm.methods.saved import table
 from localsvm.representations.kmeans import Centres, find_centres
-from localsvm.representations.mixture import Mixture, Prior, fit_mixture, responsibilities
+from localsvm.representations.mixture import BLOCK, Mixture, Prior, fit_mixture, responsibilities
 from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture, solve_tasks
-from localsvm.solvers.weighted_tasks import TaskWeights, WeightedTasks, task_values
+from localsvm.solvers.linear import working_bytes
+from localsvm.solvers.weighted_tasks import LARGEST_SYSTEM, TaskWeights, WeightedTasks, task_values
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64, pointer
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
 COSTS: Values = tuple(10.0**k for k in range(7))
+PAIRS = 1.3  # of a row and a component that answers for it, for each row
+SPARSE_BYTES = 24  # for each entry of sparse rows while some are taken
+KNOWN, BLOCK_COPIES = 6, 6  # arrays of a number for each row and component; of a block of dense rows, in float64
 MOST_COLUMNS = 1000  # of full covariances
-LABEL_FREE, WITH_LABELS = (1e-3, 100), (1e-4, 50)  # of EM: the least rise of the objective a row, and the most rounds
+LABEL_FREE, WITH_LABELS = (1e-3, 100), (1e-4, 200)  # of EM: the least rise of the objective a row, and the most rounds
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,8 @@ class MixtureMethod(Clustered, CostOptions):
         }
 
     def memory(self, size: CellSize) -> int:
-        """Rows of pairs, and of the pairs of a job in EM; what is known of rows and components; covariances.
+        """Rows of pairs, of all problems and of one in EM; what is known of rows and components; solutions; and the
+        larger of a block of rows with its differences from means and what a solver takes.
 
         OptionError where full covariances would be too large.
         """
@@ -147,11 +152,15 @@ class MixtureMethod(Clustered, CostOptions):
                 f"--covariance full makes square matrices for at most {MOST_COLUMNS:,} columns, and there are {d:,}; "
                 "give --covariance diag"
             )
-        one = 8 * K * (d * d if self.covariance == "full" else 2 * d) + 8 * K * d
-        rows = 4 * n * d if size.dense else 8 * size.stored
-        kept = 8 * 3 * n * K + 3 * rows
+        pairs, entries = int(PAIRS * n), None if size.dense else int(PAIRS * size.stored)
+        rows = 4 * pairs * d if entries is None else SPARSE_BYTES * entries
+        one = 8 * K * (d * (d + 2 if self.covariance == "full" else 3) + K)
+        scored = 8 * K * (d + 1 + K) * size.problems * size.folds * min(3, self.grid_for(d).n_points)
         models = size.problems * (size.folds if self.default_select(2) == "vote" else 1)
-        return int(kept + 30 * 8 * n + one * (models + 2) + 8 * (K * (d + 1)) ** 2)
+        system = 24 * min(K * (d + 1), LARGEST_SYSTEM) ** 2 if K * (d + 1) <= LARGEST_SYSTEM else 0
+        solving = working_bytes(pairs, d, K, entries, "primal", True) + system
+        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored
+        return int(kept + max(BLOCK_COPIES * 8 * min(n * d, max(BLOCK, d)), solving))
 
 
 class PreparedMixture(Prepared):

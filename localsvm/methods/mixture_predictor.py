@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.dataset import Examples, within_reach
 from localsvm.methods.base import State
 from localsvm.representations.mixture import blocks, responsibilities
 from localsvm.targets.base import Target
@@ -40,10 +40,13 @@ class MixturePredictor:
     def decision_function(self, X: Examples) -> Floats:
         """(n, problems) float64, see Target.combine."""
         problem = self._state["model_problem"]
+        X, lost = within_reach(X)
         out = np.empty((X.shape[0], len(problem)))
         for rows, dense in blocks(X):
             for m in range(len(problem)):
                 out[rows, m] = self._values(dense, m)
+        if lost is not None:
+            out[lost] = np.nan
         return self._target.combine(out, problem)
 
     def _values(self, X: Floats, m: int) -> Floats:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, rows_of
+from localsvm.data.dataset import Examples, between, row_blocks, rows_of
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.coupling import ALONE, Coupling
 from localsvm.solvers.linear import WIDER, LinearSolution, solve
@@ -22,6 +22,7 @@ from localsvm.solvers.primal import FIRST_WIDTH, newton
 Floats = NDArray[np.float64]
 SMALLEST = 1e-4  # weights in a task that are not worth a row
 LARGEST_SYSTEM = 2048  # up to this many weights of all tasks together, Newton's method solves for them directly
+BLOCK = 1 << 18  # elements of rows that are made float64 at once
 BIAS = 1.0  # of each task, and regularised
 
 
@@ -82,4 +83,7 @@ def losses(values: Floats, y: Floats, squared: bool) -> Floats:
 
 def task_values(X: Examples, W: Floats) -> Floats:
     """(n, tasks) decision values of each task. The rows of a dense X are summed by BLAS, for training alone."""
-    return np.asarray(X @ W[:, :-1].T, np.float64) + W[:, -1] * BIAS
+    out = np.empty((X.shape[0], len(W)))
+    for rows in row_blocks(X, BLOCK):
+        out[rows] = between(X, rows.start, rows.stop) @ W[:, :-1].T + W[:, -1] * BIAS
+    return out
