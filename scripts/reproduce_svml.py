@@ -207,15 +207,21 @@ def generated(n: int) -> tuple[Floats, Floats]:
 
 
 def run(learner: Learner, X: Floats, y: Floats, split: int) -> tuple[float, float]:
-    """One split: test error in per cent, processor seconds of training. Features have the deviation 1 in training."""
+    """One split: test error in per cent, processor seconds of training."""
+    (Z, y), (Z_out, y_out) = divided(X, y, split)
+    begun = time.process_time()
+    classify = learner(Z, y)
+    seconds = time.process_time() - begun
+    return 100.0 * float(np.mean(classify(Z_out) != y_out)), seconds
+
+
+def divided(X: Floats, y: Floats, split: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Rows and labels for training and for the test, in random order. Features have the deviation 1 in training."""
     order = np.random.default_rng(split).permutation(len(y))
     seen, out = np.split(order, [round(0.8 * len(y))])
     mean, deviation = X[seen].mean(axis=0), X[seen].std(axis=0)
     Z = (X - mean) / np.where(deviation > 0, deviation, 1.0)
-    begun = time.process_time()
-    classify = learner(Z[seen], y[seen])
-    seconds = time.process_time() - begun
-    return 100.0 * float(np.mean(classify(Z[out]) != y[out])), seconds
+    return (Z[seen], y[seen]), (Z[out], y[out])
 
 
 def squared_distances(A: Floats, B: Floats) -> Floats:
