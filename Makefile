@@ -121,8 +121,9 @@ reproduce-l3: build ## DATA=folder [QUICK=1] tables and figures of the L3-SVM pa
 	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) "$(DATA)"
 	$(BIN)/python scripts/reproduce_l3_figures.py $(if $(QUICK),--quick) "$(DATA)"
 
-reproduce-svml: build ## DATA=folder [QUICK=1] tables of the SVML paper, into docs/results/svml
+reproduce-svml: build ## DATA=folder [QUICK=1] tables and figures of the SVML paper, into docs/results/svml
 	@test -n "$(DATA)" || { echo "make reproduce-svml DATA=folder-of-the-data-sets" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce_svml_figures.py "$(DATA)"
 	$(BIN)/python scripts/reproduce_svml.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-tabular: build peers ## DATA=folder [QUICK=1] error and time beside boosted trees, forests and SVMs, into docs/results

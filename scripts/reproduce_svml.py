@@ -3,9 +3,10 @@
     python scripts/reproduce_svml.py DATA [--quick] [--out docs/results/svml] [--sets Haber,Page] [--methods SVML]
 
 Test error over random splits, 80 % for training, and processor seconds. All methods have the SVM with the squared hinge
-and an offset: Euclidean ones choose its C and width from the paper's grid, SVML learns both. DATA is a folder with
-NAME.train.libsvm.xz and NAME.test.libsvm.xz; both parts are joined. Ten splits are a run; runs are kept in
-OUT/table.jsonl and not repeated. --quick: ten splits of each set but Gamma, which has one.
+and an offset: Euclidean ones choose its C and width from the paper's grid, also after a metric that NCA, ITML or LMNN
+learned; SVML learns both. DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz; both parts are joined.
+Ten splits are a run (two of Page, the one of Gamma); runs are kept in OUT/table.jsonl and not repeated. All of them
+take many hours, most of them on Gamma; --splits N stops after so many. --quick: the first run of each set but Gamma.
 """
 
 from __future__ import annotations
@@ -21,25 +22,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from harness.datasets import examples
 from harness.experiment import Experiment, carry_out
-from harness.library import SVML, fit_at_one_point, predicted, squared_hinge, svm_metric
+from harness.library import BASELINE_ROWS, BASELINES, SVML, fit_at_one_point, predicted, squared_hinge, svm_metric
 from harness.options import names, parsed, parser
 from harness.runlog import Run
 from svml_page import page
 from threadpoolctl import threadpool_limits
 
-BLOCK = 10  # splits of a run
 COSTS = (0.1, 1.0, 10.0, 100.0)
 WIDTHS = (4.0, 2.0, 1.0, 0.5, 0.25)  # sigma^2 over the number of features; the kernel is exp(-|x - x'|^2 / sigma^2)
+FOLDS = (5, 3, 1)
 HOLD_OUT = 5  # "1-fold" holds one of so many parts out
 
 
 class Set(NamedTuple):
-    """A set of the paper: the file, the labels of class -1 and, where not all others, of class 1; how many splits."""
+    """A set of the paper: the file, the labels of class -1 and, where not all others, of class 1; how many splits, and
+    how many of them are a run.
+    """
 
     file: str
     negative: float
     positive: float | None = None
     splits: int = 200
+    block: int = 10
 
 
 SETS = {
@@ -50,8 +54,8 @@ SETS = {
     "Diabts": Set("diabetes", -1),
     "Mammo": Set("mammographic", 0),
     "CMC": Set("cmc", 1, 2),
-    "Page": Set("page-blocks", 1, splits=20),
-    "Gamma": Set("magic", -1, splits=1),
+    "Page": Set("page-blocks", 1, splits=20, block=2),
+    "Gamma": Set("magic", -1, splits=1, block=1),
 }
 Floats = Any
 Key = tuple[str, str, int]  # set, method, block of splits
@@ -61,7 +65,7 @@ Learner = Callable[[Floats, Floats], Callable[[Floats], Floats]]
 
 @dataclass(frozen=True)
 class Block(Run):
-    """The splits BLOCK * block and following of a set: test errors in per cent, and processor seconds of training."""
+    """The splits of a set from its block of them on: test errors in per cent, and processor seconds of training."""
 
     name: str
     method: str
@@ -101,6 +105,21 @@ def euclidean(folds: int) -> Learner:
     return learn
 
 
+def after(name: str, folds: int) -> Learner:
+    """A published metric, learned from some of the rows, and then Euclidean selection."""
+    select = euclidean(folds)
+
+    def learn(X: Floats, y: Floats) -> Callable[[Floats], Floats]:
+        rng = np.random.default_rng(0)
+        rows = rng.permutation(len(y))[:BASELINE_ROWS]
+        M = BASELINES[name](X[rows], (y[rows] > 0).astype(np.intp), rng)
+        M = M * np.sqrt(len(M) / np.square(M).sum())  # so that the grid of widths fits, as it does the Euclidean metric
+        classify = select(X @ M, y)
+        return lambda Z: classify(Z @ M)
+
+    return learn
+
+
 def svml(form: str, pull: float = 0.1, most_rows: int = svm_metric.MOST_ROWS) -> Learner:
     """The method of the package, on one cell; most_rows: that the metric is learned from."""
 
@@ -117,9 +136,8 @@ def svml(form: str, pull: float = 0.1, most_rows: int = svm_metric.MOST_ROWS) ->
 
 
 METHODS: dict[str, Learner] = {
-    "Euclidean 5-fold": euclidean(5),
-    "Euclidean 3-fold": euclidean(3),
-    "Euclidean 1-fold": euclidean(1),
+    **{f"Euclidean {folds}-fold": euclidean(folds) for folds in FOLDS},
+    **{f"{name.upper()} {folds}-fold": after(name, folds) for name in BASELINES for folds in FOLDS},
     "SVML": svml("full"),
     "SVML-Diag": svml("diag"),
     "SVML-Sphere": svml("sphere"),
@@ -131,7 +149,8 @@ ONLY = {"SVML (half of the rows)": ["Gamma"]}  # elsewhere it is SVML
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    given = parser(__doc__, out=Path("docs/results/svml"), sets=list(SETS), quick="ten splits of each set")
+    given = parser(__doc__, out=Path("docs/results/svml"), sets=list(SETS), quick="the first run of each set but Gamma")
+    given.add_argument("--splits", type=int, default=max(made.splits for made in SETS.values()), help="of each set")
     given.add_argument("--methods", type=names, default=list(METHODS), help="rows of the table (default all)")
     options = parsed(given)
     if unknown := [name for name in (*options.sets, *options.methods) if name not in SETS | METHODS]:
@@ -141,16 +160,15 @@ def main() -> None:
 
 
 def cases(options: Any) -> list[Key]:
-    """Blocks of all sets before the next ones, so that an interrupted command has some of each; Gamma last."""
-    blocks = {name: 1 if options.quick else -(-SETS[name].splits // BLOCK) for name in options.sets}
-    found = [
-        (name, method, block)
-        for block in range(max(blocks.values()))
-        for name in options.sets
-        for method in options.methods
-        if block < blocks[name] and name in ONLY.get(method, SETS) and not (options.quick and method in ONLY)
-    ]
-    return sorted(found, key=lambda key: SETS[key[0]].splits == 1)
+    """The same splits of all sets before the next ones, so that an interrupted command has some of each; Gamma last."""
+    found = []
+    for name, method in product(options.sets, options.methods):
+        made = SETS[name]
+        if name not in ONLY.get(method, SETS) or (options.quick and made.splits == 1):
+            continue
+        blocks = 1 if options.quick else -(-min(made.splits, options.splits) // made.block)
+        found += [(name, method, block) for block in range(blocks)]
+    return sorted(found, key=lambda key: (SETS[key[0]].splits == 1, key[2] * SETS[key[0]].block))
 
 
 def measure(missing: list[Key], _: list[Block], options: Any) -> Iterator[Block]:
@@ -159,8 +177,9 @@ def measure(missing: list[Key], _: list[Block], options: Any) -> Iterator[Block]
     for method in dict.fromkeys(method for _, method, _ in missing):  # so that no time is that of loading libraries
         run(METHODS[method], *generated(100), split=0)
     for name, method, block in missing:
-        last = min(SETS[name].splits, BLOCK * (block + 1))
-        runs = [run(METHODS[method], *whole(name), split) for split in range(BLOCK * block, last)]
+        made = SETS[name]
+        splits = range(made.block * block, min(made.splits, made.block * (block + 1)))
+        runs = [run(METHODS[method], *whole(name), split) for split in splits]
         errors, seconds = (list(column) for column in zip(*runs, strict=True))
         yield Block(name, method, block, errors, seconds)
 
@@ -188,15 +207,21 @@ def generated(n: int) -> tuple[Floats, Floats]:
 
 
 def run(learner: Learner, X: Floats, y: Floats, split: int) -> tuple[float, float]:
-    """One split: test error in per cent, processor seconds of training. Features have the deviation 1 in training."""
+    """One split: test error in per cent, processor seconds of training."""
+    (Z, y), (Z_out, y_out) = divided(X, y, split)
+    begun = time.process_time()
+    classify = learner(Z, y)
+    seconds = time.process_time() - begun
+    return 100.0 * float(np.mean(classify(Z_out) != y_out)), seconds
+
+
+def divided(X: Floats, y: Floats, split: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Rows and labels for training and for the test, in random order. Features have the deviation 1 in training."""
     order = np.random.default_rng(split).permutation(len(y))
     seen, out = np.split(order, [round(0.8 * len(y))])
     mean, deviation = X[seen].mean(axis=0), X[seen].std(axis=0)
     Z = (X - mean) / np.where(deviation > 0, deviation, 1.0)
-    begun = time.process_time()
-    classify = learner(Z[seen], y[seen])
-    seconds = time.process_time() - begun
-    return 100.0 * float(np.mean(classify(Z[out]) != y[out])), seconds
+    return (Z[seen], y[seen]), (Z[out], y[out])
 
 
 def squared_distances(A: Floats, B: Floats) -> Floats:

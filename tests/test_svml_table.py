@@ -23,15 +23,15 @@ def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         X = rng.standard_normal((n, 3))
         with lzma.open(tmp_path / f"tiny.{part}.libsvm.xz", "wb") as file:
             write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
-    monkeypatch.setattr(reproduce_svml, "SETS", {"Haber": Set("tiny", 1, 2, splits=3)})
-    monkeypatch.setattr(reproduce_svml, "BLOCK", 2)
+    monkeypatch.setattr(reproduce_svml, "SETS", {"Haber": Set("tiny", 1, 2, splits=3, block=2)})
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["reproduce_svml.py", str(tmp_path), "--out", str(out)])
     reproduce_svml.main()
     log = (out / "table.jsonl").read_text()
     assert log.count("\n") == 2 * (len(METHODS) - 1)
     page = (out / "table.md").read_text()
-    lines = [line.split("|") for line in page.splitlines() if line.startswith("| SVML") or line.startswith("| Eucl")]
+    lines = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
+    lines = [line for line in lines if line[1].strip() in METHODS]
     errors = {line[1].strip(): float(line[2].split()[0]) for line in lines[: len(METHODS) - 1]}
     assert set(errors) == set(METHODS) - {"SVML (half of the rows)"}
     assert max(errors.values()) < 35
@@ -66,5 +66,28 @@ def test_the_page_counts_differences_on_common_splits() -> None:
     found = svml_page.Found(runs)
     np.testing.assert_array_equal(found.differences("Haber", "SVML", "Euclidean 5-fold"), [-3.0, -1.0])
     assert svml_page.mean(np.asarray([-3.0, -1.0])) == "-2.00 (1.00)"
-    assert "on 1 of 1 sets, below 0 on 1" in "\n".join(svml_page.earned(found))
-    assert svml_page.is_good(found, "Haber", "Euclidean 5-fold", ["Euclidean 5-fold"])
+    told = " ".join(svml_page.earned(found))
+    assert "on 1 of 1 sets (aim: 7 of 9), below 0 on 1 (aim: 6), and in at most a third of the time on 0." in told
+    assert svml_page.good_ones(found, "Haber", ["Euclidean 5-fold", "SVML"]) == ["SVML"]
+    assert svml_page.good_ones(found, "Haber", ["Euclidean 3-fold", "SVML"]) == []
+    assert svml_page.entry(found, "Haber", "Euclidean 5-fold", 4) == "25.00 (5.00) / 27.37 [2]"
+    assert svml_page.entry(found, "Haber", "NCA 3-fold", 4) == "- / 26.47"
+
+
+def test_one_fold_stands_in_where_five_have_not_run() -> None:
+    runs = [
+        Block("Gamma", method, 0, [error], [seconds])
+        for method, error, seconds in (("Euclidean 1-fold", 13.0, 60.0), ("SVML", 12.95, 20.0))
+    ]
+    told = " ".join(svml_page.earned(svml_page.Found(runs)))
+    assert "| Gamma (1-fold) | -0.05 | - | - | -0.16 | yes | 0.33 | yes |" in told
+    assert "in its place" in told
+
+
+def test_a_metric_that_only_turns_and_stretches_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    turned = 7.0 * np.linalg.qr(np.random.default_rng(2).standard_normal((2, 2)))[0]
+    monkeypatch.setitem(reproduce_svml.BASELINES, "turn", lambda X, codes, rng: turned)
+    X, y = reproduce_svml.generated(90)
+    Z = np.random.default_rng(1).standard_normal((200, 2))
+    expected = METHODS["Euclidean 3-fold"](X, y)(Z)
+    assert np.mean(reproduce_svml.after("turn", 3)(X, y)(Z) != expected) <= 0.01

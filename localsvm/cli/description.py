@@ -105,6 +105,8 @@ def description_text(found: dict[str, Any], every: bool = False) -> str:
 def _metric(found: dict[str, Any], every: bool) -> list[tuple[str, str]]:
     about, metric = found["config"].get("learned"), found["metric"]
     lines = [("metric", metric_text(about))] if about else []
+    if metric and metric["metrics"] > 1:
+        lines.append(("metric", f"{metric['metrics']:,}, of problems, folds or cells; the weights are their means"))
     return lines + (weights_text(metric["weights"], every) if metric else [])
 
 

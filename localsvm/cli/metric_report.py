@@ -36,19 +36,21 @@ def _z(value: float) -> str:
 
 def weights_of(model: Model) -> dict[str, Any] | None:
     """The metric of a checked model by values that JSON can hold, its features in descending order of their weights;
-    None for a model without.
+    None for a model without. Where the models have a metric each, the weights are the means over these.
     """
-    from localsvm.runs.stored import features_of, metric_of
+    from localsvm.runs.stored import features_of, metrics_of
 
-    metric = metric_of(model.metric, model.config, int(model.config["features"]))
-    if metric is None:
+    metrics = metrics_of(model)
+    if not metrics:
         return None
-    numbers, weights = features_of(model.columns, model.config), metric.importance()
+    metric, numbers = metrics[0], features_of(model.columns, model.config)
+    weights = sum((each.importance() for each in metrics[1:]), metric.importance()) / len(metrics)
     order = (-weights).argsort(kind="stable")
     found = zip(numbers[order].tolist(), weights[order].tolist(), strict=True)
     return {
         "kind": metric.kind,
         "dimensions": metric.columns,
+        "metrics": len(metrics),
         "weights": [{"feature": feature, "weight": weight} for feature, weight in found],
     }
 

@@ -1,4 +1,4 @@
-"""The options that all methods made of linear models have, and the grid that these span."""
+"""The options that methods made of linear models have, and the grid that these span."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ COSTS: Values = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM p
 
 
 @dataclass(frozen=True)
-class LinearOptions(Method):
-    """What the user chooses of a cost, of solvers and of when they stop."""
+class CostOptions(Method):
+    """What the user chooses of a cost, and of when solvers stop."""
 
     divides: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "of the objective"
@@ -30,10 +30,6 @@ class LinearOptions(Method):
     mean_loss: bool = option(
         False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
     )
-    solver: str = option(
-        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
-    )
-    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
     tolerance: float = option(
         1e-3,
         "-e",
@@ -43,8 +39,6 @@ class LinearOptions(Method):
 
     def __post_init__(self) -> None:
         self.check_choices()
-        if self.passes < 1:
-            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
         if not all(1e-300 <= value <= LARGEST_COST for value in self.cost):  # 1 / C is finite
             raise OptionError(f"-C/--cost takes positive numbers, from 1e-300 to {LARGEST_COST:g}")
         if not SMALLEST_TOLERANCE <= self.tolerance < np.inf:
@@ -78,3 +72,18 @@ class LinearOptions(Method):
         if self.mean_loss:
             return Grid(settings, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
         return Grid(settings, tuple(axes), costs=costs)
+
+
+@dataclass(frozen=True)
+class LinearOptions(CostOptions):
+    """The choice of a solver besides."""
+
+    solver: str = option(
+        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
+    )
+    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.passes < 1:
+            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")

@@ -25,7 +25,8 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import stream
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel_expansion import KernelModel, expansion_pieces, pack_models, report_of
-from localsvm.methods.mapped_expansion import GAUSSIAN, MappedPredictor, mapped, stored, taken_rows
+from localsvm.methods.mapped_expansion import DIAGONALS, GAUSSIAN, MappedPredictor, mapped, stored, taken_rows
+from localsvm.representations.metric import Metric
 from localsvm.representations.svm_metric import MOST_ROWS, Learned, Rows, first_map, learn, split
 from localsvm.solvers._smo import DualReport
 from localsvm.solvers.squared_hinge import solve
@@ -97,6 +98,11 @@ class SVML(Method):
     def predictor(self, state: State, target: Target, n_features: int) -> MappedPredictor:
         """Decision functions of a saved cell."""
         return MappedPredictor(self.form, state, target, n_features)
+
+    def metrics(self, maps: Dense, models: int) -> list[Metric]:
+        """The maps of so many models, one below the other as a state has them, each as a metric."""
+        each = maps.reshape(models, -1, maps.shape[1]) if models else ()
+        return [Metric(L[0] if self.form in DIAGONALS else np.ascontiguousarray(L.T)) for L in each]
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
         """Those of an expansion, and a map a model."""

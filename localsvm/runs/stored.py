@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
 from localsvm.errors import OptionError
+from localsvm.methods import method_from
+from localsvm.methods.svml import SVML
 from localsvm.partition import REGISTRY, TrainingCell
 from localsvm.representations.metric import EUCLIDEAN, MATRIX, METRICS, RANK, WEIGHTS, Metric, check_metric
 from localsvm.runs.config import TrainingConfig
@@ -128,6 +130,15 @@ def metric_of(
     if (metric.kind, metric.columns) != expected:
         raise Unsound(f"/metric is not of the kind {name}")
     return metric
+
+
+def metrics_of(model: Model) -> list[Metric]:
+    """The metric of a checked model, or those of its models where the method learns them; none if it is Euclidean."""
+    common = metric_of(model.metric, model.config, int(model.config["features"]))
+    method = method_from(dict(model.config["method"]))
+    if common is None and isinstance(method, SVML):
+        return method.metrics(model.column("map"), int(model.row_ptr["model_fold"][-1]))
+    return [] if common is None else [common]
 
 
 def _check_learned(learned: dict[str, Any], asked: Any) -> str:

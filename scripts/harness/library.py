@@ -28,6 +28,7 @@ from localsvm.methods.svm import KernelSVM
 from localsvm.methods.svml import SVML
 from localsvm.partition import create, size_spread
 from localsvm.representations import svm_metric
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import find_centres
 from localsvm.representations.landmarks import choose_landmarks
 from localsvm.representations.metric_learning import Learner
@@ -49,6 +50,8 @@ from localsvm.threads import Threads
 
 __all__ = [
     "ASCENTS",
+    "BASELINES",
+    "BASELINE_ROWS",
     "L3SVM",
     "SVML",
     "Ascent",

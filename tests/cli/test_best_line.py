@@ -26,6 +26,8 @@ OPTIONS: dict[str, Sequence[str]] = {
     "ml3": ("--models", "2,3"),
     "linear": ("--mean-loss",),
     "svml": ("--form", "rank:1"),
+    "mtl": ("-K", "2", "--shrinkage", "0.1", "--groups", "1", "--coupling", "1,10"),
+    "mlsvm": ("-K", "1,2", "--shrinkage", "0.1"),
 }
 RUNS = [(name, ("-g", "0.1,1") if name in ("svm", "rbf") else OPTIONS[name]) for name in sorted(methods())]
 RUNS += [

@@ -95,6 +95,32 @@ def test_the_table_shows_ten_weights_unless_asked_for_all(diag: Path) -> None:
     assert every.count(" feature ") == 11 and "--all" not in every
 
 
+@pytest.mark.parametrize("form", ["full", "diag", "rank:2"])
+def test_a_metric_that_its_svm_learned_has_weights_too(form: str, rows: Path, tmp_path: Path) -> None:
+    invoke("train", "-m", "svml", "--form", form, "-j", 1, "-q", rows, tmp_path / "m.h5")
+    found = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]
+    assert (found["kind"], found["metrics"]) == ("weights" if form == "diag" else "matrix", 1)
+    with load_model(tmp_path / "m.h5") as model:
+        assert model.columns is not None
+        L = model.cell(0)["map"].astype(float)
+        by_feature = dict(zip((model.columns + 1).tolist(), np.linalg.norm(L, axis=0), strict=True))
+    assert {item["feature"]: item["weight"] for item in found["weights"]} == pytest.approx(by_feature)
+    first = f"\nweights     {found['weights'][0]['weight']:<9.4g} feature {found['weights'][0]['feature']}\n"
+    assert first in invoke("inspect", tmp_path / "m.h5").stdout
+
+
+def test_weights_of_several_metrics_are_means(rows: Path, tmp_path: Path) -> None:
+    invoke("train", "-m", "svml", "--form", "diag", "-P", "kmeans", "-c", 80, "-j", 1, "-q", rows, tmp_path / "m.h5")
+    found = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]
+    with load_model(tmp_path / "m.h5") as model:
+        maps = [np.abs(model.cell(i)["map"][0].astype(float)) for i in range(model.n_cells)]
+    assert len(maps) > 1 and found["metrics"] == len(maps)
+    weights = [item["weight"] for item in found["weights"]]
+    assert weights == pytest.approx(sorted(np.mean(maps, axis=0), reverse=True))
+    told = f"\nmetric      {len(maps)}, of problems, folds or cells; the weights are their means\n"
+    assert told in invoke("inspect", tmp_path / "m.h5").stdout
+
+
 def test_features_count_from_zero_where_the_file_does(rows: Path, tmp_path: Path) -> None:
     invoke("train", *POINT, "--metric", "rank:2", "--zero-based", "-q", rows, tmp_path / "m.h5")
     found = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)

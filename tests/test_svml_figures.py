@@ -1,0 +1,60 @@
+"""The figures of the SVML paper on a set of a few rows: measured, kept, drawn and told; the search is seen as it is."""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reproduce_svml
+import reproduce_svml_figures
+from reproduce_svml import Set
+
+from localsvm.data.writing import write
+from localsvm.representations import svm_metric
+
+
+def test_all_figures_are_drawn_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for part, n in (("train", 70), ("test", 30)):
+        X = rng.standard_normal((n, 3))
+        with lzma.open(tmp_path / f"tiny.{part}.libsvm.xz", "wb") as file:
+            write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1.0, -1.0))
+    monkeypatch.setitem(reproduce_svml.SETS, "Credit", Set("tiny", -1))
+    monkeypatch.setattr(reproduce_svml_figures, "SPLITS", 2)
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["reproduce_svml_figures.py", str(tmp_path), "--out", str(out)])
+    reproduce_svml_figures.main()
+    for picture in reproduce_svml_figures.PICTURES.values():
+        assert (out / picture).read_bytes().startswith(b"\x89PNG")
+        assert f"({picture})" in (out / "figures.md").read_text()
+    assert "of 30 rows" in (out / "figures.md").read_text()
+    log = (out / "figures.jsonl").read_text()
+    reproduce_svml_figures.main()
+    assert (out / "figures.jsonl").read_text() == log
+
+
+def test_the_course_is_that_of_the_search() -> None:
+    """The step that the course says is kept has the errors of the map that `learn` gives."""
+    X, y = reproduce_svml.generated(240)
+    train, test = reproduce_svml.divided(X, y, 0)
+    course = reproduce_svml_figures.searched(train, test, 0)
+    kept, last = reproduce_svml_figures.kept_and_last(course["hold-out"], svm_metric.PATIENCE)
+    assert 0 < kept < last
+    parts = svm_metric.split(train[1], np.random.default_rng(0))
+    assert parts is not None
+    rows = [svm_metric.Rows(train[0][i], train[1][i], np.ones(len(i))) for i in parts]
+    found = svm_metric.learn(*rows, np.eye(2) / 2, 0.1)
+    objective, point = svm_metric.Objective(*rows[:2], np.eye(2) / 2, 0.1), np.append(found.L, np.log(found.cost))
+    assert objective(point)[0] == pytest.approx(course["loss"][kept])
+    assert 100 * objective.error(point, rows[2]) == pytest.approx(course["hold-out"][kept])
+    assert 100 * objective.error(point, svm_metric.Rows(*test, np.ones(len(test[1])))) == course["test"][kept]
+
+
+@pytest.mark.parametrize(("errors", "patience", "expected"), [
+    ([3, 2, 2, 2, 1], 2, (1, 3)), ([3, 2, 2, 1], 9, (3, 3)), ([1, 1, 1], 1, (0, 1)),
+])  # fmt: skip
+def test_a_search_ends_when_it_has_waited(errors: list[float], patience: int, expected: tuple[int, int]) -> None:
+    assert reproduce_svml_figures.kept_and_last(errors, patience) == expected
