@@ -23,7 +23,7 @@ from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Pu
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import CENTRES, Clustered, stream
 from localsvm.methods.grids import Values
-from localsvm.methods.linear_options import CostOptions
+from localsvm.methods.linear_options import MeanLoss
 from localsvm.methods.mixture_predictor import MixturePredictor, decided
 from localsvm.methods.saved import table
 from localsvm.representations.kmeans import Centres, find_centres
@@ -44,7 +44,7 @@ LABEL_FREE, WITH_LABELS = (1e-3, 100), (1e-4, 200)  # of EM: the least rise of t
 
 
 @dataclass(frozen=True)
-class MixtureMethod(Clustered, CostOptions):
+class MixtureMethod(Clustered, MeanLoss):
     """What all mixtures do. Subclasses say how the tasks are coupled."""
 
     covariance: str = option(
