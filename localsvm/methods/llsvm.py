@@ -60,7 +60,10 @@ class LocallyLinearSVM(ClusteredMethod):
 
     def represented(self) -> Pieces:
         """Anchors, and how many code a row."""
-        return {**super().represented(), **({"neighbours": Piece("i4", (1,), low=1)} if self._chooses else {})}
+        return {
+            **super().represented(),
+            **({"neighbours": Piece("i4", (1,), low=1, high=max(self.neighbours))} if self._chooses else {}),
+        }
 
     @property
     def _chooses(self) -> bool:

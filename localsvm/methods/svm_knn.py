@@ -29,7 +29,7 @@ from localsvm.methods.linear_options import CostOptions
 from localsvm.methods.saved import table
 from localsvm.representations.neighbours import CHUNK, QUERIES, Neighbours
 from localsvm.solvers.local_svm import decision_values
-from localsvm.store.pieces import Piece, Pieces, floats64
+from localsvm.store.pieces import Piece, Pieces, floats64, index
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
@@ -98,8 +98,8 @@ class NeighbourSVM(CostOptions):
             "support_label": floats64("s"),
             "support_count": floats64("s", low=0),
             "support_weight": floats64("s", low=0),
-            "support_fold": Piece("i4", ("s",), low=0),
-            "neighbours": Piece("i4", (1,), low=1),
+            "support_fold": index("s", below="folds"),
+            "neighbours": Piece("i4", (1,), low=1, high=max(self.neighbours)),
         }
 
     def memory(self, size: CellSize) -> int:
