@@ -170,8 +170,8 @@ def own(method: str, used: Set) -> dict[str, str]:
     return {
         "linear": {"--loss": "squared"},
         "svm-knn": {"--neighbours": "20,80" if used.few else "10,20,40,80"},
-        "mlsvm": {"--shrinkage": "0.001,0.1,10"},
-        "mtl": {"--shrinkage": "0.001,0.1,10", "--groups": "5", "--coupling": "0,10" if used.few else "0,10,100"},
+        "mlsvm": {"--shrinkage": "0.0001,0.1,10"},
+        "mtl": {"--shrinkage": "0.0001,0.1,10", "--groups": "5", "--coupling": "0,10" if used.few else "0,10,100"},
         "llsvm": {"--neighbours": "2,5"},
         "csvm": {"--lambda": "1,10,100"},
     }.get(method, {})
