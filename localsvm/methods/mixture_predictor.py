@@ -29,7 +29,7 @@ def decided(shares: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
         return sides(np.take_along_axis(f, shares.argmax(axis=1)[:, None], axis=1)[:, 0], squared)
     felt = np.flatnonzero(shares > NOTHING)  # one or two of a row
     terms = shares.ravel()[felt] * sides(f.ravel()[felt], squared)
-    return np.bincount(felt // shares.shape[1], terms, minlength=len(shares))
+    return np.bincount(felt // shares.shape[1], terms, minlength=len(shares)).astype(np.float64)
 
 
 def sides(f: Floats, squared: bool) -> Floats:
