@@ -3,10 +3,11 @@
     python scripts/reproduce_tabular.py DATA [--quick] [--out docs/results] [--sets magic,letter] [--seeds 3]
         [--methods "localsvm auto,LightGBM"]
 
-DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz; higgs_like is generated. Ours are whole commands on
-LIBSVM text, a peer (scripts/tabular_peers.py) is a process that has the rows already. All take one thread. Finished
-runs are kept in OUT/tabular.jsonl and not repeated; a peer that is not installed is reported and tried again by the
-next call. OUT/tabular.md is written from the log. --quick: svmguide1 alone, one seed.
+DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz; higgs_like is generated, covtype7 is covtype with
+its seven classes. Ours are whole commands on LIBSVM text, a peer (scripts/tabular_peers.py) is a process that has the
+rows already. All take one thread. Finished runs are kept in OUT/tabular.jsonl and not repeated; a peer that is not
+installed is reported and tried again by the next call. OUT/tabular.md is written from the log. --quick: svmguide1
+alone, one seed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 import tabular_page
 import tabular_peers
 from harness.commands import lsvm, pinned, run_contestant
-from harness.datasets import GENERATED, examples, generated
+from harness.datasets import GENERATED, SEVEN, examples, generated
 from harness.experiment import Experiment, carry_out
 from harness.library import write
 from harness.options import names, parsed, parser
@@ -35,7 +36,7 @@ from harness.runlog import Run
 
 SETS = (  # those of 3 000 training rows or more, small ones first
     "svmguide1", "page-blocks", "satimage", "pendigits", "magic", "higgs11k", "susy30k", "cod-rna", "letter", GENERATED,
-    "ijcnn1", "usps", "a9a", "w8a", "skin_nonskin", "covtype", "mnist",
+    "ijcnn1", "usps", "a9a", "w8a", "skin_nonskin", "covtype", SEVEN, "mnist",
 )  # fmt: skip
 GENERATED_ROWS = 100_000  # of each part
 OURS = {

@@ -72,7 +72,7 @@ def errors(found: Found) -> list[str]:
         "Mean (standard error) / the paper's. \\* differs from the paper's by more than two standard errors of a",
         "difference of two means of so many splits. In brackets behind a set: our splits; behind an entry where they",
         "are fewer. The paper has 200, of Page 20 and of Gamma 1. NCA, ITML and LMNN: the Euclidean SVM after these",
-        f"metrics. No star with fewer than {FEW} splits. Without an entry the run is still to come: the command goes on",
+        f"metrics. No star with fewer than {FEW} splits. Without an entry the run is to come: the command goes on",
         "with it.",
         "",
         *table(("method", *(f"{name} [{most[name]}]" for name in found.sets)), rows),

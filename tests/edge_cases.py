@@ -9,7 +9,21 @@ from scipy import sparse
 
 from localsvm.data.dataset import Examples, as_examples
 
-METHODS = ("svm", "rbf", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "svml")
+METHODS = (
+    "svm",
+    "rbf",
+    "linear",
+    "kmeans-svm",
+    "csvm",
+    "llsvm",
+    "l3",
+    "l3-kernel",
+    "ml3",
+    "svml",
+    "mtl",
+    "mlsvm",
+    "svm-knn",
+)
 
 
 def _rows() -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
@@ -108,19 +122,28 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--degree": ("1", "2", "50", "1000", "2147483647"),
         "--coef0": ("-1e30", "1e30", "1e300", "-1"),
     },
-    ("kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel"): {"-K": ("1", "24", "25", "1000", "1,2,30")},
+    ("kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "mtl", "mlsvm"): {"-K": ("1", "24", "25", "1000", "1,2,30")},
     ("l3", "l3-kernel"): {
         "-L": ("1", "24", "1000", "1,50"),
         "--landmarks": ("random", "pca"),
         "--projection": ("linear", "rbf"),
     },
     ("csvm",): {"--lambda": ("1e-300", "1e-30", "1e30", "1e300", "0.1,10")},
-    ("llsvm",): {"--neighbours": ("1", "24", "1000"), "--coding": ("inverse", "exponential", "linear")},
+    ("svm-knn",): {"--neighbours": ("1", "24", "1000", "1,5")},
+    ("llsvm",): {"--neighbours": ("1", "24", "1000", "1,2"), "--coding": ("inverse", "exponential", "linear")},
     ("ml3",): {"--models": ("1", "40", "1,3"), "--norm": ("1", "1.0001", "2", "100", "1e300"), "--passes": ("1", "50")},
     ("svml",): {
         "--form": ("full", "diag", "sphere", "rank:1", "rank:1000000", "rank:x", "rank:0"),
         "--pull": ("0", "1e-300", "1e30", "1e300", "-1", "inf"),
     },
+    ("mtl", "mlsvm"): {
+        "--shrinkage": ("1e-12", "1e12", "1e-300", "0.1,1"),
+        "--covariance": ("full", "diag"),
+        "--rule": ("soft", "hard"),
+        "--loss": ("hinge", "squared"),
+        "--mean-loss": ("",),
+    },
+    ("mtl",): {"--groups": ("1e-300", "0.5", "2", "1e300"), "--coupling": ("0", "1e-300", "1e12", "1e300", "0,1")},
     ("linear", "kmeans-svm", "csvm", "llsvm", "l3"): {
         "-s": ("auto", "sdca", "primal", "sgd"),
         "--loss": ("hinge", "squared"),
@@ -138,6 +161,8 @@ BASE = {"-C": "1", "-v": "2"}
 BASE_OWN = {
     "svm": {"-g": "0.5"}, "rbf": {"-g": "0.5"}, "l3-kernel": {"-g": "0.5", "-K": "2"}, "kmeans-svm": {"-K": "2"},
     "csvm": {"-K": "2"}, "llsvm": {"-K": "3"}, "l3": {"-K": "2"}, "ml3": {"--models": "2"},
+    "svm-knn": {"--neighbours": "5"},
+    "mlsvm": {"-K": "2", "--shrinkage": "0.1"}, "mtl": {"-K": "2", "--shrinkage": "0.1", "--coupling": "10"},
 }  # fmt: skip
 
 

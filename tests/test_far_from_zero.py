@@ -65,7 +65,7 @@ def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:
     assert found.report.primal <= best.fun * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("method", ["linear", "kmeans-svm", "l3", "csvm", "llsvm"])
+@pytest.mark.parametrize("method", ["linear", "kmeans-svm", "l3", "csvm", "llsvm", "mtl"])
 def test_linear_methods_end_with_a_model_far_from_the_origin(method: str, tmp_path: Path) -> None:
     clusters = {} if method == "linear" else {"clusters": (2.0,)}
     path = fit(Z + 1e6, Y, tmp_path / "m.h5", method, cost=(1.0,), **clusters)
@@ -133,14 +133,31 @@ def test_a_model_with_a_number_that_is_not_finite_is_not_written(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "method", ["svm", "rbf", "l3", "l3-kernel", "linear", "kmeans-svm", "csvm", "llsvm", "ml3", "svml"]
+    "method",
+    [
+        "svm",
+        "rbf",
+        "l3",
+        "l3-kernel",
+        "linear",
+        "kmeans-svm",
+        "csvm",
+        "llsvm",
+        "ml3",
+        "svml",
+        "mtl",
+        "mlsvm",
+        "svm-knn",
+    ],
 )
 @pytest.mark.parametrize("value", [3e38, -3e38, 1e20, 1e30])
 def test_labels_of_huge_rows(method: str, value: float, tmp_path: Path) -> None:
     """A finite decision value, or an error that names the row."""
     options: dict[str, object] = {} if method == "svml" else {"cost": (1.0,)}
     options |= {"gamma": (0.5,)} if method in ("svm", "rbf", "l3-kernel") else {}
-    options |= {"clusters": (2.0,)} if method in ("l3", "l3-kernel", "kmeans-svm", "csvm", "llsvm") else {}
+    clustered = ("l3", "l3-kernel", "kmeans-svm", "csvm", "llsvm", "mtl", "mlsvm")
+    options |= {"clusters": (2.0,)} if method in clustered else {}
+    options |= {"shrinkage": (0.1,)} if method in ("mtl", "mlsvm") else {}
     path = fit(0.01 * Z, Y, tmp_path / "m.h5", method, **options)
     X = np.concatenate([Z[:4], [[value, 0, 0], [value, -value, value]], Z[:4]]).astype(np.float32)
     with LocalModel(path) as model:

@@ -20,8 +20,10 @@ NOISE = 3 << 20  # what the allocator may keep or have left
 # (rows, columns, entries a row)
 DENSE, SPARSE, WIDE = (20_000, 100, 0), (20_000, 10_000, 10), (3_000, 200_000, 60)
 FEW: dict[str, tuple[int, int, int]] = {"dense": (2500, 100, 0), "sparse": (2500, 2000, 30), "wide": (600, 100_000, 60)}
+COMPONENTS: dict[str, tuple[int, int, int]] = {"dense": DENSE, "sparse": (5000, 2000, 10), "wide": (600, 30_000, 60)}
 LINEAR = {"cost": [1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3], "solver": "sdca", "tolerance": 0.5}
 KERNEL = {"cost": [0.1, 1.0], "gamma": [0.1, 1.0]}
+MIXTURE = {"cost": [0.1, 1.0], "clusters": [4], "shrinkage": [0.1], "covariance": "diag", "tolerance": 0.5}
 OPTIONS: dict[str, dict[str, Any]] = {
     "linear": LINEAR,
     "kmeans-svm": LINEAR | {"clusters": [4]},
@@ -33,11 +35,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
     "ml3": {"models": [4], "tolerance": 0.01},
     "svml": {"form": "diag"},
+    "svm-knn": {"neighbours": [20], "cost": [0.1, 1.0]},
+    "mlsvm": MIXTURE,
+    "mtl": MIXTURE | {"groups": [2], "coupling": [10.0]},
 }
 ROWS = {
     "linear": {"dense": DENSE, "sparse": SPARSE, "wide": WIDE},
     "svml": {"dense": (1500, 50, 0), "sparse": (1200, 1500, 10), "wide": (300, 30_000, 60)},
     "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
+    "svm-knn": {"dense": (6000, 100, 0), "sparse": (3000, 2000, 10), "wide": (600, 30_000, 60)},
+    **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
     **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
 }
 

@@ -111,6 +111,15 @@ def test_the_number_of_trees_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [m["trees"] for m in made] == [1000, 1000, 17]
 
 
+@pytest.mark.parametrize(("name", "labels"), [("covtype", [1, -1, 1, -1]), ("covtype7", [2, 7, 2, 1])])
+def test_covtype_has_two_classes_or_seven(tmp_path: Path, name: str, labels: list[int]) -> None:
+    for part in ("train", "test"):
+        with lzma.open(tmp_path / f"covtype.{part}.libsvm.xz", "wb") as file:
+            write(file, noisy(4)[0], np.array([2, 7, 2, 1]))
+    with Rows.of(tmp_path, name) as rows:
+        assert rows.train[1].tolist() == rows.test[1].tolist() == labels
+
+
 def fit(name: str, method: str, error: float) -> Fit:
     figures = {"error": error, "train_cpu": 2.0, "predict_cpu": 1.0}
     return Fit(name, method, 0, "ok", rows=(5000, 10_000), figures=figures)

@@ -74,6 +74,8 @@ class MethodOption:
     def _type(self) -> click.ParamType[Any]:
         if self.choices:
             return Names(self.choices, other_tools.NAMES.get(self.name))
+        if isinstance(self.default, tuple) and 0.0 in self.default:
+            return Values(zero=True)
         return KINDS[self.annotation]
 
     @property

@@ -104,8 +104,10 @@ def parse_number(text: str) -> float:
     return value
 
 
-def parse_values(text: str) -> tuple[float, ...]:
+def parse_values(text: str, zero: bool = False) -> tuple[float, ...]:
     """One value (0.5), a list (0.1,1,10) or a geometric range LOW:HIGH[:COUNT] (2^-5:2^3:9; 10 points by default).
+
+    zero: whether 0 may be a value, or one of a list.
 
     Returns
     -------
@@ -116,7 +118,7 @@ def parse_values(text: str) -> tuple[float, ...]:
     OptionError : not a positive number, or not a range.
     """
     if ":" not in text:
-        return tuple(sorted({parse_number(part) for part in text.split(",")}))
+        return tuple(sorted({0.0 if zero and part.strip() == "0" else parse_number(part) for part in text.split(",")}))
     parts = text.split(":")
     if len(parts) > 3:
         raise OptionError(f"{text!r} is not a range; write LOW:HIGH or LOW:HIGH:COUNT")

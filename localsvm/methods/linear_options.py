@@ -1,8 +1,8 @@
-"""The options that all methods made of linear models have, and the grid that these span."""
+"""The options that methods made of linear models have, and the grid that these span."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
@@ -18,8 +18,8 @@ COSTS: Values = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM p
 
 
 @dataclass(frozen=True)
-class LinearOptions(Method):
-    """What the user chooses of a cost, of solvers and of when they stop."""
+class CostOptions(Method):
+    """What the user chooses of a cost, and of when solvers stop."""
 
     divides: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "of the objective"
@@ -27,13 +27,6 @@ class LinearOptions(Method):
     cost: tuple[float, ...] = option(
         (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
     )
-    mean_loss: bool = option(
-        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
-    )
-    solver: str = option(
-        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
-    )
-    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
     tolerance: float = option(
         1e-3,
         "-e",
@@ -43,8 +36,6 @@ class LinearOptions(Method):
 
     def __post_init__(self) -> None:
         self.check_choices()
-        if self.passes < 1:
-            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
         if not all(1e-300 <= value <= LARGEST_COST for value in self.cost):  # 1 / C is finite
             raise OptionError(f"-C/--cost takes positive numbers, from 1e-300 to {LARGEST_COST:g}")
         if not SMALLEST_TOLERANCE <= self.tolerance < np.inf:
@@ -65,16 +56,42 @@ class LinearOptions(Method):
         return {}
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        """All combinations of `axes`, and the costs of the L3-SVM paper unless the user names others.
-
-        A mean loss with the factor c is lambda = 1 / 2c.
-        """
+        """All combinations of `axes`, and the default costs unless the user names others."""
         return self.grid_for(cell.X.shape[1])
 
     def grid_for(self, features: int) -> Grid:
         """The grid for rows of so many features."""
         axes = self.axes(features)
-        settings, costs = tuple(product(*axes.values())), check_values(self.cost or self.default_costs)
-        if self.mean_loss:
-            return Grid(settings, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
-        return Grid(settings, tuple(axes), costs=costs)
+        costs = check_values(self.cost or self.default_costs)
+        return Grid(tuple(product(*axes.values())), tuple(axes), costs=costs)
+
+
+@dataclass(frozen=True)
+class MeanLoss(CostOptions):
+    """The choice of a mean loss besides."""
+
+    mean_loss: bool = option(
+        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
+    )
+
+    def grid_for(self, features: int) -> Grid:
+        """As without it; a mean loss with the factor c is lambda = 1 / 2c."""
+        grid = super().grid_for(features)
+        if not self.mean_loss:
+            return grid
+        return replace(grid, costs=(), lambdas=tuple(1.0 / (2.0 * c) for c in grid.costs))
+
+
+@dataclass(frozen=True)
+class LinearOptions(MeanLoss):
+    """The choice of a solver besides."""
+
+    solver: str = option(
+        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
+    )
+    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.passes < 1:
+            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")

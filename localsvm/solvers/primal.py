@@ -2,10 +2,12 @@
 
     min_w  P(w) = 1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h
 
+With a coupling of the tasks, 1/2 tr(W' B^-1 W) takes the place of 1/2 |w|^2 (see solvers.coupling).
+
 A hinge smoothed over a width h is quadratic for 0 < 1 - y f < h. It differs from the hinge only on rows in that band,
 and its derivatives are feasible coefficients of the hinge's own dual. So every step comes with a certified duality gap:
-half the squared gradient, plus what the smoothing hides, which falls as h^2. h is lowered as far as the tolerance needs
-and no further.
+half the squared gradient (with a coupling g'Bg), plus what the smoothing hides, which falls as h^2. h is lowered as far
+as the tolerance needs and no further.
 
 Rows that lie far from the origin, compared with how far they lie from each other, are nearly parallel, and a Hessian
 made of their products holds nothing else. For these a step is solved for in other coordinates, see solvers.centred.
@@ -22,11 +24,13 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from localsvm.data.dataset import dense_rows
 from localsvm.pulse import beat
 from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Margins, Terms
 from localsvm.solvers.centred import Stretch
+from localsvm.solvers.coupling import ALONE, Coupling
 
 Vector = NDArray[np.float64]
 
@@ -52,13 +56,14 @@ class Newton:
 
     def __init__(
         self, rows: LinearRows, y: Vector, cost: Vector, width: float, start: Vector | None, tolerance: float,
+        coupling: Coupling = ALONE,
     ) -> None:  # fmt: skip
-        self.rows, self.y, self.cost, self.tolerance = rows, y, cost, tolerance
+        self.rows, self.y, self.cost, self.tolerance, self.coupling = rows, y, cost, tolerance, coupling
         self.w = np.zeros(rows.size) if start is None else start.copy()
         self.f = np.zeros(rows.n) if start is None else rows.values(self.w)
         self._inside = np.zeros(rows.n, np.bool_)
         self._hessian: Hessian | None = None
-        self.stretch = Stretch.of(rows)
+        self.stretch = Stretch.of(rows) if coupling is ALONE else None
         self.smooth_over(width)
 
     def smooth_over(self, width: float) -> None:
@@ -70,8 +75,9 @@ class Newton:
         """Compute losses, gradient and dual coefficients at the current weights."""
         self.terms: Terms = self.margins.terms(self.f)
         self.sum = self.rows.add(self.terms.coef)
-        self.gradient = self.w - self.sum
-        self.square = float(self.gradient @ self.gradient)
+        self.pull = self.coupling.pull(self.w)
+        self.gradient = self.pull - self.sum
+        self.square = float(self.gradient @ self.coupling.spread(self.gradient))
 
     @property
     def alpha(self) -> Vector:
@@ -81,12 +87,12 @@ class Newton:
     @property
     def primal(self) -> float:
         """The primal objective, with the hinge itself instead of the smoothed one."""
-        return 0.5 * float(self.w @ self.w) + (self.terms.smooth if self.width == 0 else self.terms.loss)
+        return 0.5 * float(self.w @ self.pull) + (self.terms.smooth if self.width == 0 else self.terms.loss)
 
     @property
     def dual(self) -> float:
         """The dual objective of the coefficients `alpha`."""
-        return self.terms.dual - 0.5 * float(self.sum @ self.sum)
+        return self.terms.dual - 0.5 * float(self.sum @ self.coupling.spread(self.sum))
 
     def hessian(self) -> tuple[Hessian, float]:
         """(H, factor): factor times H are the second derivatives of the losses.
@@ -115,7 +121,7 @@ class Newton:
 
     def _least(self, step: Vector, df: Vector) -> float:
         """Line search: Newton's method in one dimension, kept inside a bracket in which the slope changes its sign."""
-        along, square = float(self.w @ step), float(step @ step)
+        along, square = float(self.pull @ step), float(step @ self.coupling.pull(step))
         low, high, t = 0.0, np.inf, 1.0
         first = float(self.gradient @ step)
         if first >= 0.0:
@@ -134,7 +140,7 @@ class Newton:
 
 def newton(
     rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, *, system: str = "gradients",
-    start: Vector | None = None, width: float = FIRST_WIDTH, max_steps: int = MAX_STEPS,
+    start: Vector | None = None, width: float = FIRST_WIDTH, max_steps: int = MAX_STEPS, coupling: Coupling = ALONE,
 ) -> tuple[Newton, LinearReport]:  # fmt: skip
     """Newton's method: its state at a duality gap of at most tolerance times the primal objective, and a report.
 
@@ -146,16 +152,17 @@ def newton(
         The squared hinge instead of the hinge.
     system : str
         How to solve for a step: by Hessian "blocks", one per task, or by the "rows" of each task, which both need rows
-        of one task each; or by conjugate "gradients".
+        of one task each; or by conjugate "gradients". With a coupling: "coupled", by all Hessian blocks and the
+        precision between them at once, or "gradients".
     start : (size,) or None
         Weights to start from.
     width : float
         The first smoothing of the hinge.
+    coupling : Coupling
+        Of the tasks.
     """
-    at = Newton(rows, y, cost, 0.0 if squared else width, start, tolerance)
-    direction = (
-        by_gradients if at.stretch else {"blocks": by_blocks, "rows": by_rows, "gradients": by_gradients}[system]
-    )
+    at = Newton(rows, y, cost, 0.0 if squared else width, start, tolerance, coupling)
+    direction = by_gradients if at.stretch else DIRECTIONS[system]
     steps = 0
     while steps < max_steps:
         steps += 1
@@ -193,6 +200,22 @@ def by_blocks(at: Newton) -> Vector:
         upper = np.triu(factor * h.blocks[part, :d, :d])
         solved[part] = np.linalg.solve(upper + np.triu(upper, 1).transpose(0, 2, 1) + np.eye(d), solved[part])
     return _bordered(at, border, solved, factor * h.corner)
+
+
+def by_coupled(at: Newton) -> Vector:
+    """As `by_blocks` with the precision between tasks: (B^-1 (x) I + H) s = gradient, one system of all weights."""
+    h, factor = at.hessian()
+    tasks, precision = at.rows.tasks, at.coupling.precision
+    d = (len(at.w) - 1) // tasks
+    whole: Vector = np.zeros((tasks, d, tasks, d))
+    for k in range(tasks):
+        whole[k, :, k, :] = factor * h.blocks[k, :d, :d].T  # its lower triangle is all that counts
+    diagonal = np.arange(d)
+    whole[:, diagonal, :, diagonal] += precision
+    border = factor * h.border[:, :d]
+    right = np.stack([at.gradient[:-1].reshape(tasks, d), border], axis=2).reshape(-1, 2)
+    solved = cho_solve(cho_factor(whole.reshape(tasks * d, -1), lower=True, overwrite_a=True), right)
+    return _bordered(at, border, solved.reshape(tasks, d, 2), factor * h.corner)
 
 
 def by_rows(at: Newton) -> Vector:
@@ -235,13 +258,14 @@ def by_gradients(at: Newton) -> Vector:
     """As `by_blocks`, by conjugate gradients, which stop when the residual matters less than the duality gap.
 
     As I + H >= I, half the squared residual bounds what a better step could gain; with a stretch this bound is sharper.
+    With a coupling, B is the preconditioner, and the square is the one that B makes.
 
     For a squared hinge it has to be small beside the final gap, too. Where costs are large, rows are inside by very
     little, and a rough step loses half of them; steps from there are cut short by the rows that come back, hundreds of
     times. A hinge, which has a problem for each width, would not always gain by it.
     """
     step, residual = np.zeros_like(at.w), at.gradient.copy()
-    stretched = at.stretch.solver(at.terms.curvature) if at.stretch else lambda v: v
+    stretched = at.stretch.solver(at.terms.curvature) if at.stretch else at.coupling.spread
     solved = stretched(residual)
     square = float(residual @ solved)
     direction = solved.copy()
@@ -251,7 +275,7 @@ def by_gradients(at: Newton) -> Vector:
     for _ in range(CG_STEPS):
         if square <= enough:
             break
-        product = direction + at.rows.curve(at.terms.curvature, direction)
+        product = at.coupling.pull(direction) + at.rows.curve(at.terms.curvature, direction)
         curve = float(direction @ product)
         if curve <= 0.0:  # lost in rounding, or so small that its square vanishes
             break
@@ -262,3 +286,6 @@ def by_gradients(at: Newton) -> Vector:
         square = float(residual @ solved)
         direction = solved + square / before * direction
     return step
+
+
+DIRECTIONS = {"blocks": by_blocks, "rows": by_rows, "gradients": by_gradients, "coupled": by_coupled}

@@ -5,9 +5,9 @@
     Rows.of(case, options)                      # for comparisons, arrays, scaled: X, y and X_test, y_test
     text(options, "higgs_like", 100_000, "train")  # the file of LIBSVM text, made if it is not there
 
-Real sets are NAME.train.libsvm.xz and NAME.test.libsvm.xz; of covtype, class 2 against the rest. Comparisons have two
-classes, -1 and 1, and keep their files in a work folder, which may be deleted at any time. A smaller generated set is
-the beginning of a larger one.
+Real sets are NAME.train.libsvm.xz and NAME.test.libsvm.xz; of covtype, class 2 against the rest, all seven classes as
+covtype7. Comparisons have two classes, -1 and 1, and keep their files in a work folder, which may be deleted at any
+time. A smaller generated set is the beginning of a larger one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from harness.library import Dataset, read, write
 from localsvm.data.synthetic import HIGGS_SEED, higgs_like
 
 GENERATED = "higgs_like"
+SEVEN = "covtype7"
 BLOCK = 100_000  # rows that one random stream makes
 PARTS = {"train": 0, "test": 1}
 TEST_ROWS = 20_000
@@ -56,7 +57,7 @@ def text_files(data: Path, name: str) -> Iterator[Files]:
 
 def examples(data: Path, name: str, part: str) -> Dataset:
     """A part ("train" or "test") of a real set."""
-    found = read(data / f"{name}.{part}.libsvm.xz")
+    found = read(data / f"{'covtype' if name == SEVEN else name}.{part}.libsvm.xz")
     return Dataset(found.X, np.where(found.y == 2, 1.0, -1.0)) if name == "covtype" else found
 
 

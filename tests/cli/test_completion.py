@@ -90,7 +90,7 @@ def test_bash_completes(tmp_path: Path) -> None:
         reply lsvm tr
         reply lsvm-train --see
         reply lsvm-train -P vor
-        reply lsvm-cv -m ml
+        reply lsvm-cv -m ml3
         reply lsvm-predict --conf
         reply lsvm-partition --forc
     """

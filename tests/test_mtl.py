@@ -1,0 +1,374 @@
+"""LSVM-MTL and MLSVM: their steps against scipy, their objective written out, and their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+from selecting import fit, score
+from sklearn.mixture import GaussianMixture
+from test_linear_methods import cell_of, examples
+
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.errors import OptionError
+from localsvm.methods.base import Method
+from localsvm.methods.cell import Cell
+from localsvm.methods.linear import LinearSVM
+from localsvm.methods.mixture_method import MixtureMethod
+from localsvm.methods.mlsvm import MixtureSVM
+from localsvm.methods.mtl import MultiTaskSVM
+from localsvm.representations.mixture import Prior, estimate, fit_mixture
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
+from localsvm.solvers import weighted_tasks
+from localsvm.solvers.coupling import ALONE, Coupling, covariance, group_matrix
+from localsvm.solvers.weighted_tasks import WeightedTasks, losses, task_values
+from localsvm.targets.classification import Classification
+
+POINT: dict[str, Any] = {"clusters": (3.0,), "shrinkage": (0.1,), "cost": (10.0,)}
+ALL: list[MixtureMethod] = [
+    MixtureSVM(**POINT),
+    MultiTaskSVM(**POINT, groups=(2.0,), coupling=(10.0,)),
+    MultiTaskSVM(**POINT, groups=(2.0,), coupling=(10.0,), covariance="diag", rule="hard", loss="squared"),
+]
+NAMES = ["mlsvm", "mtl", "mtl-diag-hard-squared"]
+
+
+def fitted(method: Method, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
+    grid = method.grid(cell, float(len(cell.y)), 4)
+    scores = score(method, cell, grid) if grid.n_points > 1 or select == "vote" else None
+    state = fit(method, cell, grid, scores, select).state
+    return method.predictor(state, cell.target, cell.X.shape[1]), state
+
+
+def memberships(rng: np.random.Generator, n: int, tasks: int) -> np.ndarray:
+    q = rng.random((n, tasks)) ** 3 * (rng.random((n, tasks)) < 0.7) + 1e-2
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("largest", [0, 2048])
+def test_the_weights_are_those_of_scipy(seed: int, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weighted_tasks, "LARGEST_SYSTEM", largest)  # one system, or conjugate gradients
+    rng = np.random.default_rng(seed)
+    n, d, K = 60, 3, 4
+    X, y = rng.standard_normal((n, d)).astype(np.float32), rng.choice([-1.0, 1.0], n)
+    q, cost = memberships(rng, n, K), rng.random(n) + 0.1
+    A = rng.standard_normal((K, K))
+    B = A @ A.T / K + 0.1 * np.eye(K)
+    found = WeightedTasks(X, q).solve(y, cost, Coupling(B), True, 1e-12, None)
+    Z = np.c_[X, np.ones(n)].astype(np.float64)
+
+    def objective(v: np.ndarray) -> float:
+        W = v.reshape(K, d + 1)
+        slack = np.maximum(0, 1 - y[:, None] * (Z @ W.T))
+        return float(0.5 * np.trace(W.T @ np.linalg.solve(B, W)) + (cost[:, None] * q * slack**2).sum())
+
+    options = {"maxiter": 10000, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-9}
+    best = minimize(objective, np.zeros(K * (d + 1)), method="L-BFGS-B", options=options)
+    assert objective(found.W.ravel()) <= best.fun * (1 + 1e-9)
+    assert_allclose(found.W.ravel(), best.x, atol=1e-3)
+    assert found.report.primal == pytest.approx(best.fun, rel=1e-6)
+    assert abs(found.report.primal - found.report.dual) <= 2e-12 * found.report.primal
+
+
+def test_the_hinge_has_a_dual_bound_of_its_own() -> None:
+    """Box-constrained quadratic program of the dual, by scipy: no weights are better than its value."""
+    rng = np.random.default_rng(0)
+    n, d, K = 25, 2, 3
+    X, y = rng.standard_normal((n, d)).astype(np.float32), rng.choice([-1.0, 1.0], n)
+    q, cost = memberships(rng, n, K), 2.0 * rng.random(n)
+    M = group_matrix(rng.standard_normal((K, 3)), 2.0, 5.0)
+    B = covariance(M, 5.0)
+    found = WeightedTasks(X, q).solve(y, cost, Coupling(B), False, 1e-9, None)
+    Z = y[:, None] * np.c_[X, np.ones(n)].astype(np.float64)
+    kernel = np.einsum("jk,im->ijmk", B, Z @ Z.T).reshape(n * K, n * K)
+    upper = (cost[:, None] * q).ravel()
+
+    def dual(a: np.ndarray) -> tuple[float, np.ndarray]:
+        return float(0.5 * a @ kernel @ a - a.sum()), kernel @ a - 1
+
+    bounds = list(zip(np.zeros(n * K), upper, strict=True))
+    best = minimize(dual, upper / 2, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15})
+    slack = losses(task_values(X, found.W), y, False)
+    primal = 0.5 * np.trace(found.W.T @ np.linalg.solve(B, found.W)) + (cost[:, None] * q * slack).sum()
+    assert primal == pytest.approx(-best.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_relaxation_is_what_projected_gradients_find(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    K, r, coupling = 6, float(rng.integers(1, 6)), 10.0 ** rng.uniform(-1, 2)
+    W = rng.standard_normal((K, 4)) * 10.0 ** rng.uniform(-2, 1, (K, 1))
+
+    def objective(M: np.ndarray) -> float:
+        return float(np.trace(W.T @ np.linalg.solve(np.eye(K) / coupling + M, W)))
+
+    def projected(M: np.ndarray) -> np.ndarray:
+        values, U = np.linalg.eigh(M)
+        low, high = values.min() - 1, values.max()
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if np.clip(values - middle, 0, 1).sum() > r else (low, middle)
+        return np.asarray((U * np.clip(values - high, 0, 1)) @ U.T)
+
+    M, step = np.eye(K) * r / K, 1.0
+    for _ in range(1000):
+        half = np.linalg.solve(np.eye(K) / coupling + M, W)
+        new = projected(M + step * half @ half.T)
+        if objective(new) <= objective(M):
+            M, step = new, 1.5 * step
+        else:
+            step /= 2
+    found = group_matrix(W, r, coupling)
+    values = np.linalg.eigvalsh(found)
+    assert values.min() > -1e-12 and values.max() < 1 + 1e-12
+    assert np.trace(found) == pytest.approx(r)
+    assert objective(found) == pytest.approx(objective(M), rel=1e-5)
+    assert objective(found) <= objective(M) * (1 + 1e-9)
+
+
+def test_the_relaxation_where_weights_span_less_than_the_groups() -> None:
+    W = np.outer(np.arange(4.0), np.ones(3))
+    found = group_matrix(W, 2.0, 5.0)
+    assert_allclose(found @ W, W, atol=1e-12)  # the only direction of the weights is free
+    assert np.trace(found) == pytest.approx(2.0)
+    assert_array_equal(group_matrix(W, 4.0, 5.0), np.eye(4))
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_densities_are_those_of_scipy(full: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((200, 3)) * [1, 2, 0.5]).astype(np.float32)
+    q, count = memberships(rng, 200, 3), rng.integers(1, 4, 200).astype(np.float64)
+    prior = Prior.of(X, count, 0.2, 3, full)
+    repeated = np.repeat(X, count.astype(int), axis=0).astype(np.float64)
+    assert prior.variance == pytest.approx(repeated.var(axis=0).mean())
+    assert prior.strength == pytest.approx(0.2 * count.sum() / 3)
+    found = estimate(X, q * count[:, None], prior, np.zeros((3, 3)))
+    weight = q * count[:, None]
+    for j in range(3):
+        mean = np.average(X, axis=0, weights=weight[:, j])
+        S = np.cov(X.T.astype(np.float64), aweights=weight[:, j], ddof=0)
+        S = S if full else np.diag(np.diag(S))
+        total = weight[:, j].sum()
+        S = (total * S + prior.strength * prior.variance * np.eye(3)) / (total + prior.strength)
+        expected = multivariate_normal(mean, S).logpdf(X) + np.log(total / weight.sum())
+        assert_allclose(found.log_densities(X)[:, j], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_without_labels_it_is_the_mixture_of_scikit_learn(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.standard_normal((150, 2)) * s + m for s, m in ((0.5, 0), (1, 3), (0.7, [0, 4]))])
+    X = X.astype(np.float32)
+    q = np.eye(3)[np.repeat(np.arange(3), 150)]
+    mine = fit_mixture(X, np.ones(450), q, Prior.of(X, np.ones(450), 1e-12, 3, kind == "full"), 1e-12, 2000)
+    theirs = GaussianMixture(3, covariance_type=kind, reg_covar=0, tol=1e-12, max_iter=2000)
+    theirs.means_init = np.stack([X[150 * k : 150 * k + 150].mean(axis=0) for k in range(3)])
+    theirs.weights_init, theirs.fit(X)
+    assert logsumexp(mine.log_densities(X), axis=1).mean() == pytest.approx(theirs.score(X), abs=1e-4)
+
+
+def written_out(method: MixtureMethod, cell: Cell, state: dict[str, Any], squared: bool) -> tuple[float, np.ndarray]:
+    """Objective without prior and penalty, and decision values, from the state by scipy alone."""
+    K, d = int(state["components"][0]), cell.X.shape[1]
+    X, y = cell.X.astype(np.float64), cell.Y[:, 0]
+    logs = np.empty((len(X), K))
+    for j in range(K):
+        A = np.diag(state["factor"][j]) if method.covariance == "diag" else state["factor"].reshape(K, d, d)[j]
+        S = np.linalg.inv(A.T @ A)
+        constant = state["offset"][j] - np.log(np.diag(A)).sum() + d / 2 * np.log(2 * np.pi)  # log share
+        logs[:, j] = multivariate_normal(state["mean"][j], S).logpdf(X) + constant
+    f = X @ state["weights"][:, :-1].T + state["weights"][:, -1]
+
+    def likelihood(side: Any) -> np.ndarray:
+        slack = np.maximum(0, 1 - np.reshape(side, (-1, 1)) * f)
+        return np.asarray(np.exp(-(slack**2 if squared else slack)))
+
+    whole = float(np.log((np.exp(logs) * likelihood(y)).sum(axis=1)).sum())
+    terms = likelihood(1.0) - likelihood(-1.0)
+    if method.rule == "hard":
+        return whole, terms[np.arange(len(X)), logs.argmax(axis=1)]
+    return whole, np.asarray((np.exp(logs) * terms).sum(axis=1) / np.exp(logs).sum(axis=1))
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_the_model_is_the_one_of_the_paper(method: MixtureMethod) -> None:
+    X, y = examples(200)
+    cell = cell_of(X, y)
+    predictor, state = fitted(method, cell)
+    whole, values = written_out(method, cell, state, method.loss == "squared")
+    assert_allclose(predictor.decision_function(cell.X)[:, 0], values, atol=1e-6)
+    assert np.abs(values).max() <= 1
+    prior = Prior.of(cell.X, np.ones(200), 0.1, 3, method.covariance == "full")
+    A = state["factor"].reshape(3, -1, 3) if prior.full else np.stack([np.diag(f) for f in state["factor"]])
+    log_prior = sum(np.linalg.slogdet(a.T @ a)[1] - prior.variance * np.trace(a.T @ a) for a in A)
+    below = whole + 0.5 * prior.strength * log_prior
+    penalty = below - state["trace"][-1]  # tr(W' B^-1 W) / 2C, B between I and I / (1 + coupling)
+    norm = float(np.square(state["weights"]).sum()) / 20.0
+    coupling = method.coupling[0] if isinstance(method, MultiTaskSVM) else 0.0
+    assert norm * (1 - 1e-6) <= penalty <= norm * (1 + coupling) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_objective_does_not_fall(method: MixtureMethod, seed: int) -> None:
+    X, y = examples(150, seed=seed)
+    _, state = fitted(replace(method, clusters=(5.0,), tolerance=1e-6), cell_of(X, y))
+    trace = state["trace"]
+    assert len(trace) > 2 and trace[-1] > trace[0]
+    assert np.diff(trace).min() > -1e-6 * len(y)
+
+
+def test_without_coupling_it_is_mlsvm() -> None:
+    X, y = examples(200)
+    cell = cell_of(X, y)
+    _, plain = fitted(MixtureSVM(**POINT), cell)
+    _, uncoupled = fitted(MultiTaskSVM(**POINT, coupling=(0.0,)), cell)
+    for name, array in plain.items():
+        assert_array_equal(uncoupled[name], array, err_msg=name)
+    options = {"cost": (1.0,), "tolerance": 1e-9}
+    near, _ = fitted(MultiTaskSVM(**(POINT | options), coupling=(1e-7,)), cell)
+    alone, _ = fitted(MixtureSVM(**(POINT | options)), cell)
+    assert_allclose(near.decision_function(X), alone.decision_function(X), atol=1e-4)
+    coupled, _ = fitted(MultiTaskSVM(**(POINT | options), groups=(1.0,), coupling=(100.0,)), cell)
+    assert np.abs(coupled.decision_function(X) - alone.decision_function(X)).max() > 0.01
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+def test_one_component_is_the_linear_svm(loss: str) -> None:
+    X, y = examples(200)
+    cell = cell_of(X, y)
+    options: dict[str, Any] = {"cost": (3.0,), "tolerance": 1e-9, "loss": loss}
+    linear, expected = fitted(LinearSVM(**options), cell)
+    for method in (
+        MixtureSVM(clusters=(1.0,), shrinkage=(0.1,), **options),
+        MultiTaskSVM(clusters=(1.0,), shrinkage=(0.1,), coupling=(10.0,), **options),
+    ):
+        mine, state = fitted(method, cell)
+        if method.name == "mlsvm":
+            assert_allclose(
+                np.append(state["weights"][0, :-1], state["weights"][0, -1]),
+                expected["weights"][[0, 1, 2, 4]],
+                atol=1e-4,
+            )
+        assert_array_equal(mine.decision_function(X) > 0, linear.decision_function(X) > 0)
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+@pytest.mark.parametrize("select", ["refit", "vote"])
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(
+    method: MixtureMethod, select: str, scheme: str
+) -> None:
+    X, y = examples(classes=3)
+    predictor, state = fitted(replace(method, cost=(1.0, 100.0)), cell_of(X, y, scheme=scheme), select)
+    values = predictor.decision_function(X)
+    again = method.predictor(state, Classification(np.unique(y), scheme), 3)
+    rows = np.concatenate([again.decision_function(X[i : i + 7]) for i in range(0, len(X), 7)])
+    assert_array_equal(values, rows)
+    assert np.mean(again._target.decide(values) == y) > 0.6
+
+
+def test_labels_of_held_out_rows_say_nothing_about_their_values() -> None:
+    X, y = examples(200)
+    cell = cell_of(X, y)
+    method = replace(ALL[1], cost=(10.0, 100.0))
+    grid = method.grid(cell, 200.0, 4)
+    first = score(method, cell, grid).kept
+    out = cell.folds == 1
+    other = replace(cell, y=np.where(out, 1.0 - cell.y, cell.y))
+    second = score(method, other, replace(grid, costs=(10.0, 100.0))).kept
+    assert first is not None and second is not None and first.values is not None and second.values is not None
+    if score(method, cell, grid).best.cost == score(method, other, grid).best.cost:
+        assert_allclose(first.values[0, out], second.values[0, out], atol=1e-12)
+    assert not np.allclose(first.values[0, ~out], second.values[0, ~out])
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_sparse_rows_give_the_same_model(method: MixtureMethod) -> None:
+    X, y = examples(120)
+    X[np.random.default_rng(1).random(X.shape) < 0.4] = 0.0
+    dense, _ = fitted(method, cell_of(X, y))
+    rows = as_examples(sparse.csr_array(X))
+    thin, _ = fitted(method, cell_of(rows, y))
+    assert_allclose(thin.decision_function(rows), dense.decision_function(X), atol=1e-3)
+
+
+def test_rows_count_as_often_as_they_occur() -> None:
+    X, y = examples(120)
+    count = np.random.default_rng(0).integers(1, 4, 120).astype(np.float64)
+    method = replace(ALL[1], clusters=(1.0,), cost=(3.0,), tolerance=1e-9)
+    cell = cell_of(X, y)
+    counted, _ = fitted(method, replace(cell, count=count))
+    many = np.repeat(np.arange(120), count.astype(int))
+    repeated, _ = fitted(
+        method,
+        replace(
+            cell,
+            X=cell.X[many],
+            y=cell.y[many],
+            count=np.ones(len(many)),
+            cost=np.ones(len(many)),
+            folds=cell.folds[many],
+        ),
+    )
+    assert_allclose(counted.decision_function(X), repeated.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_models_do_not_depend_on_the_jobs(method: MixtureMethod, tmp_path: Any) -> None:
+    X, y = examples(300, classes=3)
+    values = []
+    for jobs, partition in ((1, "none"), (2, "none"), (1, "voronoi"), (2, "voronoi")):
+        path = tmp_path / f"{jobs}.{partition}.h5"
+        config = TrainingConfig(replace(method, cost=(1.0, 10.0)), partition=partition, cell_size=100)
+        train(Dataset(X.copy(), y), config, path, jobs=jobs)
+        with LocalModel(path) as model:
+            values.append(model.decision_function(X.copy()))
+            assert np.mean(model.predict(X.copy()) == y) > 0.5
+    assert_array_equal(values[0], values[1])
+    assert_array_equal(values[2], values[3])
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_more_components_than_rows_and_rows_of_one_class(method: MixtureMethod) -> None:
+    X, y = examples(12)
+    predictor, _ = fitted(replace(method, clusters=(50.0,)), cell_of(X, y))
+    assert np.isfinite(predictor.decision_function(X)).all()
+    cell = replace(cell_of(X, y), y=np.ones(12))
+    predictor, _ = fitted(method, cell)
+    assert (predictor.decision_function(X) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: MixtureSVM(clusters=(1.5,)), "--clusters"),
+        (lambda: MixtureSVM(shrinkage=(0.0,)), "--shrinkage"),
+        (lambda: MixtureSVM(covariance="tied"), "--covariance"),
+        (lambda: MixtureSVM(rule="mean"), "--rule"),
+        (lambda: MultiTaskSVM(groups=(0.0,)), "--groups"),
+        (lambda: MultiTaskSVM(coupling=(-1.0,)), "--coupling"),
+        (lambda: MultiTaskSVM(loss="logistic"), "--loss"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        make()
+
+
+def test_the_coupling_alone_is_no_coupling() -> None:
+    w = np.arange(7.0)
+    assert_array_equal(ALONE.pull(w), w)
+    assert_allclose(Coupling(2.0 * np.eye(2)).pull(Coupling(2.0 * np.eye(2)).spread(w)), w)
