@@ -9,7 +9,21 @@ from scipy import sparse
 
 from localsvm.data.dataset import Examples, as_examples
 
-METHODS = ("svm", "rbf", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "svml", "mtl", "mlsvm")
+METHODS = (
+    "svm",
+    "rbf",
+    "linear",
+    "kmeans-svm",
+    "csvm",
+    "llsvm",
+    "l3",
+    "l3-kernel",
+    "ml3",
+    "svml",
+    "mtl",
+    "mlsvm",
+    "svm-knn",
+)
 
 
 def _rows() -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
@@ -115,7 +129,8 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--projection": ("linear", "rbf"),
     },
     ("csvm",): {"--lambda": ("1e-300", "1e-30", "1e30", "1e300", "0.1,10")},
-    ("llsvm",): {"--neighbours": ("1", "24", "1000"), "--coding": ("inverse", "exponential", "linear")},
+    ("svm-knn",): {"--neighbours": ("1", "24", "1000", "1,5")},
+    ("llsvm",): {"--neighbours": ("1", "24", "1000", "1,2"), "--coding": ("inverse", "exponential", "linear")},
     ("ml3",): {"--models": ("1", "40", "1,3"), "--norm": ("1", "1.0001", "2", "100", "1e300"), "--passes": ("1", "50")},
     ("svml",): {
         "--form": ("full", "diag", "sphere", "rank:1", "rank:1000000", "rank:x", "rank:0"),
@@ -146,6 +161,7 @@ BASE = {"-C": "1", "-v": "2"}
 BASE_OWN = {
     "svm": {"-g": "0.5"}, "rbf": {"-g": "0.5"}, "l3-kernel": {"-g": "0.5", "-K": "2"}, "kmeans-svm": {"-K": "2"},
     "csvm": {"-K": "2"}, "llsvm": {"-K": "3"}, "l3": {"-K": "2"}, "ml3": {"--models": "2"},
+    "svm-knn": {"--neighbours": "5"},
     "mlsvm": {"-K": "2", "--shrinkage": "0.1"}, "mtl": {"-K": "2", "--shrinkage": "0.1", "--coupling": "10"},
 }  # fmt: skip
 

@@ -74,7 +74,7 @@ def mixed_problem(method: LocallyLinearSVM, X: np.ndarray, state: dict[str, Any]
     """A linear function a centre, mixed by the inverse distances to the nearest ones."""
     k, d = state["centres"].shape
     distances = nearest(X, state["centres"])
-    near = np.argsort(distances, axis=1)[:, : method.neighbours]
+    near = np.argsort(distances, axis=1)[:, : int(method.neighbours[0])]
     gamma = np.zeros_like(distances)
     np.put_along_axis(gamma, near, 1 / np.take_along_axis(distances, near, axis=1), axis=1)
     gamma /= gamma.sum(axis=1, keepdims=True)

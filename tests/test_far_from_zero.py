@@ -133,7 +133,22 @@ def test_a_model_with_a_number_that_is_not_finite_is_not_written(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "method", ["svm", "rbf", "l3", "l3-kernel", "linear", "kmeans-svm", "csvm", "llsvm", "ml3", "svml", "mtl", "mlsvm"]
+    "method",
+    [
+        "svm",
+        "rbf",
+        "l3",
+        "l3-kernel",
+        "linear",
+        "kmeans-svm",
+        "csvm",
+        "llsvm",
+        "ml3",
+        "svml",
+        "mtl",
+        "mlsvm",
+        "svm-knn",
+    ],
 )
 @pytest.mark.parametrize("value", [3e38, -3e38, 1e20, 1e30])
 def test_labels_of_huge_rows(method: str, value: float, tmp_path: Path) -> None:

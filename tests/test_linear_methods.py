@@ -36,7 +36,7 @@ ALL: list[LinearMethod] = [
     LinearSVM(),
     KMeansSVM(clusters=(3.0,)),
     ClusteredSVM(clusters=(3.0,), common=(4.0,)),
-    LocallyLinearSVM(clusters=(6.0,), neighbours=3),
+    LocallyLinearSVM(clusters=(6.0,), neighbours=(3.0,)),
     L3SVM(clusters=(3.0,), landmarks_count=(5.0,)),
     L3SVM(clusters=(3.0,), landmarks_count=(5.0,), projection="rbf", gamma=(0.3,), landmarks="pca"),
 ]
@@ -208,7 +208,7 @@ def test_more_clusters_and_landmarks_than_rows() -> None:
         (lambda: LinearSVM(passes=0), "--passes"),
         (lambda: KMeansSVM(clusters=(1.5,)), "--clusters"),
         (lambda: ClusteredSVM(common=(0.0,)), "--lambda"),
-        (lambda: LocallyLinearSVM(neighbours=0), "--neighbours"),
+        (lambda: LocallyLinearSVM(neighbours=(0.5,)), "--neighbours"),
         (lambda: LocallyLinearSVM(coding="none"), "--coding"),
         (lambda: L3SVM(landmarks_count=(0.0,)), "landmarks"),
         (lambda: L3SVM(landmarks="all"), "--landmarks"),

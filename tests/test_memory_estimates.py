@@ -35,6 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
     "ml3": {"models": [4], "tolerance": 0.01},
     "svml": {"form": "diag"},
+    "svm-knn": {"neighbours": [20], "cost": [0.1, 1.0]},
     "mlsvm": MIXTURE,
     "mtl": MIXTURE | {"groups": [2], "coupling": [10.0]},
 }
@@ -42,6 +43,7 @@ ROWS = {
     "linear": {"dense": DENSE, "sparse": SPARSE, "wide": WIDE},
     "svml": {"dense": (1500, 50, 0), "sparse": (1200, 1500, 10), "wide": (300, 30_000, 60)},
     "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
+    "svm-knn": {"dense": (6000, 100, 0), "sparse": (3000, 2000, 10), "wide": (600, 30_000, 60)},
     **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
     **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
 }

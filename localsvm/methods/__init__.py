@@ -24,6 +24,7 @@ from localsvm.store.pieces import Unsound
 
 __path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
 
+BECAME_LISTS = {"neighbours"}  # options that the first models have as one number
 LATER: set[str] = set()  # options that came after the first models; a model without one has its default
 
 
@@ -60,7 +61,10 @@ def method_from(options: dict[str, Any]) -> Method:
     name = values.pop("name", "")
     if not isinstance(name, str) or name not in known:
         raise Unsound(f"the model was trained with the method {str(name)[:50]!a}, which this version does not have")
-    check_stored("/@config method", values, {f.name: str(f.type) for f in fields(known[name])}, LATER)  # type: ignore[arg-type]
+    types = {f.name: str(f.type) for f in fields(known[name])}  # type: ignore[arg-type]
+    for key in BECAME_LISTS & values.keys() & types.keys():
+        values[key] = [values[key]] if isinstance(values[key], int) else values[key]
+    check_stored("/@config method", values, types, LATER)
     try:
         return known[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
     except OptionError as error:

@@ -114,16 +114,20 @@ def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
 
 def expansion_pieces(dense: bool, width: Length = "features") -> Pieces:
     """What the arrays of `pack_models` are, for support vectors of so many columns."""
-    rows: Pieces = {"support": floats32("s", width)}
-    if not dense:
-        rows = {
-            "support_data": floats32("stored"),
-            "support_indices": Piece("i4", ("stored",), low=0, below="features", rows="support_indptr"),
-            "support_indptr": pointer("s", ends="stored"),
-        }
     models = table("problem", "fold", "gamma", "cost", "gap", "bias", "iterations", "converged")
     expansion = {"coef_ptr": pointer("m", ends="k"), "coef_index": index("k", below="s"), "coef": floats64("k")}
-    return {**rows, **models, **expansion}
+    return {**rows_pieces(dense, width), **models, **expansion}
+
+
+def rows_pieces(dense: bool, width: Length = "features") -> Pieces:
+    """What the arrays of `support_state` are, for s rows of so many columns."""
+    if dense:
+        return {"support": floats32("s", width)}
+    return {
+        "support_data": floats32("stored"),
+        "support_indices": Piece("i4", ("stored",), low=0, below="features", rows="support_indptr"),
+        "support_indptr": pointer("s", ends="stored"),
+    }
 
 
 class ExpansionPredictor:

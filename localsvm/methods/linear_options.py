@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
@@ -26,9 +26,6 @@ class CostOptions(Method):
 
     cost: tuple[float, ...] = option(
         (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
-    )
-    mean_loss: bool = option(
-        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
     )
     tolerance: float = option(
         1e-3,
@@ -59,23 +56,34 @@ class CostOptions(Method):
         return {}
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        """All combinations of `axes`, and the costs of the L3-SVM paper unless the user names others.
-
-        A mean loss with the factor c is lambda = 1 / 2c.
-        """
+        """All combinations of `axes`, and the default costs unless the user names others."""
         return self.grid_for(cell.X.shape[1])
 
     def grid_for(self, features: int) -> Grid:
         """The grid for rows of so many features."""
         axes = self.axes(features)
-        settings, costs = tuple(product(*axes.values())), check_values(self.cost or self.default_costs)
-        if self.mean_loss:
-            return Grid(settings, tuple(axes), lambdas=tuple(1.0 / (2.0 * c) for c in costs))
-        return Grid(settings, tuple(axes), costs=costs)
+        costs = check_values(self.cost or self.default_costs)
+        return Grid(tuple(product(*axes.values())), tuple(axes), costs=costs)
 
 
 @dataclass(frozen=True)
-class LinearOptions(CostOptions):
+class MeanLoss(CostOptions):
+    """The choice of a mean loss besides."""
+
+    mean_loss: bool = option(
+        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
+    )
+
+    def grid_for(self, features: int) -> Grid:
+        """As without it; a mean loss with the factor c is lambda = 1 / 2c."""
+        grid = super().grid_for(features)
+        if not self.mean_loss:
+            return grid
+        return replace(grid, costs=(), lambdas=tuple(1.0 / (2.0 * c) for c in grid.costs))
+
+
+@dataclass(frozen=True)
+class LinearOptions(MeanLoss):
     """The choice of a solver besides."""
 
     solver: str = option(

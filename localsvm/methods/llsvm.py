@@ -10,13 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.clustered import ClusteredMethod
+from localsvm.methods.grids import Values
 from localsvm.methods.linear_method import BIAS
 from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
+from localsvm.store.pieces import Piece, Pieces
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,12 @@ class LocallyLinearSVM(ClusteredMethod):
     name: ClassVar[str] = "llsvm"
     one_task_each: ClassVar[bool] = False
 
-    neighbours: int = option(8, "--neighbours", help="Nearest anchors that a row of llsvm is coded by.")
+    neighbours: tuple[float, ...] = option(
+        (8.0,),
+        "--neighbours",
+        help="Nearest anchors that a row of llsvm is coded by, or nearest rows of svm-knn: a number, or a list to "
+        "choose from.",
+    )
     coding: str = option(
         "inverse",
         "--coding",
@@ -37,15 +46,37 @@ class LocallyLinearSVM(ClusteredMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.neighbours < 1:
-            raise OptionError(f"--neighbours must be a whole number from 1, not {self.neighbours}")
+        if not self.neighbours or not all(1 <= k < 1 << 31 and k == int(k) for k in self.neighbours):
+            raise OptionError("--neighbours takes whole numbers from 1")
+
+    def axes(self, features: int) -> dict[str, Values]:
+        """The number of anchors, and of those that a row is coded by, the most first: they are the smoothest."""
+        return super().axes(features) | {"neighbours": tuple(sorted(self.neighbours, reverse=True))}
+
+    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
+        """Anchors, and how many code a row where that was chosen."""
+        state = super().represent(X, setting, random)
+        return state | ({"neighbours": np.asarray([setting["neighbours"]], np.int32)} if self._chooses else {})
+
+    def represented(self) -> Pieces:
+        """Anchors, and how many code a row."""
+        return {
+            **super().represented(),
+            **({"neighbours": Piece("i4", (1,), low=1, high=max(self.neighbours))} if self._chooses else {}),
+        }
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether there are several numbers of neighbours. The first models had one, as an option."""
+        return len(self.neighbours) > 1
 
     def rows(self, X: Examples, state: State) -> LinearRows:
         """Each row in the tasks of its nearest anchors, by its local coordinates."""
-        shares = Centres(state["centres"]).coordinates(X, self.neighbours, self.coding)
+        neighbours = state["neighbours"][0] if self._chooses else self.neighbours[0]
+        shares = Centres(state["centres"]).coordinates(X, int(neighbours), self.coding)
         return LinearRows(X, shares.shape[1], shares, BIAS, shared_bias=False)
 
     def representation_bytes(self, size: CellSize) -> tuple[int, int]:
         """With the shares of each row in its tasks."""
         kept, making = super().representation_bytes(size)
-        return kept + 16 * size.rows * min(self.neighbours, int(max(self.clusters))), making
+        return kept + 16 * size.rows * min(int(max(self.neighbours)), int(max(self.clusters))), making

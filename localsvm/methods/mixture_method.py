@@ -23,7 +23,7 @@ from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Pu
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import CENTRES, Clustered, stream
 from localsvm.methods.grids import Values
-from localsvm.methods.linear_options import CostOptions
+from localsvm.methods.linear_options import MeanLoss
 from localsvm.methods.mixture_predictor import MixturePredictor, decided
 from localsvm.methods.saved import table
 from localsvm.representations.kmeans import Centres, find_centres
@@ -44,14 +44,14 @@ LABEL_FREE, WITH_LABELS = (1e-3, 100), (1e-4, 200)  # of EM: the least rise of t
 
 
 @dataclass(frozen=True)
-class MixtureMethod(Clustered, CostOptions):
+class MixtureMethod(Clustered, MeanLoss):
     """What all mixtures do. Subclasses say how the tasks are coupled."""
 
     covariance: str = option(
         "full", "--covariance", help="Covariances of a mixture: full or diagonal.", choices=("full", "diag")
     )
     shrinkage: tuple[float, ...] = option(
-        (0.001, 0.1, 10.0),
+        (1e-4, 0.1, 10.0),
         "--shrinkage",
         help="Weight of a spherical prior on the covariances of a mixture, in rows over those of a component: a "
         "number, or a list to choose from.",

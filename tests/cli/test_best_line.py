@@ -20,12 +20,13 @@ SMALL, COSTS = ("-j", "1", "-v", "2"), ("-C", "2^-1:2^2:4")
 OPTIONS: dict[str, Sequence[str]] = {
     "kmeans-svm": ("-K", "1,2"),
     "csvm": ("-K", "2", "--lambda", "1,10"),
-    "llsvm": ("-K", "2,4", "--neighbours", "2"),
+    "llsvm": ("-K", "4", "--neighbours", "2,3"),
     "l3": ("-K", "2", "-L", "2,5"),
     "l3-kernel": ("-K", "2", "-L", "2", "-g", "0.1,1"),
     "ml3": ("--models", "2,3"),
     "linear": ("--mean-loss",),
     "svml": ("--form", "rank:1"),
+    "svm-knn": ("--neighbours", "3,9"),
     "mtl": ("-K", "2", "--shrinkage", "0.1", "--groups", "1", "--coupling", "1,10"),
     "mlsvm": ("-K", "1,2", "--shrinkage", "0.1"),
 }

@@ -303,7 +303,22 @@ def test_the_model_predicts_what_the_library_predicts(model_file: Path, test_fil
 
 
 @pytest.mark.parametrize(
-    "method", ["svm", "linear", "kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "ml3", "rbf", "svml", "mtl", "mlsvm"]
+    "method",
+    [
+        "svm",
+        "linear",
+        "kmeans-svm",
+        "csvm",
+        "llsvm",
+        "l3",
+        "l3-kernel",
+        "ml3",
+        "rbf",
+        "svml",
+        "mtl",
+        "mlsvm",
+        "svm-knn",
+    ],
 )
 def test_rows_without_any_feature_are_refused(method: str, tmp_path: Path) -> None:
     (tmp_path / "zero").write_text("1\n-1\n" * 10)
