@@ -167,12 +167,13 @@ def divided(found: Found, ours: str) -> dict[str, list[tuple[str, float, float, 
         if mine is None or best is None:
             continue
         peer, error = best
-        if all(found.reason(name, booster + CHOSEN) == "-" for booster in BOOSTERS):
-            side = "open"
-        elif abs(mine - error) <= found.noise(name, mine, error):
-            side = "even"
+        clear = abs(mine - error) > found.noise(name, mine, error)
+        if clear and error < mine:
+            side = "theirs"
+        elif all(found.reason(name, booster + CHOSEN) == "-" for booster in BOOSTERS):
+            side = "open"  # a booster with chosen settings could still win
         else:
-            side = "ours" if mine < error else "theirs"
+            side = "ours" if clear else "even"
         sides[side].append((name, mine, error, peer))
     return sides
 
