@@ -9,7 +9,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-tabular peers bench bench-quick bench-linear bench-probabilities clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-tabular peers bench bench-quick bench-linear bench-probabilities clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,7 +81,7 @@ SANITIZED := build/sanitize
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
-C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py
+C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py tests/test_mtl.py
 BOUNDS := build/bounds
 
 sanitize: build bounds ## the tests of the C code under the sanitizers, and of Cython with every index checked
@@ -125,6 +125,11 @@ reproduce-svml: build ## DATA=folder [QUICK=1] tables and figures of the SVML pa
 	@test -n "$(DATA)" || { echo "make reproduce-svml DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce_svml_figures.py "$(DATA)"
 	$(BIN)/python scripts/reproduce_svml.py $(if $(QUICK),--quick) "$(DATA)"
+
+reproduce-mtl: build ## DATA=folder [QUICK=1] table and figures of the LSVM-MTL paper, into docs/results/mtl
+	@test -n "$(DATA)" || { echo "make reproduce-mtl DATA=folder-of-the-data-sets" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce_mtl_figures.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce_mtl.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-tabular: build peers ## DATA=folder [QUICK=1] error and time beside boosted trees, forests and SVMs, into docs/results
 	@test -n "$(DATA)" || { echo "make reproduce-tabular DATA=folder-of-the-data-sets" >&2; exit 2; }

@@ -35,6 +35,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 
 #include "linear_hot.h"
 
+#include "mixture_hot.h"
+
 #include "sdca_hot.h"
 
 #include "sgd_hot.h"
@@ -58,6 +60,7 @@ const struct lsvm_ops LSVM_OPS = {
     .linear_add = linear_add,
     .linear_curve = linear_curve,
     .linear_hessian = linear_hessian,
+    .mixture_values = mixture_values,
     .sdca_pass = sdca_pass,
     .sgd_pass = sgd_pass,
 };

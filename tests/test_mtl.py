@@ -18,13 +18,17 @@ from sklearn.mixture import GaussianMixture
 from test_linear_methods import cell_of, examples
 
 from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.synthetic import two_sines
 from localsvm.errors import OptionError
+from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods.base import Method
 from localsvm.methods.cell import Cell
+from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.mixture_method import MixtureMethod
 from localsvm.methods.mlsvm import MixtureSVM
 from localsvm.methods.mtl import MultiTaskSVM
+from localsvm.representations._mixture import Components
 from localsvm.representations.mixture import Prior, estimate, fit_mixture
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
@@ -372,3 +376,41 @@ def test_the_coupling_alone_is_no_coupling() -> None:
     w = np.arange(7.0)
     assert_array_equal(ALONE.pull(w), w)
     assert_allclose(Coupling(2.0 * np.eye(2)).pull(Coupling(2.0 * np.eye(2)).spread(w)), w)
+
+
+@pytest.mark.parametrize("level", range(len(LEVELS)))
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize(("n", "d", "K"), [(1, 1, 1), (5, 3, 2), (40, 4, 3), (33, 9, 2), (16, 22, 5), (0, 2, 1)])
+def test_components_in_c_are_those_of_numpy(level: int, full: bool, n: int, d: int, K: int) -> None:
+    if level > simd_level():
+        pytest.skip("not on this machine")
+    rng = np.random.default_rng(n + d)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    mean, weights, offset = rng.standard_normal((K, d)), rng.standard_normal((K, d + 1)), rng.standard_normal(K)
+    factor = np.tril(rng.standard_normal((K, d, d))) if full else rng.standard_normal((K, d))
+    logs, f = Components(offset, mean, factor, weights, level).values(X)
+    away = X[:, None, :].astype(np.float64) - mean
+    z = np.einsum("jrc,ijc->ijr", factor, away) if full else away * factor
+    assert_allclose(logs, offset - 0.5 * np.square(z).sum(axis=2), rtol=1e-12, atol=1e-12)
+    assert_allclose(f, X @ weights[:, :-1].T + weights[:, -1], rtol=1e-6, atol=1e-6)
+
+
+def test_components_refuse_what_does_not_fit() -> None:
+    good = np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 4))
+    Components(*good)
+    for i, bad in ((0, np.zeros(3)), (2, np.zeros((2, 4))), (2, np.zeros((2, 3, 2))), (3, np.zeros((2, 3)))):
+        with pytest.raises(ValueError, match="shapes of the components"):
+            Components(*(bad if j == i else part for j, part in enumerate(good)))
+    with pytest.raises(ValueError, match="as many columns"):
+        Components(*good).values(np.zeros((5, 2), np.float32))
+
+
+def test_two_sines_fall_into_five_linear_pieces() -> None:
+    """Figure 2 of the paper; k-means divides the plane without regard to the classes."""
+    X, y = two_sines(1000, np.random.default_rng(0))
+    X /= X.std(axis=0)
+    own = KMeansSVM(clusters=(5.0,), cost=(1e4,))
+    mixed = MultiTaskSVM(clusters=(5.0,), shrinkage=(0.001,), groups=(5.0,), coupling=(10.0,), cost=(1e4,))
+    order = cell_of(X, y)
+    right = [np.mean((fitted(method, order)[0].decision_function(X)[:, 0] > 0) == (y > 0)) for method in (own, mixed)]
+    assert right[0] < 0.98 < 0.995 < right[1]

@@ -20,6 +20,7 @@ SETS = {
     "banana": (synthetic.banana, synthetic.banana_score, synthetic.banana_bayes_error, 2),
     "ellipse": (synthetic.ellipse, synthetic.ellipse_score, synthetic.ellipse_bayes_error, 2),
     "xor": (synthetic.xor, synthetic.xor_score, synthetic.xor_bayes_error, 2),
+    "two_sines": (synthetic.two_sines, synthetic.two_sines_score, synthetic.two_sines_bayes_error, 2),
     "swiss_roll": (synthetic.swiss_roll, synthetic.swiss_roll_score, synthetic.swiss_roll_bayes_error, 2),
 }
 ELLIPSE = [((0.5, 0.0), (1.0, 0.6)), ((0.0, 0.0), (2.0, 1.5))]  # mean and deviation of each class

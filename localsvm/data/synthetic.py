@@ -27,6 +27,7 @@ ELLIPSE_DEVIATIONS = np.array([[1.0, 0.6], [2.0, 1.5]])
 XOR_DEVIATION = 0.4
 ROLL_TURNS = 1.0  # of an arm of swiss_roll, from the centre to the edge
 ROLL_SHARPNESS = 20.0  # largest score of swiss_roll
+SINES_APART, SINES_DEVIATION = 0.5, 0.05
 BLOCK_ROWS = 1 << 16
 
 
@@ -194,6 +195,24 @@ def _normal_log_density(points: Floats, k: int) -> Floats:
 
 def _bayes_risk(score: Floats) -> Floats:
     return 1 / (1 + np.exp(np.abs(score)))
+
+
+def two_sines_score(X: npt.NDArray[np.float32]) -> Floats:
+    """Score of two_sines for rows X (n, 2): how far above the middle of both curves they lie, in its own unit."""
+    above = X[:, 1].astype(np.float64) - np.sin(X[:, 0].astype(np.float64)) - 0.5 * SINES_APART
+    return np.asarray(SINES_APART / SINES_DEVIATION**2 * above)
+
+
+def two_sines(n: int, rng: np.random.Generator) -> Labelled:
+    """n rows around sin x and, for class 1, sin x + 0.5, x uniform on [0, 2 pi]: Figure 2 of the LSVM-MTL paper."""
+    x, y = rng.uniform(0.0, 2.0 * np.pi, n), np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    height = np.sin(x) + SINES_APART * (y > 0) + SINES_DEVIATION * rng.standard_normal(n)
+    return np.column_stack([x, height]).astype(np.float32), y
+
+
+def two_sines_bayes_error() -> float:
+    """The smallest error rate for two_sines: half the distance of the curves, in deviations, on the wrong side."""
+    return 0.5 * erfc(0.5 * SINES_APART / SINES_DEVIATION / sqrt(2.0))
 
 
 def _labels(score: Floats, rng: np.random.Generator) -> Floats:

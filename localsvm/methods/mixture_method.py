@@ -51,7 +51,7 @@ class MixtureMethod(Clustered, MeanLoss):
         "full", "--covariance", help="Covariances of a mixture: full or diagonal.", choices=("full", "diag")
     )
     shrinkage: tuple[float, ...] = option(
-        (0.001, 0.1, 10.0),
+        (1e-4, 0.1, 10.0),
         "--shrinkage",
         help="Weight of a spherical prior on the covariances of a mixture, in rows over those of a component: a "
         "number, or a list to choose from.",

@@ -7,12 +7,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, within_reach
+from localsvm.data.dataset import Examples, between, within_reach
 from localsvm.methods.base import State
-from localsvm.representations.mixture import blocks, responsibilities
+from localsvm.representations._mixture import Components
+from localsvm.representations.mixture import responsibilities
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
+NOTHING = 1e-17  # a share that is lost in the sum of the others
+ROWS, ELEMENTS = 4096, 1 << 20  # rows, and of these elements, that are decided at once
 
 
 def decided(shares: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
@@ -22,13 +25,19 @@ def decided(shares: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
     ----------
     shares, f : (n, K) float64, r_j and the decision values of the components.
     """
+    if hard:
+        return sides(np.take_along_axis(f, shares.argmax(axis=1)[:, None], axis=1)[:, 0], squared)
+    felt = np.flatnonzero(shares > NOTHING)  # one or two of a row
+    terms = shares.ravel()[felt] * sides(f.ravel()[felt], squared)
+    return np.bincount(felt // shares.shape[1], terms, minlength=len(shares)).astype(np.float64)
+
+
+def sides(f: Floats, squared: bool) -> Floats:
+    """exp(-loss(f)) - exp(-loss(-f))."""
     above, below = np.maximum(0.0, 1.0 - f), np.maximum(0.0, 1.0 + f)
     if squared:
         above, below = np.square(above), np.square(below)
-    terms = np.exp(-above) - np.exp(-below)
-    if hard:
-        return np.asarray(np.take_along_axis(terms, shares.argmax(axis=1)[:, None], axis=1)[:, 0])
-    return np.asarray((shares * terms).sum(axis=1))
+    return np.exp(-above) - np.exp(-below)
 
 
 class MixturePredictor:
@@ -42,29 +51,24 @@ class MixturePredictor:
         problem = self._state["model_problem"]
         X, lost = within_reach(X)
         out = np.empty((X.shape[0], len(problem)))
-        for rows, dense in blocks(X):
-            for m in range(len(problem)):
-                out[rows, m] = self._values(dense, m)
+        step = max(1, min(ROWS, ELEMENTS // max(1, X.shape[1])))
+        for first in range(0, len(out), step):
+            part = between(X, first, min(first + step, len(out)))
+            dense = np.ascontiguousarray(part if isinstance(part, np.ndarray) else part.toarray(), np.float32)
+            for m, components in enumerate(self._models):
+                logs, f = components.values(dense)
+                out[first : first + step, m] = decided(responsibilities(logs), f, self._squared, self._hard)
         if lost is not None:
             out[lost] = np.nan
         return self._target.combine(out, problem)
 
-    def _values(self, X: Floats, m: int) -> Floats:
-        offset, mean, factor, weights = (part[m] for part in self._models)
-        logs = np.empty((len(X), len(mean)))
-        for j in range(len(mean)):
-            away = X - mean[j]
-            z = away * factor[j] if factor.ndim == 2 else np.einsum("ij,kj->ik", away, factor[j])
-            logs[:, j] = -0.5 * np.einsum("ij,ij->i", z, z)
-        f = np.einsum("ij,kj->ik", X, weights[:, :-1]) + weights[:, -1]
-        return decided(responsibilities(logs + offset), f, self._squared, self._hard)
-
     @cached_property
-    def _models(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Offsets (m, K), means (m, K, d), factors (m, K, d, d) or (m, K, d), weights (m, K, d + 1)."""
-        state = {name: self._state[name].astype(np.float64) for name in ("offset", "mean", "factor", "weights")}
-        m, d = len(self._state["model_problem"]), state["mean"].shape[1]
-        K = len(state["offset"]) // m
-        diagonal = len(state["factor"]) == len(state["mean"])
-        factor = state["factor"].reshape((m, K, d) if diagonal else (m, K, d, d))
-        return state["offset"].reshape(m, K), state["mean"].reshape(m, K, d), factor, state["weights"].reshape(m, K, -1)
+    def _models(self) -> list[Components]:
+        offset, mean, factor, weights = (
+            self._state[name].astype(np.float64) for name in ("offset", "mean", "factor", "weights")
+        )
+        m, d = len(self._state["model_problem"]), mean.shape[1]
+        K = len(offset) // m
+        factor = factor.reshape((m, K, d) if len(factor) == len(mean) else (m, K, d, d))
+        parts = offset.reshape(m, K), mean.reshape(m, K, d), factor, weights.reshape(m, K, -1)
+        return [Components(*(part[i] for part in parts)) for i in range(m)]

@@ -60,19 +60,28 @@ class WeightedTasks:
         y, cost : (n,) float64; +-1, or 0 where a row takes no part, and c_i >= 0.
         start : the solution of a similar problem.
         """
-        y, cost = np.ascontiguousarray(y[self.row]), cost[self.row] * self.share
+        rows, y, cost = self._taking_part(y[self.row], cost[self.row] * self.share)
         begin = None if start is None else np.append(start.W.ravel(), 0.0)
-        tasks = self.rows.tasks
+        tasks = rows.tasks
         if coupling is ALONE:
             before = None if start is None or begin is None else LinearSolution(begin, None, start.width, start.report)
-            found = solve(self.rows, y, cost, squared, tolerance, "primal", start=before)
+            found = solve(rows, y, cost, squared, tolerance, "primal", start=before)
             return TaskWeights(found.w[:-1].reshape(tasks, -1), found.width, found.report)
-        system = "coupled" if self.rows.size <= LARGEST_SYSTEM else "gradients"
+        system = "coupled" if rows.size <= LARGEST_SYSTEM else "gradients"
         width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
         at, report = newton(
-            self.rows, y, cost, squared, tolerance, system=system, start=begin, width=width, coupling=coupling
+            rows, y, cost, squared, tolerance, system=system, start=begin, width=width, coupling=coupling
         )
         return TaskWeights(at.w[:-1].reshape(tasks, -1), at.width, report)
+
+    def _taking_part(self, y: Floats, cost: Floats) -> tuple[LinearRows, Floats, Floats]:
+        """Without the rows that take no part, where these are the most: a pair of many classes has few rows."""
+        part = np.flatnonzero((y != 0) & (cost > 0))
+        if 2 * len(part) >= len(y):
+            return self.rows, y, cost
+        X, task = self.rows.X, self.rows.task[part]
+        taken = X[part] if isinstance(X, np.ndarray) else rows_of(X, part)
+        return LinearRows(taken, self.rows.tasks, task, BIAS, shared_bias=False), y[part], cost[part]
 
 
 def losses(values: Floats, y: Floats, squared: bool) -> Floats:

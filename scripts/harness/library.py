@@ -22,16 +22,20 @@ from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import methods
 from localsvm.methods.base import Fitted, Method, State
 from localsvm.methods.cell import Cell
+from localsvm.methods.csvm import ClusteredSVM
 from localsvm.methods.grids import parse_values
 from localsvm.methods.l3 import L3SVM
+from localsvm.methods.mixture_predictor import decided
 from localsvm.methods.svm import KernelSVM
 from localsvm.methods.svml import SVML
 from localsvm.partition import create, size_spread
 from localsvm.representations import svm_metric
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
-from localsvm.representations.kmeans import find_centres
+from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.representations.landmarks import choose_landmarks
 from localsvm.representations.metric_learning import Learner
+from localsvm.representations.mixture import Prior, estimate, responsibilities
+from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture
 from localsvm.runs import training
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measure
@@ -43,7 +47,9 @@ from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
 from localsvm.solvers import linear, squared_hinge
 from localsvm.solvers._linear import LinearRows
+from localsvm.solvers.coupling import ALONE
 from localsvm.solvers.linear import ASCENTS, Ascent, LinearSolution, solve
+from localsvm.solvers.weighted_tasks import WeightedTasks, task_values
 from localsvm.targets import calibrating, probabilities
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
@@ -61,6 +67,7 @@ __all__ = [
     "LinearRows",
     "LinearSolution",
     "LocalModel",
+    "MixtureRounds",
     "Scaling",
     "SharedExamples",
     "State",
@@ -70,6 +77,7 @@ __all__ = [
     "as_examples",
     "calibrating",
     "choose_landmarks",
+    "clustered_svm",
     "find_centres",
     "from_array",
     "measure",
@@ -97,6 +105,39 @@ def simd_name() -> str:
 def voronoi(X: Any, y: Any, cell_size: int, rng: np.random.Generator, *threads: Threads) -> Any:
     """A fitted Voronoi partition: `assign(X)`, and `training_cells()` with `rows`."""
     return create("voronoi").fit(X, y, cell_size, rng, *threads)
+
+
+def clustered_svm(X: Any, y: Any, clusters: int, common: float, cost: float) -> tuple[Any, Any]:
+    """CSVM at one point on all rows: (n,) its labels -1 and 1, and the cluster of each row."""
+    method = ClusteredSVM(clusters=(float(clusters),), common=(common,), cost=(cost,))
+    fitted = fit_at_one_point(method, X, y)
+    return predicted(fitted, X, method), Centres(fitted.state["centres"]).nearest(X)
+
+
+class MixtureRounds:
+    """EM of LSVM-MTL on all rows, from k-means and a linear SVM in each cluster, for so many rounds.
+
+    Attributes
+    ----------
+    clusters : (n,) the k-means cluster of each row, and `clustered` (n,) the decision values of the SVMs there.
+    components : (n,) the component that answers most for each row, and `values` (n,) the decision values of the model.
+    M : (K, K) the relaxed groups of the tasks.
+    """
+
+    def __init__(self, X: Any, y: Any, clusters: int, groups: float, cost: float, rounds: int, seed: int) -> None:
+        ones, rng = np.ones(len(y)), np.random.default_rng(seed)
+        centres = find_centres(X, clusters, rng)
+        self.clusters = Centres(centres).nearest(X)
+        q = np.eye(len(centres))[self.clusters]
+        weights = WeightedTasks(X, q).solve(y, cost * ones, ALONE, False, 1e-4, None)
+        self.clustered = (q * task_values(X, weights.W)).sum(axis=1)
+        tasks = Tasks(10.0, groups, False, 1e-4)
+        mixture = estimate(X, q, Prior.of(X, ones, 1e-3, len(centres), True), centres.astype(np.float64))
+        begin = SVMMixture(mixture, weights, tasks.matrix(len(centres)), np.empty(0), False, False)
+        found = fit_svm_mixture(Labelled(X, y, ones, ones), cost, tasks, begin, -np.inf, rounds)
+        shares = responsibilities(found.mixture.log_densities(X))
+        self.components, self.M = shares.argmax(axis=1), found.M
+        self.values = decided(shares, task_values(X, found.weights.W), False, False)
 
 
 def binary_cell(X: Any, y: Any, folds: np.ndarray) -> Cell:

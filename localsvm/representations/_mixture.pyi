@@ -1,0 +1,13 @@
+import numpy as np
+from numpy.typing import NDArray
+
+class Components:
+    def __init__(
+        self,
+        offset: NDArray[np.float64],
+        mean: NDArray[np.float64],
+        factor: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        level: int | None = None,
+    ) -> None: ...
+    def values(self, X: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...

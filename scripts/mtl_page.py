@@ -1,0 +1,125 @@
+"""The page of reproduce_mtl.py: accuracies beside the paper's, times, and what the differences are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from harness.machine import processors
+from harness.tables import table
+from scipy.stats import t
+
+NAMES = {
+    "linear": "linear SVM",
+    "rbf": "kernel SVM",
+    "svm-knn": "SVM-KNN",
+    "kmeans-svm": "K-means+SVM",
+    "mlsvm": "MLSVM",
+    "llsvm": "LLSVM",
+    "csvm": "CSVM",
+    "mtl": "LSVM-MTL",
+}
+SETS = ("ijcnn1", "svmguide1", "skin", "letter", "pendigits", "satimage")
+PAPER = {  # Table 1, test accuracy in per cent
+    "linear": (91.01, 79.13, 97.43, 84.60, 80.84, 86.01),
+    "rbf": (98.72, 87.95, 99.60, 99.35, 98.91, 91.20),
+    "svm-knn": (92.45, 85.78, 98.88, 95.05, 97.43, 86.93),
+    "kmeans-svm": (93.87, 83.25, 97.82, 93.66, 96.89, 87.55),
+    "mlsvm": (93.41, 83.27, 98.12, 93.89, 97.21, 87.63),
+    "llsvm": (94.07, 87.64, 98.36, 95.68, 98.11, 87.42),
+    "csvm": (95.41, 86.32, 98.72, 94.37, 97.14, 88.98),
+    "mtl": (96.32, 87.88, 98.70, 96.12, 98.28, 89.70),
+}
+LEVEL = 0.05
+ABOUT = """\
+# Table 1 of the LSVM-MTL paper
+
+Written by `make reproduce-mtl DATA=...` (`scripts/reproduce_mtl.py`) after Mao, Wu, Hu and O'Donovan (CIKM 2014).
+K = 14, as in the paper; pendigits is 0 to 4 against 5 to 9, letter and satimage are all-pairs. Rows have length 1 on
+ijcnn1, svmguide1, skin and pendigits, satimage is z-scored, letter is as in its file: the paper says nothing about
+this, and these readings come nearest to its linear and kernel SVM. skin is another division of the rows than the
+paper's. Test accuracy in per cent: mean (standard deviation; runs) over the seeds of k-means. The paper's value stands
+behind the stroke.
+
+The grids: C 1, 10, ..., 1e6, on ijcnn1, skin and letter 1, 100, 10 000 and three folds; `mtl` and `mlsvm`
+`--shrinkage 0.0001,0.1,10`, `mtl` with five groups and `--coupling 0,10,100` (0, 10 on the three large sets); `csvm`
+`--lambda 1,10,100`; `llsvm` `--neighbours 2,5`; `svm-knn` `--neighbours 10,20,40,80` and C 0.01 to 100 (20, 80 and
+0.1, 10); `linear` with the squared hinge, which is the one that gives the paper's numbers. Of `rbf` gamma and C come
+from at most 6 000 rows. Everything else is the default.
+"""
+
+
+def page(runs: Sequence[Any], _: Any) -> str:
+    """The tables."""
+    lines = [ABOUT]
+    for title, reading in (("All parameters by cross-validation", "chosen"), ("C = 1, the rest chosen", "C = 1")):
+        found = [run for run in runs if run.reading == reading]
+        rows = [[NAMES[m], *(accuracy(found, m, s) for s in SETS)] for m in NAMES]
+        lines += [f"## {title}", "", *table(("", *SETS), rows), ""]
+        if reading == "chosen":
+            lines += [*differences(found), ""]
+    lines += [
+        "## Time",
+        "",
+        f"Processor seconds of `lsvm-train -j 1`, its selection included, and of `lsvm-predict -j 1` on the test file, "
+        f"medians, all parameters by cross-validation; {processors(run.machine for run in runs)}.",
+        "",
+        *table(("", *SETS), ([NAMES[m], *(seconds(runs, m, s) for s in SETS)] for m in NAMES)),
+    ]
+    return "\n".join(lines)
+
+
+def of(runs: Sequence[Any], method: str, name: str) -> list[Any]:
+    """The runs of one entry."""
+    return [run for run in runs if (run.method, run.name) == (method, name)]
+
+
+def accuracy(runs: Sequence[Any], method: str, name: str) -> str:
+    """An entry of a table."""
+    found = [run.accuracy for run in of(runs, method, name)]
+    theirs = f"{PAPER[method][SETS.index(name)]:.2f}"
+    if not found:
+        return f"- / {theirs}"
+    spread = f" ({np.std(found, ddof=1):.2f}; {len(found)})" if len(found) > 1 else ""
+    return f"{np.mean(found):.2f}{spread} / {theirs}"
+
+
+def differences(runs: Sequence[Any]) -> list[str]:
+    """Of LSVM-MTL from K-means+SVM and CSVM, with what chance makes of them."""
+    rows = []
+    for other in ("kmeans-svm", "csvm"):
+        rows.append([NAMES[other], *(difference(runs, other, name) for name in SETS)])
+    text = (
+        "LSVM-MTL minus the other, in points, with the probability of a difference as large by chance (Welch's test "
+        f"over the seeds); bold where it is below {LEVEL:g}."
+    )
+    return [text, "", *table(("", *SETS), rows)]
+
+
+def difference(runs: Sequence[Any], other: str, name: str) -> str:
+    """An entry: the difference of the means and its p."""
+    ours, theirs = ([run.accuracy for run in of(runs, method, name)] for method in ("mtl", other))
+    if not ours or not theirs:
+        return "-"
+    gain = np.mean(ours) - np.mean(theirs)
+    if min(len(ours), len(theirs)) < 2 or np.ptp(ours) + np.ptp(theirs) < 1e-9:
+        return f"{gain:+.2f}"
+    p = welch(ours, theirs)
+    return f"**{gain:+.2f}** (p = {p:.1g})" if p < LEVEL else f"{gain:+.2f} (p = {p:.2f})"
+
+
+def welch(a: list[float], b: list[float]) -> float:
+    """The probability of a difference as large by chance; scipy's own warns where all values of a side are equal."""
+    squares = [np.var(values, ddof=1) / len(values) for values in (a, b)]
+    total = sum(squares)
+    degrees = total**2 / sum(s**2 / (len(values) - 1) for s, values in zip(squares, (a, b), strict=True))
+    return float(2 * t.sf(abs(np.mean(a) - np.mean(b)) / np.sqrt(total), degrees))
+
+
+def seconds(runs: Sequence[Any], method: str, name: str) -> str:
+    """Medians of training and prediction."""
+    found = [run for run in of(runs, method, name) if run.reading == "chosen"]
+    if not found:
+        return "-"
+    return f"{np.median([r.train_cpu for r in found]):.1f}, {np.median([r.predict_cpu for r in found]):.2f}"

@@ -1,0 +1,74 @@
+"""The table and the figures of the LSVM-MTL paper on a set of a few rows: measured, kept, not repeated, written."""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from pathlib import Path
+
+import mtl_page
+import numpy as np
+import pytest
+import reproduce_mtl
+import reproduce_mtl_figures
+from reproduce_mtl import METHODS, Fit
+from scipy.stats import ttest_ind
+from test_l3_table import within
+
+from localsvm.data.writing import write
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rng = np.random.default_rng(0)
+    for part in ("train", "test"):
+        X = rng.standard_normal((90, 3))
+        with lzma.open(tmp_path / f"svmguide1.{part}.libsvm.xz", "wb") as file:
+            write(file, X.astype(np.float32), np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0))
+    for module in (reproduce_mtl, reproduce_mtl_figures):
+        monkeypatch.setattr(module, "lsvm", within)
+    monkeypatch.setattr(reproduce_mtl, "CLUSTERS", "3")
+    monkeypatch.setattr(reproduce_mtl, "COSTS", "1,100")
+    return tmp_path
+
+
+def test_all_methods_have_a_line(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = shelf / "out"
+    given = ["reproduce_mtl.py", str(shelf), "--quick", "--seeds", "2", "--readings", "chosen", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", given)
+    reproduce_mtl.main()
+    log = (out / "table.jsonl").read_text()
+    assert log.count("\n") == len(METHODS) + len(reproduce_mtl.CLUSTERED)  # those without k-means run once
+    page = (out / "table.md").read_text()
+    cells = [line.split("|") for line in page.splitlines() if (line.startswith("|") and "/ 7" in line) or "/ 8" in line]
+    accuracies = {line[1].strip(): float(line[3].split()[0]) for line in cells if line[3].split()[0] != "-"}
+    assert set(accuracies) == set(mtl_page.NAMES.values())
+    assert accuracies["linear SVM"] < 75 < accuracies["LSVM-MTL"]
+    reproduce_mtl.main()
+    assert (out / "table.jsonl").read_text() == log
+
+
+def test_differences_are_of_means_with_the_p_of_welch() -> None:
+    def runs(method: str, *accuracies: float) -> list[Fit]:
+        return [Fit("skin", method, "chosen", i, a, None, 0, 1.0, 1.0, "") for i, a in enumerate(accuracies)]
+
+    found = [*runs("mtl", 91.0, 91.2), *runs("csvm", 90.0, 90.2), *runs("kmeans-svm", 91.5)]
+    assert mtl_page.difference(found, "csvm", "skin") == "**+1.00** (p = 0.02)"
+    assert mtl_page.difference(found, "kmeans-svm", "skin") == "-0.40"
+    assert mtl_page.difference(found, "csvm", "letter") == "-"
+    a, b = [1.0, 2.5, 2.0], [3.0, 2.0, 4.5, 5.0]
+    assert mtl_page.welch(a, b) == pytest.approx(ttest_ind(a, b, equal_var=False).pvalue)
+
+
+def test_figures(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = shelf / "out"
+    monkeypatch.setattr(reproduce_mtl_figures, "REPEATS", 1)
+    monkeypatch.setattr(reproduce_mtl_figures, "ROWS", 400)
+    monkeypatch.setattr(reproduce_mtl_figures, "CLUSTERS", (1, 4))
+    given = ["reproduce_mtl_figures.py", str(shelf), "--sets", "svmguide1", "--seeds", "1", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", given)
+    reproduce_mtl_figures.main()
+    assert (out / "figures.jsonl").read_text().count("\n") == 4 + 4
+    page = (out / "figures.md").read_text()
+    assert "| svmguide1, LSVM-MTL |" in page and "| LSVM-MTL, K = 10 |" in page
+    assert all((out / name).stat().st_size > 0 for name in ("sines.png", "clusters.png"))
