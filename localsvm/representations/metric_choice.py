@@ -165,15 +165,19 @@ def judged(
         out[:, cell[places]] = loss, wrong
         return float(loss @ data.weight[rows[cell[places]]])
 
-    most = min(TUNED, max(1, len(cells) // 2))
-    tuning = [cells[i] for i in np.random.default_rng(seed).permutation(len(cells))[:most]]
-    loss = {(0.0, step): sum(fill(cell, (0.0, step)) for cell in tuning) for step in RIDGES}
-    ridge = min(loss, key=loss.__getitem__)[1]
-    loss |= {(step, ridge): sum(fill(cell, (step, ridge)) for cell in tuning) for step in SCALES}
-    step = min(loss, key=loss.__getitem__)
+    order = np.random.default_rng(seed).permutation(len(cells))
+    step = _tuned(fill, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
     for cell in cells:
         fill(cell, step)
     return out[:, judging]
+
+
+def _tuned(fill: Callable[[Rows, tuple[float, float]], float], cells: list[Rows]) -> tuple[float, float]:
+    """The steps of scale and ridge with the least loss in these cells: first the ridge, then the scale by it."""
+    loss = {(0.0, step): sum(fill(cell, (0.0, step)) for cell in cells) for step in RIDGES}
+    ridge = min(loss, key=loss.__getitem__)[1]
+    loss |= {(step, ridge): sum(fill(cell, (step, ridge)) for cell in cells) for step in SCALES}
+    return min(loss, key=loss.__getitem__)
 
 
 def _mapped(X: Examples, rows: Rows, L: Dense) -> Examples:
