@@ -1,4 +1,6 @@
-"""What a method says that a cell needs is what its work takes, within a factor of 1.5: dense, sparse and wide rows."""
+"""What a method says that a cell needs is what its work takes, within a factor of 1.5: dense, sparse and wide rows.
+The same holds for learning a metric.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from sampling import each_other
 
 from localsvm.methods import methods
 
-PROGRAM = Path(__file__).with_name("cell_memory.py")
+PROGRAM, LEARNING = (Path(__file__).with_name(name) for name in ("cell_memory.py", "metric_memory.py"))
 FACTOR = 1.5
 NOISE = 3 << 20  # what the allocator may keep or have left
 
@@ -57,7 +59,25 @@ def test_no_method_is_missing() -> None:
 def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
     rows = ROWS.get(name, ROWS["linear"])[kind]
     arguments = [name, "dense" if kind == "dense" else "sparse", *map(str, rows), json.dumps(OPTIONS[name])]
-    done = subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, timeout=300)
+    assert_like(PROGRAM, *arguments)
+
+
+# metric, kind, rows, columns, entries a row, threads
+METRICS = (
+    ("diag", "dense", 20_000, 100, 0, 1), ("full", "dense", 20_000, 100, 0, 1), ("full", "dense", 1500, 500, 0, 1),
+    ("rank:3", "dense", 20_000, 100, 0, 1), ("auto", "dense", 10_000, 60, 0, 2),
+    ("diag", "sparse", 10_000, 3000, 10, 1), ("diag", "sparse", 3000, 20_000, 60, 1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", METRICS, ids=str)
+def test_learning_a_metric_takes_what_is_estimated(case: tuple[Any, ...]) -> None:
+    assert_like(LEARNING, *map(str, case))
+
+
+def assert_like(program: Path, *arguments: str) -> None:
+    """The program prints an estimate, and what was taken."""
+    done = subprocess.run([sys.executable, str(program), *arguments], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     estimate, taken = map(int, done.stdout.split())
     assert taken / FACTOR - NOISE <= estimate <= FACTOR * taken + NOISE, (estimate >> 20, taken >> 20)

@@ -119,15 +119,15 @@ def test_scaling_sparse_rows_is_bounded(tmp_path: Path) -> None:
         work(PROCESS_BYTES + int(3.2 * MIB))
 
 
-@pytest.mark.parametrize(("metric", "kind"), [("auto", "dense"), ("diag", "sparse")])
-def test_learning_a_metric_is_bounded(metric: str, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("metric", "kind", "n", "d"), [("auto", "dense", 1000, 400), ("diag", "sparse", 10_000, 100)])
+def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tmp_path: Path) -> None:
     config, stopped = TrainingConfig(POINT, "none", metric=metric), RuntimeError("it would be learned now")
 
     def work(memory: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("localsvm.runs.division.measure", Mock(side_effect=stopped))
             with pytest.raises(RuntimeError, match="would be learned"):
-                partition_only(rows(kind), config, tmp_path / "p.h5", True, memory=memory)
+                partition_only(rows(kind, n, d), config, tmp_path / "p.h5", True, memory=memory)
 
     assert refusals(work)[-1] == "learning the metric"
 

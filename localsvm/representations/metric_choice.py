@@ -25,6 +25,7 @@ from localsvm.representations.metric_learning import (
     Plan,
     Rows,
     centre_of,
+    learning_bytes,
     mapped,
 )
 from localsvm.solvers._ridge import RidgeLoss
@@ -101,6 +102,16 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
     found = threads.map(of_fold, FOLDS)
     weight = np.concatenate([data.weight[rows[folds == fold]] for fold in range(FOLDS)])
     return tested({name: np.hstack([of[name] for of in found]) for name in found[0]}, weight)
+
+
+def choosing_bytes(rows: int, columns: int, dense: bool, plan: Plan, threads: int) -> int:
+    """What `choose` holds at most, beside all rows: for each fold at work what is learned, or the rows that are mapped
+    to be judged and a cell of them.
+    """
+    learning = learning_bytes(rows - rows // FOLDS, columns, "full" in plan.names, plan.sample)
+    cell = min(rows, CELL)
+    judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
+    return min(threads, FOLDS) * max(learning, judging)
 
 
 def tested(found: Mapping[str, Floats], weight: Floats) -> Choice:

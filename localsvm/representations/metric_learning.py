@@ -32,6 +32,7 @@ FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are fi
 SMALLEST = 1e-30  # of the mean squared distance of two rows: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 2.5  # rows: with more, there are more near steps, up to so many times as many
+MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
 
@@ -184,6 +185,16 @@ class Learner:
 
     def _rows_at(self, rows: Rows) -> Dense:
         return dense_rows(self._X, rows) - self._centre
+
+
+def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) -> int:
+    """What a Learner of so many rows holds at most beside these: kernel matrices and rows of a sample, the rows of a
+    pool and what becomes of them while the one before is still there, and the arrays of a matrix and of Adam.
+    """
+    size = max(1, min(sample, rows // SHARE))
+    pool = min(rows, max(size, min(POOL, POOL_ELEMENTS // max(1, columns)))) if rows >= NEAR_FROM else 0
+    values = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
+    return 16 * size * size + values + 4 * columns * max(4 * size + pool, 4 * pool)
 
 
 def centre_of(X: Dense) -> Dense:

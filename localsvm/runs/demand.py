@@ -15,11 +15,9 @@ from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.partition import REGISTRY
-from localsvm.representations.baselines import BASELINES, baseline_bytes
 from localsvm.representations.metric import EUCLIDEAN
-from localsvm.representations.metric_learning import POOL, POOL_ELEMENTS, SAMPLE
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.measuring import CHOICE_ROWS
+from localsvm.runs.measuring import measuring_bytes
 from localsvm.targets.base import Target
 
 WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
@@ -45,11 +43,11 @@ class Demand:
     def __init__(self, data: Dataset, config: TrainingConfig, budget: Budget, threads: int) -> None:
         self._data, self._config, self._budget, self._threads = data, config, budget, threads
 
-    def _check(self, what: str, own: int, remedy: str = MORE) -> None:
-        """own : what the phase needs beside the rows and labels, and the scratch arrays of its threads."""
+    def _check(self, what: str, own: int, remedy: str = MORE, scratch: bool = True) -> None:
+        """own : what the phase needs beside the rows and labels, and the scratch arrays of its threads if any."""
         rows = size_of(self._data.X)
-        scratch = self._threads * min(WORKING, OF_ROWS * rows)
-        self._budget.check(f"{what} needs", rows + 16 * len(self._data.y) + scratch + own, remedy)
+        shared = self._threads * min(WORKING, OF_ROWS * rows) if scratch else 0
+        self._budget.check(f"{what} needs", rows + 16 * len(self._data.y) + shared + own, remedy)
 
     def weighing(self) -> None:
         """Leaving rows of weight 0 out, which copies the others."""
@@ -72,17 +70,10 @@ class Demand:
         self._check(f"scaling by {mode}", made_bytes(self._data.X, mode), flat + MORE)
 
     def metric(self) -> None:
-        """Learning the metric: rows of a pool of near samples, kernel matrices, and dense rows that judge, mapped."""
-        if self._config.metric == EUCLIDEAN:
-            return
-        columns, jobs = self._data.X.shape[1], self._threads
-        rows = min(POOL, max(SAMPLE, POOL_ELEMENTS // max(1, columns)))
-        if self._config.metric == "auto" and isinstance(self._data.X, np.ndarray):
-            rows = max(rows, CHOICE_ROWS)
-        own = jobs * 4 * (3 * min(len(self._data.y), rows) * columns + 6 * SAMPLE * SAMPLE)
-        if self._config.metric in BASELINES:
-            own = baseline_bytes(min(len(self._data.y), POOL), columns)
-        self._check("learning the metric", own, f"{MORE}, or no --metric")
+        """Learning the metric, and mapping the rows by it."""
+        if (asked := self._config.metric) != EUCLIDEAN:
+            own = measuring_bytes(self._data.X, asked, len(np.unique(self._data.y)), self._threads)
+            self._check("learning the metric", own, f"{MORE}, or no --metric", scratch=False)
 
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""

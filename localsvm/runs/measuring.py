@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from localsvm.data.dataset import Dataset, Examples
+from localsvm.data.dataset import Dataset, Examples, size_of
 from localsvm.errors import OptionError
-from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
-from localsvm.representations.metric import EUCLIDEAN, Metric, check_metric
-from localsvm.representations.metric_choice import Labelled, choose, stratified_folds
-from localsvm.representations.metric_learning import Course, Learner, Plan
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes
+from localsvm.representations.metric import EUCLIDEAN, RANK, Metric, check_metric
+from localsvm.representations.metric_choice import Labelled, choose, choosing_bytes, stratified_folds
+from localsvm.representations.metric_learning import Course, Learner, Plan, learning_bytes
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.stored import FRESH, HELD, metric_of
 from localsvm.targets.classification import Classification
@@ -24,6 +24,7 @@ from localsvm.threads import Threads
 LEARN_SHARE, MOST_LEARN = 0.8, 100_000  # rows that a metric is learned from
 CHOICE_ROWS = 20_000  # of these, by which it is chosen
 MATRIX_FEATURES = 256  # up to so many, auto tries matrices
+LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
 
 
@@ -128,15 +129,13 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     if rank is not None and rank > features:
         raise OptionError(f"--metric {asked}: there are only {features} features")
     rng = Plan.rng(config.seed, -1, 0)
-    most = BASELINE_ROWS if asked in BASELINES else MOST_LEARN
-    rows = np.sort(rng.permutation(len(data.y))[: min(int(LEARN_SHARE * len(data.y)), most)]).astype(np.int64)
+    rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
     labelled, codes = _labelled(data, config)
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
-            names = ("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",)
-            plan = replace(CHOICE_PLAN, names=names)
+            plan = _choice_plan(dense, features)
             choice = choose(labelled, some, stratified_folds(codes[some], rng), plan, config.seed, threads)
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
@@ -149,6 +148,31 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     fresh = np.ones(len(data.y), np.bool_)
     fresh[rows] = False
     return Measured(Metric(_sized(values)), fresh, about)
+
+
+def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
+    """What `measure` by a metric that is asked for, and then mapping the rows X, hold at most beside these."""
+    n, features = int(X.shape[0]), int(X.shape[1])
+    dense, rows, problems = isinstance(X, np.ndarray), _learn_rows(n, asked), 1 if classes == 2 else classes
+    if asked in BASELINES:
+        own = baseline_bytes(rows, features)
+    else:
+        plan, some = _choice_plan(dense, features), min(rows, CHOICE_ROWS)
+        own = learning_bytes(rows, features, asked not in ("auto", "diag") or "full" in plan.names)
+        if asked == "auto":
+            own = max(own, choosing_bytes(some, features, dense, plan, threads))
+    applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
+    return max(own + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
+
+
+def _learn_rows(rows: int, asked: str) -> int:
+    """Of so many, how many a metric is learned from."""
+    return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
+
+
+def _choice_plan(dense: bool, features: int) -> Plan:
+    """What auto tries."""
+    return replace(CHOICE_PLAN, names=("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",))
 
 
 def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[np.intp]]:

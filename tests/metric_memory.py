@@ -1,0 +1,66 @@
+"""Prints the memory that learning a metric is estimated to need, and what it took, in bytes: run in its own process.
+
+Arguments: metric, kind of rows ("dense", "sparse"), rows, columns, entries a row, threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from pathlib import Path
+
+from cell_memory import made, peak
+
+from localsvm.data.dataset import size_of
+from localsvm.memory import UNBOUNDED, Budget
+from localsvm.representations.metric_learning import Plan
+from localsvm.runs import measuring
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.demand import Demand
+from localsvm.threads import Threads
+
+
+class Asked(Budget):
+    """Room without end, which keeps what is asked for."""
+
+    need = 0
+
+    def check(self, what: str, need: int, remedy: str) -> None:
+        Asked.need = need
+
+
+def shorten() -> None:
+    """Few steps, but two pools of near samples, by samples of the size that is usual."""
+    measuring.CHOICE_PLAN = Plan(sample=measuring.CHOICE_PLAN.sample, weight_steps=2, matrix_steps=4, near_steps=11)
+    measuring.Plan = Short  # type: ignore[misc]
+
+
+class Short(Plan):
+    """A plan of few steps."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(names, weight_steps=2, matrix_steps=4, near_steps=11)
+
+
+def main() -> None:
+    shorten()
+    metric, kind, *numbers = sys.argv[1:]
+    rows, columns, entries, jobs = map(int, numbers)
+    config = TrainingConfig(metric=metric, scale="none")
+    measuring.measure(made(kind, 300, 50, min(entries, 20)), config, Threads(1))  # modules are imported
+    data = made(kind, rows, columns, entries)
+    Demand(data, config, Asked(UNBOUNDED.bytes), jobs).metric()
+    held = size_of(data.X) + data.y.nbytes
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = peak()
+    with Threads(jobs) as threads:
+        found = measuring.measure(data, config, threads)
+        found.apply(data.X)
+    print(Asked.need, held + peak() - before)
+
+
+if __name__ == "__main__":
+    main()
