@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from localsvm.cli import method_options
+from localsvm.cli.metric_report import metric_text
 from localsvm.cli.reporting import label_text, seconds_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
@@ -29,19 +30,24 @@ def print_points(result: Validation) -> None:
 def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str:
     """The best point as options for lsvm-train, after those that were given; with several cells, what they chose.
 
-    Several cells have a best point together only if all have the same grid.
+    Several cells have a best point together only if all have the same grid. Its error is not told where only some rows
+    are new to the metric: the table is of all rows.
     """
     from localsvm.runs.validation import mean_grid
 
     table = mean_grid(result.points)
     setting, cost = table.settings[table.best[0]].tolist(), float(table.costs[table.best[1]])
     best = [("best", shlex.join([*given, *point_options(method, result.names, setting, cost)]))]
-    lines = [("error", f"{result.error:.2%} cross-validated, over {result.rows:,} rows")]
+    metric = [("metric", metric_text(result.metric))] if result.metric else []
+    fresh = result.error_rows == result.rows
+    over = f"over {result.error_rows:,} rows{'' if fresh else ' that are new to the metric'}"
+    lines = [("error", f"{result.error:.2%} cross-validated, {over}")]
     if result.cells > 1:
         lines = [("chosen", f"by each of {result.cells:,} cells"), *_chosen(result), *lines]
-        best = [*best, ("", f"{table.error[table.best]:.2%} with this point in all cells")] if table.shared else []
-        return table_text([*lines, *best, ("time", seconds_text(result.seconds))])
-    return table_text([*best, *lines, ("time", seconds_text(result.seconds))])
+        shared = f"{table.error[table.best]:.2%} with this point in all cells"
+        best = [*best, *([("", shared)] if fresh else [])] if table.shared else []
+        return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
+    return table_text([*metric, *best, *lines, ("time", seconds_text(result.seconds))])
 
 
 def point_options(method: str, names: Sequence[str], setting: Sequence[float], cost: float) -> list[str]:
@@ -66,6 +72,7 @@ def _chosen(result: Validation) -> list[tuple[str, str]]:
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
     """The report for --json."""
     values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
+    values |= {"error_rows": result.error_rows, "metric": result.metric}
     return {**values, "seconds": result.seconds, "points": [_point(p, result.names) for p in result.points]}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, tell_off_centre
+from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.given import Given
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
@@ -54,9 +54,11 @@ class Validation:
     ----------
     names : of the parameters whose values are the points' settings.
     points : of all cells, cell by cell.
-    error : of the chosen points together, over all rows.
+    error : of the chosen points together, over the rows that neither learned nor chose the metric.
     cells, rows : how many there are.
+    error_rows : how many rows the error is of.
     seconds : wall clock, by phase.
+    metric : how it was chosen (`runs.measuring.Measured.told`), None where none was asked for.
     """
 
     names: tuple[str, ...]
@@ -64,7 +66,9 @@ class Validation:
     error: float
     cells: int
     rows: int
+    error_rows: int
     seconds: dict[str, float]
+    metric: dict[str, Any] | None = None
 
 
 def cross_validate(
@@ -97,7 +101,15 @@ def cross_validate(
     points = [point for result in ordered for point in _points(result, int(divided.sizes[result.index]))]
     error = cross_validated_error([r.report for r in ordered])
     assert error is not None
-    return Validation(ordered[0].names, points, error, len(ordered), sum(divided.class_rows), clock.seconds)
+    about = (len(ordered), sum(divided.class_rows), _error_rows(divided))
+    return Validation(ordered[0].names, points, error, *about, clock.seconds, divided.measured.told)
+
+
+def _error_rows(divided: Divided) -> int:
+    if divided.fresh is None:
+        return sum(divided.class_rows)
+    every = float(divided.fresh.array @ divided.count.array)
+    return round(every / len(divided.partition.cells_by_repeat))
 
 
 def _results(cells: RunCells, observer: Observer) -> list[CellResult]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import h5py
@@ -69,6 +70,52 @@ def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
     result = invoke("train", *POINT, rows, tmp_path / "e.h5")
     assert "metric" not in result.stderr and "metric" not in invoke("inspect", tmp_path / "e.h5").stdout
     assert json.loads(invoke("inspect", "--json", tmp_path / "e.h5").stdout)["metric"] is None
+
+
+@pytest.mark.parametrize("command", ["train", "cv", "partition"])
+def test_too_little_memory_for_the_metric_is_refused_in_one_line(command: str, tmp_path: Path) -> None:
+    file, output = columns_file(tmp_path / "rows.libsvm", 40, rows=6000), tmp_path / "out.h5"
+    line = (command, "--metric", "auto", "-j", 1, "-q", "--memory", "128M", file)
+    told = error(*line, *([] if command == "cv" else [output]))
+    assert re.fullmatch(
+        r"learning the metric needs [\d.]+ MiB \(120.0 MiB of it the program itself\), and --memory allows 128.0 MiB; "
+        r"give more --memory, or no --metric\n",
+        told,
+    ), told
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("metric", ["auto", "diag"])
+def test_cross_validation_tells_the_metric_and_its_error_is_that_of_rows_new_to_it(metric: str, tmp_path: Path) -> None:
+    """The labels of the rows that do not learn are thrown anew: which rows these are does not depend on labels."""
+    from localsvm.data.reading import read
+    from localsvm.runs.config import TrainingConfig
+    from localsvm.runs.measuring import measure
+    from localsvm.threads import ALONE
+
+    data = read(columns_file(tmp_path / "rows.libsvm", rows=1000))
+    fresh = measure(data, TrainingConfig(metric="diag"), ALONE).fresh
+    assert fresh is not None and np.count_nonzero(fresh) == 200
+    data.y[fresh] = np.random.default_rng(0).choice([-1.0, 1.0], 200)
+    write(tmp_path / "thrown.libsvm", data.X, data.y)
+    line = ("-m", "svm", "-g", 0.1, "-C", "1,3", "-j", 1, "--metric", metric, tmp_path / "thrown.libsvm")
+    result = invoke("cv", "--json", *line)
+    report = json.loads(result.stdout)
+    about = report["metric"]
+    assert about["name"] == "diag" if metric == "diag" else about["name"] in ("diag", "full")
+    assert result.stderr.startswith(f"metric   {metric_text(about)}\n")
+    assert (
+        f"\nerror    {report['error']:.2%} cross-validated, over 200 rows that are new to the metric\n" in result.stderr
+    )
+    assert max(point["error"] for point in report["points"]) < 0.25 and 0.4 < report["error"] < 0.6
+    trained = json.loads(invoke("train", "--json", *line, tmp_path / "m.h5").stdout)
+    assert trained["summary"]["cv_error"] == report["error"]
+    divided = invoke("cv", "-P", "voronoi", "-c", 300, *line).stderr
+    assert "over 200 rows that are new" in divided and "in all cells" not in divided
+    given = invoke(
+        "cv", "-g", 0.1, "-C", "1,3", "-j", 1, "--metric-file", tmp_path / "m.h5", tmp_path / "thrown.libsvm"
+    )
+    assert given.stderr.splitlines()[-2] == result.stderr.splitlines()[-2]
 
 
 def test_weights_are_listed_by_feature_the_largest_first(diag: Path) -> None:
@@ -144,7 +191,8 @@ def test_a_metric_that_was_learned_once_is_given_to_all_commands(rows: Path, dia
     result = invoke("train", *POINT, "--metric-file", tmp_path / "p.h5", other, tmp_path / "o.h5")
     assert "\nmetric      diag; learned from other data\n" in result.stderr
     result = invoke("cv", "-g", 1, "-C", "1,2", "-j", 1, "--metric-file", diag, other)
-    assert f"best    --metric-file {diag} -g 1" in result.stderr and result.stdout.count("\n") == 3
+    assert f"\nbest     --metric-file {diag} -g 1" in result.stderr
+    assert "\nerror    " in result.stderr and "over 240 rows\n" in result.stderr and result.stdout.count("\n") == 3
 
 
 def test_a_metric_is_given_or_learned(rows: Path, diag: Path, tmp_path: Path) -> None:
