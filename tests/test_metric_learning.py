@@ -8,6 +8,7 @@ import threading
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -33,6 +34,7 @@ from localsvm.threads import ALONE, Threads
 
 POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
 GRID = KernelSVM(gamma=(0.5,), cost=(0.3, 3.0))
+USUAL = measuring.CHOICE_PLAN
 
 
 @pytest.fixture(autouse=True)
@@ -358,6 +360,45 @@ def test_rows_at_the_edge(name: str, tmp_path: Path) -> None:
             with LocalModel(tmp_path / "m.h5") as model:
                 assert np.isfinite(model.decision_function(X.copy())).all()
                 assert model.features == X.shape[1] and model.dense == (name != "sparse")
+
+
+def hard() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Rows of the sizes and kinds that a user has, each with a signal in two columns."""
+    rng = np.random.default_rng(5)
+    (Z, y), (few, few_y) = rows(600), rows(200)
+    group = rng.integers(0, 12, 600)
+    by_group = np.where(group % 2, Z[:, 0] > 0, y)
+    rare = np.argsort(Z[:, 0] * Z[:, 1])[-6:]
+    return {
+        "1000 columns": (np.c_[few, rng.standard_normal((200, 996))], few_y),
+        "200 rows": (few, few_y),
+        "99 to 1": (Z, np.isin(np.arange(600), rare).astype(np.float64)),
+        "Cauchy": (np.c_[Z, rng.standard_cauchy((600, 6))], y),
+        "constant and equal columns": (np.c_[Z, Z[:, :2], np.full((600, 2), 3.0), Z[:, :1]], y),
+        "one-hot groups": (np.c_[Z[:, :2], np.eye(12)[group], np.eye(4)[group % 4]], by_group),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", hard())
+@pytest.mark.parametrize("metric", ["auto", "full"])
+def test_hard_rows_give_finite_models_without_a_warning(
+    name: str, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By as many steps as users have."""
+    monkeypatch.setattr(measuring, "CHOICE_PLAN", USUAL)
+    monkeypatch.setattr(measuring, "Plan", Plan)
+    tried = Mock(side_effect=choose)
+    monkeypatch.setattr(measuring, "choose", tried)
+    X, y = hard()[name]
+    X = X.astype(np.float32)
+    summary = trained(tmp_path / "m.h5", X, y, TrainingConfig(GRID, metric=metric, folds=3, probability=True))
+    assert summary.cv_error is not None and 0.0 <= summary.cv_error <= 1.0
+    if metric == "auto":
+        assert tried.call_args.args[3].names == (("diag",) if name == "1000 columns" else ("diag", "full"))
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert np.isfinite(model.decision_function(X.copy())).all()
+        assert_allclose(model.probabilities(X.copy()).sum(axis=1), 1.0)
+        assert np.isfinite(model.decision_function(np.float32(1e3) * X)).all()
 
 
 def test_weights_at_the_ends_of_float64(tmp_path: Path) -> None:

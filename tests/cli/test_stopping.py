@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -102,6 +104,46 @@ def test_what_was_scored_when_time_was_over_is_kept(
     resumed = invoke(*line, "--resume")
     assert "note: settings scored before, in cells that are not finished: 1\n" in resumed.stderr
     assert content(model) == content(tmp_path / "whole.h5")
+
+
+LEARNING = """
+import signal, sys
+from localsvm.cli.group import lsvm
+from localsvm.representations.metric_learning import Learner
+
+step, rows = Learner._gradient, []
+
+def stopped(learner, *args):
+    rows.append(0)
+    if len(rows) == 3:
+        signal.raise_signal(getattr(signal, sys.argv[1]))  # as Ctrl-C, batch systems and the timer do
+    return step(learner, *args)
+
+Learner._gradient = stopped
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+lsvm(sys.argv[2:], prog_name="lsvm")
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [
+        ("SIGINT", 130, ""),
+        ("SIGTERM", 143, ""),
+        ("SIGALRM", 124, "error: the time limit is over, and nothing is finished yet; give it more time\n"),
+    ],
+)
+def test_a_run_that_is_stopped_while_it_learns_a_metric_leaves_nothing(
+    number: str, code: int, message: str, jobs: int, train_file: Path, tmp_path: Path
+) -> None:
+    line = ("--metric", "auto", "-j", jobs, "-q", train_file, tmp_path / "out.h5")
+    for command in (("train", "--time-limit", "1h"), *([("partition",)] if code != 124 else [])):
+        program = [sys.executable, "-c", LEARNING, number, *map(str, (*command, *line))]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+        assert "Traceback" not in done.stderr and done.stderr.endswith(message)
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("text", "message"), [("30", "as in 90s, 30m or 2h"), ("0s", "as in"), ("-1s", "as in")])
