@@ -44,10 +44,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 ABOUT = """\
 # Time of LSVM-MTL on ijcnn1
 
-Written by `python scripts/bench_mtl.py DATA`: 49 990 training and {rows} test rows of 22 features, K = {clusters:g}, rows
+Written by `python scripts/bench_mtl.py DATA`: 49 990 training and {rows} test rows, 22 features, K = {clusters:g}, rows
 of length 1. Processor seconds of one thread, at one point of the grid: C = {cost:g}, coupling 10 and 5 groups, lambda
 of CSVM 10. Prediction is of all test rows, the best of {repeats} repeats. The kernel SVM has what cross-validation on
-6 000 rows chooses, LIBSVM the {vectors} support vectors of the paper's; {processor}.
+6 000 rows chooses, LIBSVM as many support vectors as the paper's ({vectors}); {processor}.
 """
 
 
