@@ -44,7 +44,7 @@ HOW = """\
   file vary together, so that the difference is worth more than that.
 - Seeds of each entry: {seeds}. Errors are means, times medians.
 """
-AUTO = "localsvm auto"
+NONE, AUTO, THRICE = "localsvm none", "localsvm auto", "localsvm auto x3"
 BOOSTERS = ("LightGBM", "XGBoost", "CatBoost")
 SIDES = {
     "theirs": "**A peer wins**",
@@ -60,6 +60,7 @@ def page(runs: list[Any], _: Any, *, sets: Sequence[str], methods: Sequence[str]
     lines = [
         ABOUT.format(machines=with_article(processors(run.machine for run in runs))),
         *verdict(found),
+        *gains(found),
         *prices(found),
     ]
     lines += ["", "## Test error, per cent", "", "The smallest of a set in bold.", "", *found.table_of(found.error), ""]
@@ -146,26 +147,56 @@ class Found:
 
 def verdict(found: Found) -> list[str]:
     """Who wins where, of one command of ours and the best peer, with the noise of the test file."""
-    lists: dict[str, list[str]] = {side: [] for side in SIDES}
-    smaller = 0
+    sides = divided(found, AUTO)
+    judged = [pair for side, pairs in sides.items() if side != "open" for pair in pairs]
+    smaller = sum(theirs < mine for _, mine, theirs, _ in judged)
+    about = "`lsvm-train --metric auto` beside the best peer of each set, picked by its test error, which flatters it."
+    words = f"By the figure alone a peer is better on {smaller} of them."
+    lines = []
+    for side, pairs in sides.items():
+        texts = [f"{name} ({shown(mine)} and {shown(theirs)}, {peer})" for name, mine, theirs, peer in pairs]
+        lines += [f"- {SIDES[side]} on {len(texts)}: {', '.join(texts)}."] if texts else []
+    return [about, f"Errors in per cent, ours first; {len(judged)} sets. {words}", "", *lines, "", *repeats(found)]
+
+
+def divided(found: Found, ours: str) -> dict[str, list[tuple[str, float, float, str]]]:
+    """By who wins: (set, error of `ours`, error of the best peer, that peer)."""
+    sides: dict[str, list[tuple[str, float, float, str]]] = {side: [] for side in SIDES}
     for name in found.sets:
-        mine, best = found.mean(name, AUTO), found.best(name, found.peers())
+        mine, best = found.mean(name, ours), found.best(name, found.peers())
         if mine is None or best is None:
             continue
         peer, error = best
-        text = f"{name} ({shown(mine)} and {shown(error)}, {peer})"
-        if all(found.reason(name, booster + CHOSEN) == "-" for booster in BOOSTERS):
-            lists["open"].append(text)
-            continue
-        smaller += error < mine
-        even = abs(mine - error) <= found.noise(name, mine, error)
-        side = "even" if even else "ours" if mine < error else "theirs"
-        lists[side].append(text)
-    about = "`lsvm-train --metric auto` beside the best peer of each set, picked by its test error, which flatters it."
-    total = sum(len(names) for side, names in lists.items() if side != "open")
-    lines = [f"- {SIDES[side]} on {len(names)}: {', '.join(names)}." for side, names in lists.items() if names]
-    words = f"Errors in per cent, ours first; {total} sets. By the figure alone a peer is better on {smaller} of them."
-    return [about, words, "", *lines, ""]
+        clear = abs(mine - error) > found.noise(name, mine, error)
+        if clear and error < mine:
+            side = "theirs"
+        elif all(found.reason(name, booster + CHOSEN) == "-" for booster in BOOSTERS):
+            side = "open"  # a booster with chosen settings could still win
+        else:
+            side = "ours" if clear else "even"
+        sides[side].append((name, mine, error, peer))
+    return sides
+
+
+def repeats(found: Found) -> list[str]:
+    """The same of the mean of three partitions, in a sentence."""
+    sides = {side: [pair[0] for pair in pairs] for side, pairs in divided(found, THRICE).items() if side != "open"}
+    verbs = {"ours": "it wins", "theirs": "it loses", "even": "it is even"}
+    parts = [f"{verb} on {len(sides[side])} ({', '.join(sides[side])})" for side, verb in verbs.items() if sides[side]]
+    total = sum(map(len, sides.values()))
+    return [f"With `--repeats 3` {', '.join(parts)} of the {total} sets where that was run.", ""] if parts else []
+
+
+def gains(found: Found) -> list[str]:
+    """Where the learned metric changes the error by more than the noise of the test file."""
+    fewer, more = [], []
+    for name in found.sets:
+        mine, without = found.mean(name, AUTO), found.mean(name, NONE)
+        if mine is not None and without is not None and abs(mine - without) > found.noise(name, mine, without):
+            (fewer if mine < without else more).append(f"{name} ({shown(mine)} and {shown(without)})")
+    parts = [f"{side} errors on {', '.join(sets)}" for side, sets in (("fewer", fewer), ("more", more)) if sets]
+    said = "Beside `--metric none`, by more than a standard error, `--metric auto` makes"
+    return [f"{said} {'; '.join(parts)}.", ""] if parts else []
 
 
 def prices(found: Found) -> list[str]:
@@ -175,8 +206,8 @@ def prices(found: Found) -> list[str]:
         pairs = [(found.median(name, AUTO, "train_cpu"), found.median(name, peer, "train_cpu")) for name in found.sets]
         ratios = [mine / theirs for mine, theirs in pairs if mine is not None and theirs]
         if ratios:
-            words.append(f"{peer} {number(float(np.median(ratios)), 2)} ({len(ratios)} sets)")
-    said = "Its processor seconds of training, whole command, over a peer's training; medians over the sets"
+            words.append(f"{peer} {number(float(np.median(ratios)), 2)} ({len(ratios)})")
+    said = "Its processor seconds of training, whole command, over a peer's; medians over the sets, (number of sets)"
     return [f"{said}: {', '.join(words)}."] if words else []
 
 

@@ -129,7 +129,9 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
     runs = [
         fit("magic", "localsvm auto", 12.0), fit("magic", "LightGBM chosen", 12.1), fit("magic", "XGBoost", 14.0),
         fit("letter", "localsvm auto", 2.0), fit("letter", "LightGBM chosen", 5.0),
-        fit("satimage", "localsvm auto", 9.0), fit("satimage", "LightGBM chosen", 7.0),
+        fit("satimage", "localsvm auto", 9.0), fit("satimage", "LightGBM", 7.0),
+        fit("magic", "localsvm none", 12.2), fit("letter", "localsvm none", 4.0), fit("satimage", "localsvm none", 7.5),
+        fit("magic", "localsvm auto x3", 10.0), fit("letter", "localsvm auto x3", 1.9),
         fit("covtype", "localsvm auto", 2.0), fit("covtype", "LightGBM", 9.0),
         Fit("satimage", "xRFM", 0, "failed", "No module named 'xrfm'"),
         Fit("letter", "XGBoost", 0, "timeout", "over 600 s"),
@@ -140,11 +142,13 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
         tuple(reproduce_tabular.OURS),
     )
     text = tabular_page.page(runs, None, sets=sets, methods=methods, ours=ours)
-    assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM chosen)" in text
+    assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM)" in text
     assert "**Even** within a standard error on 1: magic (12.00 and 12.10, LightGBM chosen)" in text
     assert "wins** against every peer that was run on 1: letter (2.00 and 5.00, LightGBM chosen)" in text
     assert "was run, on 1: covtype (2.00 and 9.00, LightGBM)" in text and "3 sets. By the figure alone" in text
-    assert "- Not run at all, so far: usps, localsvm none, localsvm auto x3, XGBoost chosen" in text
+    assert "- Not run at all, so far: usps, XGBoost chosen" in text
+    assert "makes fewer errors on letter (2.00 and 4.00); more errors on satimage (9.00 and 7.50)." in text
+    assert "With `--repeats 3` it wins on 2 (letter, magic) of the 2 sets where that was run." in text
     assert "- XGBoost: over 600 s: letter; not run: satimage, covtype." in text
     assert "- xRFM failed with the message: No module named 'xrfm'" in text
 

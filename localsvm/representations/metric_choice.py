@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +32,9 @@ from localsvm.threads import Threads
 
 FOLDS = 5
 CELL = 500  # rows of the cells in which metrics are judged
-TUNED = 4  # cells, by which the scale and the ridge of a metric are tuned
-SCALES, RIDGES = (-0.5, 0.0, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
+TUNED = 4  # cells, by which the scale and the ridge of a metric are tuned, and at most half of all
+SHARE = 6  # a sample of a candidate is at most one in so many rows: on few rows it takes most of the time
+SCALES, RIDGES = (-0.5, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
 RISK = 0.05  # of leaving the Euclidean metric without a reason, all candidates together
 
 
@@ -90,7 +90,8 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
         return Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
 
     def of_fold(fold: int) -> dict[str, Floats]:
-        learner = Learner(*data, rows[folds != fold], plan.sample, threads.check)
+        learning = rows[folds != fold]
+        learner = Learner(*data, learning, max(1, min(plan.sample, len(learning) // SHARE)), threads.check)
         courses = {EUCLIDEAN: learner.beginning(plan.rng(seed, fold, 0))}
         courses |= plan.candidates(learner, courses[EUCLIDEAN], seed, fold)
         return {
@@ -136,8 +137,8 @@ def judged(
     """(2, k) float64 the loss of each of the k judging rows, and whether it is wrong (1) or right (0).
 
     All rows are divided into Voronoi cells in the metric. In each, kernel ridge regression of the other rows gives
-    values to those that judge, and the loss is their squared hinge. The scale and the ridge are those of a small grid
-    around the course's with the least loss in a few cells. `check` is called before each cell.
+    values to those that judge, and the loss is their squared hinge. The ridge, and then the scale, are those around the
+    course's with the least loss in a few cells. `check` is called before each cell.
     """
     Z = _mapped(data.X, rows, course.values.astype(np.float32))
     partition = create("voronoi")
@@ -164,11 +165,19 @@ def judged(
         out[:, cell[places]] = loss, wrong
         return float(loss @ data.weight[rows[cell[places]]])
 
-    tuning = [cells[i] for i in np.random.default_rng(seed).permutation(len(cells))[:TUNED]]
-    step = min(product(SCALES, RIDGES), key=lambda step: sum(fill(cell, step) for cell in tuning))
+    order = np.random.default_rng(seed).permutation(len(cells))
+    step = _tuned(fill, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
     for cell in cells:
         fill(cell, step)
     return out[:, judging]
+
+
+def _tuned(fill: Callable[[Rows, tuple[float, float]], float], cells: list[Rows]) -> tuple[float, float]:
+    """The steps of scale and ridge with the least loss in these cells: first the ridge, then the scale by it."""
+    loss = {(0.0, step): sum(fill(cell, (0.0, step)) for cell in cells) for step in RIDGES}
+    ridge = min(loss, key=loss.__getitem__)[1]
+    loss |= {(step, ridge): sum(fill(cell, (step, ridge)) for cell in cells) for step in SCALES}
+    return min(loss, key=loss.__getitem__)
 
 
 def _mapped(X: Examples, rows: Rows, L: Dense) -> Examples:

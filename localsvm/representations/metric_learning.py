@@ -24,12 +24,14 @@ SHARE = 4  # a sample is at most one in so many rows
 POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
 POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
 RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at the end
+MATRIX_RATE, NEAR_RATE = 0.06, 0.015  # of matrices before near samples, and by those: fast at first, then exact
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
 FIRST_RIDGE = 0.3
 FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are finite in float32
 SMALLEST = 1e-30  # of the mean squared distance of two rows: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
+MORE_FROM, MOST_TIMES = 12_000, 2.5  # rows: with more, there are more near steps, up to so many times as many
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
 
@@ -93,6 +95,7 @@ class Learner:
     Attributes
     ----------
     rows : how many there are.
+    has_cells : whether they are enough for near samples.
     """
 
     def __init__(
@@ -100,7 +103,7 @@ class Learner:
         check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
-        self.rows = len(rows)
+        self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
         self._size = max(1, min(sample, len(rows) // SHARE))
         self._centre = centre_of(dense_rows(X, rows[:: max(1, -(-len(rows) // sample))]))
 
@@ -112,11 +115,14 @@ class Learner:
         first = 1.0 / np.sqrt(max(apart, SMALLEST))
         return Course(np.full(d, first), first * np.sqrt(2.0 * d))
 
-    def steps(self, course: Course, count: int, rng: np.random.Generator, near: bool = False) -> Course:
+    def steps(
+        self, course: Course, count: int, rng: np.random.Generator, rate: float = RATE, near: bool = False
+    ) -> Course:
         """The metric after so many steps.
 
         Parameters
         ----------
+        rate : of the first steps.
         near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
             are drawn from all rows.
         """
@@ -130,9 +136,9 @@ class Learner:
                 pool = self._pool(values, rng)
             part = self._near(pool, rng) if near else self._random(rng)
             slope, scalar_slope = self._gradient(loss, part, values, scalars)
-            rate = RATE * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
-            values = values - rate * course.unit * step(course.unit * slope)
-            scalars = scalars - rate * np.asarray([2.0, 3.0]) * scalar_step(scalar_slope)
+            size = rate * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
+            values = values - size * course.unit * step(course.unit * slope)
+            scalars = scalars - size * np.asarray([2.0, 3.0]) * scalar_step(scalar_slope)
             scalars[1] = np.clip(scalars[1], np.log(LEAST_RIDGE), np.log(MOST_RIDGE))
             if k > (1.0 - AVERAGED) * count:
                 total, averaged = total + values, averaged + 1
@@ -192,14 +198,16 @@ def mapped(X: Dense, L: Dense) -> Dense:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is learned: weights, and from there a matrix; where there are rows for many cells, each further by near
-    samples.
+    """What is learned: weights, and from there a matrix.
+
+    Where there are rows for many cells, each goes on by near samples. Then a matrix takes half of its steps before, and
+    larger ones: near ones settle the rest.
 
     Attributes
     ----------
     names : of candidates, of "diag" and "full".
     sample : rows of a sample.
-    weight_steps, matrix_steps, near_steps : of each.
+    weight_steps, matrix_steps, near_steps : of each; MORE_FROM has when near steps are more.
     """
 
     names: tuple[str, ...] = ("diag", "full")
@@ -223,8 +231,12 @@ class Plan:
 
     def refined(self, learner: Learner, matrix: Course, seed: int, fold: int) -> Course:
         """A matrix after its steps."""
-        matrix = learner.steps(matrix, self.matrix_steps, self.rng(seed, fold, 3))
+        steps, rate = (self.matrix_steps // 2, MATRIX_RATE) if learner.has_cells else (self.matrix_steps, RATE)
+        matrix = learner.steps(matrix, steps, self.rng(seed, fold, 3), rate)
         return self._near(learner, matrix, self.rng(seed, fold, 4))
 
     def _near(self, learner: Learner, course: Course, rng: np.random.Generator) -> Course:
-        return learner.steps(course, self.near_steps, rng, near=True) if learner.rows >= NEAR_FROM else course
+        if not learner.has_cells:
+            return course
+        steps = int(self.near_steps * min(max(learner.rows / MORE_FROM, 1.0), MOST_TIMES))
+        return learner.steps(course, steps, rng, NEAR_RATE, near=True)

@@ -24,7 +24,7 @@ from localsvm.threads import Threads
 LEARN_SHARE, MOST_LEARN = 0.8, 100_000  # rows that a metric is learned from
 CHOICE_ROWS = 20_000  # of these, by which it is chosen
 MATRIX_FEATURES = 256  # up to so many, auto tries matrices
-CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=70, near_steps=70)
+CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
 
 
 @dataclass(frozen=True)
