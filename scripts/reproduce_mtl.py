@@ -46,7 +46,7 @@ class Set:
 SETS = {
     "svmguide1": Set("svmguide1"),
     "pendigits": Set("pendigits"),
-    "satimage": Set("satimage", "zscore", "ava"),
+    "satimage": Set("satimage", "zscore", "ava", few=True),
     "ijcnn1": Set("ijcnn1", few=True),
     "skin": Set("skin_nonskin", few=True),
     "letter": Set("letter", "none", "ava", few=True),

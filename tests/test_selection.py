@@ -84,6 +84,12 @@ def test_a_range_has_ten_points_by_default() -> None:
     assert len(parse_values("1:512")) == 10
 
 
+def test_zero_is_a_value_where_it_makes_sense() -> None:
+    assert parse_values("10,0,1", zero=True) == (0.0, 1.0, 10.0)
+    with pytest.raises(OptionError, match="not a positive number"):
+        parse_values("0:10", zero=True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

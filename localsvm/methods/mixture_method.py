@@ -177,8 +177,8 @@ class PreparedMixture(Prepared):
         if key not in self._known:
             self._known.clear()  # settings that share one follow each other, and memory is for one
             mixture = self._mixture(*key)
-            q = responsibilities(mixture.log_densities(self.cell.X))
-            self._known[key] = mixture, q, WeightedTasks(self.cell.X, q)
+            logs = mixture.log_densities(self.cell.X)
+            self._known[key] = mixture, logs, WeightedTasks(self.cell.X, responsibilities(logs))
         return MixtureSystem(self.method, self.cell, setting, *self._known[key])
 
     def _mixture(self, clusters: float, shrinkage: float) -> Mixture:
@@ -198,13 +198,20 @@ class Scored:
 
 
 class MixtureSystem(System):
-    """The problems of a cell over one mixture. q (n, K): its responsibilities; rows: those for the weights."""
+    """The problems of a cell over one mixture. logs (n, K): of its densities; rows: those for the weights."""
 
     def __init__(
-        self, method: MixtureMethod, cell: Cell, setting: dict[str, float], mixture: Mixture, q: Floats,
+        self, method: MixtureMethod, cell: Cell, setting: dict[str, float], mixture: Mixture, logs: Floats,
         rows: WeightedTasks,
     ) -> None:  # fmt: skip
-        self.method, self.cell, self.setting, self.mixture, self.q, self.rows = method, cell, setting, mixture, q, rows
+        self.method, self.cell, self.setting, self.mixture, self.logs, self.rows = (
+            method,
+            cell,
+            setting,
+            mixture,
+            logs,
+            rows,
+        )
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Scored | None], roughness: float) -> list[list[Scored]]:
         """Cost by cost, all jobs side by side."""
@@ -222,7 +229,7 @@ class MixtureSystem(System):
 
         def values(i: int, c: int, rows: slice) -> Floats:
             f = task_values(between(self.cell.X, rows.start, rows.stop), solutions[i][c].weights.W)
-            return decided(self.q[rows], f, method.loss == "squared", method.rule == "hard")
+            return decided(self.logs[rows], f, method.loss == "squared", method.rule == "hard")
 
         fill_held_out(self.cell, jobs, out, values)
 

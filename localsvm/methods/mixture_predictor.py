@@ -10,26 +10,28 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Examples, between, within_reach
 from localsvm.methods.base import State
 from localsvm.representations._mixture import Components
-from localsvm.representations.mixture import responsibilities
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
-NOTHING = 1e-17  # a share that is lost in the sum of the others
+NOTHING = 40.0  # a share smaller by exp of this is lost in the sum of the others
 ROWS, ELEMENTS = 4096, 1 << 20  # rows, and of these elements, that are decided at once
 
 
-def decided(shares: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
+def decided(logs: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
     """(n,) in [-1, 1]: sum_j r_j (exp(-loss(f_j)) - exp(-loss(-f_j))); with `hard` the term of the largest r_j, whole.
 
     Parameters
     ----------
-    shares, f : (n, K) float64, r_j and the decision values of the components.
+    logs, f : (n, K) float64, logarithms of what the r_j are proportional to, and decision values of the components.
     """
     if hard:
-        return sides(np.take_along_axis(f, shares.argmax(axis=1)[:, None], axis=1)[:, 0], squared)
-    felt = np.flatnonzero(shares > NOTHING)  # one or two of a row
-    terms = shares.ravel()[felt] * sides(f.ravel()[felt], squared)
-    return np.bincount(felt // shares.shape[1], terms, minlength=len(shares)).astype(np.float64)
+        return sides(np.take_along_axis(f, logs.argmax(axis=1)[:, None], axis=1)[:, 0], squared)
+    most = logs.max(axis=1)
+    felt = np.flatnonzero(logs > (most - NOTHING)[:, None])  # one or two of a row
+    row = felt // logs.shape[1]
+    shares = np.exp(logs.ravel()[felt] - most[row])
+    terms = shares * sides(f.ravel()[felt], squared)
+    return np.bincount(row, terms, len(logs)) / np.bincount(row, shares, len(logs))
 
 
 def sides(f: Floats, squared: bool) -> Floats:
@@ -57,7 +59,7 @@ class MixturePredictor:
             dense = np.ascontiguousarray(part if isinstance(part, np.ndarray) else part.toarray(), np.float32)
             for m, components in enumerate(self._models):
                 logs, f = components.values(dense)
-                out[first : first + step, m] = decided(responsibilities(logs), f, self._squared, self._hard)
+                out[first : first + step, m] = decided(logs, f, self._squared, self._hard)
         if lost is not None:
             out[lost] = np.nan
         return self._target.combine(out, problem)

@@ -24,14 +24,14 @@ SHARE = 4  # a sample is at most one in so many rows
 POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
 POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
 RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at the end
-MATRIX_RATE, NEAR_RATE = 0.06, 0.015  # of matrices before near samples, and by those: fast at first, then exact
+MATRIX_RATE, NEAR_RATE = 0.06, 0.01  # of matrices before near samples, and by those: fast at first, then exact
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
 FIRST_RIDGE = 0.3
 FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are finite in float32
 SMALLEST = 1e-30  # of the mean squared distance of two rows: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
-MORE_FROM, MOST_TIMES = 12_000, 2.5  # rows: with more, there are more near steps, up to so many times as many
+MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
 MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 

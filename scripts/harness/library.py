@@ -34,7 +34,7 @@ from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.representations.landmarks import choose_landmarks
 from localsvm.representations.metric_learning import Learner
-from localsvm.representations.mixture import Prior, estimate, responsibilities
+from localsvm.representations.mixture import Prior, estimate
 from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture
 from localsvm.runs import training
 from localsvm.runs.config import TrainingConfig
@@ -135,9 +135,9 @@ class MixtureRounds:
         mixture = estimate(X, q, Prior.of(X, ones, 1e-3, len(centres), True), centres.astype(np.float64))
         begin = SVMMixture(mixture, weights, tasks.matrix(len(centres)), np.empty(0), False, False)
         found = fit_svm_mixture(Labelled(X, y, ones, ones), cost, tasks, begin, -np.inf, rounds)
-        shares = responsibilities(found.mixture.log_densities(X))
-        self.components, self.M = shares.argmax(axis=1), found.M
-        self.values = decided(shares, task_values(X, found.weights.W), False, False)
+        logs = found.mixture.log_densities(X)
+        self.components, self.M = logs.argmax(axis=1), found.M
+        self.values = decided(logs, task_values(X, found.weights.W), False, False)
 
 
 def binary_cell(X: Any, y: Any, folds: np.ndarray) -> Cell:

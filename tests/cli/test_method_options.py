@@ -137,3 +137,11 @@ def test_a_flag_of_another_option_is_an_error() -> None:
 def test_no_flag_has_two_meanings() -> None:
     flags = [flag for option in method_options.options() for flag in (*option.opts, *option.secondary_opts)]
     assert len(flags) == len(set(flags))
+
+
+def test_a_list_takes_zero_where_it_is_a_default() -> None:
+    coupling, shrinkage = (method_options.parameter("mtl", name) for name in ("coupling", "shrinkage"))
+    assert coupling is not None and shrinkage is not None
+    assert coupling._type().convert("10,0", None, None) == (0.0, 10.0)
+    with pytest.raises(click.BadParameter, match="'0' is not a positive number"):
+        shrinkage._type().convert("0", None, None)
