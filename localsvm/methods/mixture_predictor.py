@@ -27,7 +27,7 @@ def decided(logs: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
     if hard:
         return sides(np.take_along_axis(f, logs.argmax(axis=1)[:, None], axis=1)[:, 0], squared)
     most = logs.max(axis=1)
-    felt = np.flatnonzero(logs > (most - NOTHING)[:, None])  # one or two of a row
+    felt = np.flatnonzero(logs >= (most - NOTHING)[:, None])  # one or two of a row; the largest itself, however huge
     row = felt // logs.shape[1]
     shares = np.exp(logs.ravel()[felt] - most[row])
     terms = shares * sides(f.ravel()[felt], squared)

@@ -15,7 +15,7 @@ def validation(names: tuple[str, ...], line: tuple[float, ...], cells: int = 1) 
         for cell in range(cells)
         for cost, error in [(1.0, 0.2), (10.0 * (cell + 1), 0.1)]
     ]
-    return Validation(names, points, 0.1, cells, 20 * cells, {"select": 1.0})
+    return Validation(names, points, 0.1, cells, 20 * cells, 20 * cells, {"select": 1.0})
 
 
 @pytest.mark.parametrize(
