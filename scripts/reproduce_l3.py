@@ -10,8 +10,6 @@ OUT/table.jsonl and not repeated; OUT/table.md is written from it. --quick: svmg
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import Any
 import numpy as np
 from harness.commands import lsvm
 from harness.datasets import Files, text_files
-from harness.experiment import Experiment, carry_out
+from harness.experiment import Experiment, carry_out, set_by_set
 from harness.library import read, write
 from harness.machine import processors
 from harness.options import names, parsed, parser
@@ -104,14 +102,8 @@ def cases(options: Any) -> list[Key]:
 
 
 def measure(missing: list[Key], _: list[Fit], options: Any) -> Iterator[Fit]:
-    """The missing runs, set by set; one that fails is reported on stderr and tried again by the next call."""
-    for name in dict.fromkeys(name for name, *_ in missing):
-        with text_files(options.data, name) as files:
-            for key in (key for key in missing if key[0] == name):
-                try:
-                    yield fit(key, files)
-                except subprocess.CalledProcessError as failure:
-                    print(f"{key}: failed with code {failure.returncode}", file=sys.stderr)
+    """The missing runs, set by set."""
+    return set_by_set(missing, lambda name: text_files(options.data, name), fit)
 
 
 def fit(key: Key, files: Files) -> Fit:

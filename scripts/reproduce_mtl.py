@@ -10,20 +10,16 @@ runs are kept in OUT/table.jsonl and not repeated; OUT/table.md is written from 
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness.commands import lsvm
-from harness.datasets import Files, examples
-from harness.experiment import Experiment, carry_out
-from harness.library import write
+from harness.datasets import Files, text_files
+from harness.experiment import Experiment, carry_out, set_by_set
 from harness.options import names, parsed, parser
 from harness.runlog import Run
 from mtl_page import page
@@ -103,25 +99,17 @@ def cases(options: Any) -> list[Key]:
 
 
 def measure(missing: list[Key], _: list[Fit], options: Any) -> Iterator[Fit]:
-    """The missing runs, set by set; one that fails is reported on stderr and tried again by the next call."""
-    for name in dict.fromkeys(name for name, *_ in missing):
-        with text_files(options.data, name) as files:
-            for key in (key for key in missing if key[0] == name):
-                try:
-                    yield fit(key, files)
-                except subprocess.CalledProcessError as failure:
-                    print(f"{key}: failed with code {failure.returncode}", file=sys.stderr)
+    """The missing runs, set by set, with the classes that a set has here."""
+
+    def files(name: str) -> AbstractContextManager[Files]:
+        return text_files(options.data, SETS[name].file, halves if name in HALVES else None)
+
+    return set_by_set(missing, files, fit)
 
 
-@contextmanager
-def text_files(data: Path, name: str) -> Iterator[Files]:
-    """A set as LIBSVM text, with the classes that it has here, in a temporary folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = Files(Path(folder))
-        for part, path in (("train", files.train), ("test", files.test)):
-            found = examples(data, SETS[name].file, part)
-            write(path, found.X, np.where(found.y < 5, -1.0, 1.0) if name in HALVES else found.y)
-        yield files
+def halves(y: np.ndarray) -> np.ndarray:
+    """0 to 4 against 5 to 9."""
+    return np.where(y < 5, -1.0, 1.0)
 
 
 def fit(key: Key, files: Files) -> Fit:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import error, invoke
+from edge_cases import METHODS
 from scipy.optimize import minimize
 
 from localsvm import estimators
@@ -132,24 +133,7 @@ def test_a_model_with_a_number_that_is_not_finite_is_not_written(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["good.h5"]
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "svm",
-        "rbf",
-        "l3",
-        "l3-kernel",
-        "linear",
-        "kmeans-svm",
-        "csvm",
-        "llsvm",
-        "ml3",
-        "svml",
-        "mtl",
-        "mlsvm",
-        "svm-knn",
-    ],
-)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("value", [3e38, -3e38, 1e20, 1e30])
 def test_labels_of_huge_rows(method: str, value: float, tmp_path: Path) -> None:
     """A finite decision value, or an error that names the row."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -132,8 +132,14 @@ def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray
     return counts, np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + counts, counts)
 
 
-def rows_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> sp.csr_array:
-    """A copy (len(rows), d) of some rows of a sparse X."""
+@overload
+def rows_of(X: Dense, rows: npt.NDArray[np.int64]) -> Dense: ...
+@overload
+def rows_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> sp.csr_array: ...
+def rows_of(X: Examples, rows: npt.NDArray[np.int64]) -> Examples:
+    """A copy (len(rows), d) of some rows."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
     counts, places = places_of(X, rows)
     pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return sparse_examples(X.data[places], X.indices[places], pointers, X.shape[1])

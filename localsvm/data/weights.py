@@ -59,7 +59,7 @@ def leave_out(data: Dataset) -> None:
     """Keep only the rows of positive weight: one of weight 0 takes no part, not even in scaling and division."""
     if data.weight is not None and not data.weight.all():
         rows = np.flatnonzero(data.weight)
-        data.X = data.X[rows] if isinstance(data.X, np.ndarray) else rows_of(data.X, rows)
+        data.X = rows_of(data.X, rows)
         data.y, data.weight = data.y[rows], data.weight[rows]
 
 

@@ -95,3 +95,14 @@ class LinearOptions(MeanLoss):
         super().__post_init__()
         if self.passes < 1:
             raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
+
+
+def check_neighbours(neighbours: Values) -> None:
+    """OptionError unless they are whole numbers from 1 that a model file can hold."""
+    if not neighbours or not all(1 <= k < 1 << 31 and k == int(k) for k in neighbours):
+        raise OptionError("--neighbours takes whole numbers from 1")
+
+
+def most_first(values: Values) -> Values:
+    """Values of an axis of which large ones are the smoothest, smoothest first."""
+    return tuple(sorted(values, reverse=True))

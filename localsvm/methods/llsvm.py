@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from localsvm.data.dataset import Examples
-from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.clustered import ClusteredMethod
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_method import BIAS
+from localsvm.methods.linear_options import check_neighbours, most_first
 from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
 from localsvm.store.pieces import Piece, Pieces
@@ -46,12 +46,11 @@ class LocallyLinearSVM(ClusteredMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.neighbours or not all(1 <= k < 1 << 31 and k == int(k) for k in self.neighbours):
-            raise OptionError("--neighbours takes whole numbers from 1")
+        check_neighbours(self.neighbours)
 
     def axes(self, features: int) -> dict[str, Values]:
         """The number of anchors, and of those that a row is coded by, the most first: they are the smoothest."""
-        return super().axes(features) | {"neighbours": tuple(sorted(self.neighbours, reverse=True))}
+        return super().axes(features) | {"neighbours": most_first(self.neighbours)}
 
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """Anchors, and how many code a row where that was chosen."""

@@ -57,7 +57,7 @@ class MappedPredictor:
         """One model over its own support vectors, mapped."""
         if model not in self._known:
             state, own = self._state, slice(*self._state["coef_ptr"][model : model + 2])
-            rows = taken_rows(self._support, state["coef_index"][own].astype(np.int64))
+            rows = rows_of(self._support, state["coef_index"][own].astype(np.int64))
             support = mapped(rows, self._maps[model], self._form)
             part = {name: state[name][model : model + 1] for name in ("model_gamma", "model_bias", "model_problem")}
             part |= support_state(support, np.arange(support.shape[0]))
@@ -65,11 +65,6 @@ class MappedPredictor:
             part["coef_ptr"] = np.asarray([0, support.shape[0]])
             self._known[model] = ExpansionPredictor(part, GAUSSIAN, self._target, support.shape[1])
         return self._known[model]
-
-
-def taken_rows(X: Examples, rows: NDArray[np.int64]) -> Examples:
-    """A copy of some rows."""
-    return X[rows] if isinstance(X, np.ndarray) else rows_of(X, rows)
 
 
 def mapped(X: Examples, L: Dense, form: str) -> Examples:

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import between, dense_rows, rows_of, thinned
+from localsvm.data.dataset import between, rows_of, thinned
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View, option
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import CENTRES, Clustered, stream
 from localsvm.methods.grids import Values
-from localsvm.methods.linear_options import MeanLoss
+from localsvm.methods.linear_options import MeanLoss, most_first
 from localsvm.methods.mixture_predictor import MixturePredictor, decided
 from localsvm.methods.saved import table
 from localsvm.representations.kmeans import Centres, find_centres
@@ -77,7 +77,7 @@ class MixtureMethod(Clustered, MeanLoss):
 
     def axes(self, features: int) -> dict[str, Values]:
         """Components and shrinkage, smoothest first; then what couples the tasks."""
-        return {"clusters": self.clusters, "shrinkage": tuple(sorted(self.shrinkage, reverse=True))}
+        return {"clusters": self.clusters, "shrinkage": most_first(self.shrinkage)}
 
     def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
         """How the tasks are coupled at a setting."""
@@ -267,8 +267,7 @@ class MixtureSystem(System):
         taken = np.flatnonzero((y != 0) & (weight > 0))
         if not len(taken):
             return SVMMixture(self.mixture, begin.weights, begin.M, np.zeros(1), True, False)
-        X = dense_rows(cell.X, taken) if isinstance(cell.X, np.ndarray) else rows_of(cell.X, taken)
-        data = Labelled(X, y[taken], mass(cell)[taken], cell.cost[taken])
+        data = Labelled(rows_of(cell.X, taken), y[taken], mass(cell)[taken], cell.cost[taken])
         tasks = self.method.tasks(self.setting, self.method.tolerance)
         return fit_svm_mixture(data, float(job.costs[0]), tasks, begin, *WITH_LABELS)
 

@@ -15,6 +15,7 @@ import numpy as np
 from localsvm.errors import OptionError
 from localsvm.methods.base import option
 from localsvm.methods.grids import Values
+from localsvm.methods.linear_options import most_first
 from localsvm.methods.mixture_method import MixtureMethod
 from localsvm.representations.svm_mixture import Tasks
 
@@ -44,8 +45,7 @@ class MultiTaskSVM(MixtureMethod):
 
     def axes(self, features: int) -> dict[str, Values]:
         """Components and shrinkage; groups and coupling, the strongest first."""
-        coupling = tuple(sorted(self.coupling, reverse=True))
-        return super().axes(features) | {"groups": self.groups, "coupling": coupling}
+        return super().axes(features) | {"groups": self.groups, "coupling": most_first(self.coupling)}
 
     def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
         """How the tasks are coupled at a setting."""

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples, between, rows_of
-from localsvm.errors import OptionError
 from localsvm.kernels.gram import active_columns, columns_of
 from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View, option
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.grids import Values
 from localsvm.methods.kernel_expansion import rows_pieces, sparse_support, support_state
-from localsvm.methods.linear_options import CostOptions
+from localsvm.methods.linear_options import CostOptions, check_neighbours, most_first
 from localsvm.methods.saved import table
 from localsvm.representations.neighbours import CHUNK, QUERIES, Neighbours
 from localsvm.solvers.local_svm import decision_values
@@ -54,8 +53,7 @@ class NeighbourSVM(CostOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.neighbours or not all(1 <= k < 1 << 31 and k == int(k) for k in self.neighbours):
-            raise OptionError("--neighbours takes whole numbers from 1")
+        check_neighbours(self.neighbours)
 
     @property
     def shift_invariant(self) -> bool:
@@ -64,7 +62,7 @@ class NeighbourSVM(CostOptions):
 
     def axes(self, features: int) -> dict[str, Values]:
         """The number of neighbours, the largest first: it is the smoothest."""
-        return {"neighbours": tuple(sorted(self.neighbours, reverse=True))}
+        return {"neighbours": most_first(self.neighbours)}
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The neighbours of all rows outside their folds, for the largest k."""
@@ -127,7 +125,7 @@ class PreparedNeighbours(Prepared):
         if fold not in self._known:
             cell, held = self.cell, self.cell.held_out(fold)
             others = np.flatnonzero(cell.folds != fold)
-            search = Neighbours(taken(cell.X, others))
+            search = Neighbours(rows_of(cell.X, others))
             queries = between(cell.X, held.start, held.stop)
             most = min(int(max(self.method.neighbours)), len(others))
             found: Indices = np.empty((held.stop - held.start, most), np.int64)
@@ -211,9 +209,9 @@ class Known:
         if all(one_sided(Y[taking, p]) for p in range(Y.shape[1])):
             none: Floats = np.empty((len(places), 0))
             return decision_values(none, Y, weight, costs, none[:1].repeat(len(members), axis=0), tolerance)
-        X = taken(self.X, places)
+        X = rows_of(self.X, places)
         columns = active_columns(X)  # without a value in them, others have no weight
-        points = columns_of(taken(rows, np.asarray(members)), columns).astype(np.float64)
+        points = columns_of(rows_of(rows, np.asarray(members)), columns).astype(np.float64)
         return decision_values(columns_of(X, columns).astype(np.float64), Y, weight, costs, points, tolerance)
 
 
@@ -251,12 +249,7 @@ class NeighbourPredictor:
         """By the fold that a model leaves out, the rows that it has."""
         folds = np.unique(self._state["model_fold"])
         others = {int(fold): np.flatnonzero(self._state["support_fold"] != fold) for fold in folds}
-        return {fold: (Neighbours(taken(self._known.X, rows)), rows) for fold, rows in others.items()}
-
-
-def taken(X: Examples, rows: Indices) -> Examples:
-    """A copy of some rows."""
-    return X[rows] if isinstance(X, np.ndarray) else rows_of(X, rows)
+        return {fold: (Neighbours(rows_of(self._known.X, rows)), rows) for fold, rows in others.items()}
 
 
 def one_sided(y: Floats) -> bool:

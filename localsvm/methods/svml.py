@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, between
+from localsvm.data.dataset import Dense, Examples, between, rows_of
 from localsvm.errors import OptionError
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, columns_of, double_base, transform_double
@@ -25,7 +25,7 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import stream
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel_expansion import KernelModel, expansion_pieces, pack_models, report_of
-from localsvm.methods.mapped_expansion import DIAGONALS, GAUSSIAN, MappedPredictor, mapped, stored, taken_rows
+from localsvm.methods.mapped_expansion import DIAGONALS, GAUSSIAN, MappedPredictor, mapped, stored
 from localsvm.representations.metric import Metric
 from localsvm.representations.svm_metric import MOST_ROWS, Learned, Rows, first_map, learn, split
 from localsvm.solvers._smo import DualReport
@@ -177,7 +177,7 @@ class MetricSystem(System):
         found = self._learn(taken, y[taken], weight[taken], job)
         L = stored(found.L, self._columns, cell.X.shape[1], self.method.form)
         cost = found.cost * weight[taken]
-        solution = solve(kernel_of(mapped(taken_rows(cell.X, taken), L, self.method.form)), y[taken], cost)
+        solution = solve(kernel_of(mapped(rows_of(cell.X, taken), L, self.method.form)), y[taken], cost)
         gap = solution.gap(y[taken], cost) / max(float(cost.sum()), np.finfo(np.float64).tiny)
         report = DualReport(0.0, gap, 0.0, solution.bias, found.solved + 1, solution.converged)
         rows, coef = taken[solution.support], solution.coef[solution.support]
@@ -188,7 +188,7 @@ class MetricSystem(System):
         cell, method = self.cell, self.method
         parts = split(y, stream(cell.random, 1 + (job.fold + 1) * cell.target.n_problems + job.problem))
         index = parts or [np.arange(min(len(y), MOST_ROWS))]
-        dense = [columns_of(taken_rows(cell.X, taken[i]), self._columns).astype(np.float64) for i in index]
+        dense = [columns_of(rows_of(cell.X, taken[i]), self._columns).astype(np.float64) for i in index]
         centre = dense[0].mean(axis=0) if len(dense[0]) else 0.0
         L0 = first_map(method.form, method.height(cell.X.shape[1]), dense[0], cell.X.shape[1])
         if parts is None:

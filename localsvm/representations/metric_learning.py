@@ -105,7 +105,7 @@ class Learner:
     ) -> None:  # fmt: skip
         self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
-        self._size = max(1, min(sample, len(rows) // SHARE))
+        self._size = _sample_size(len(rows), sample)
         self._centre = centre_of(dense_rows(X, rows[:: max(1, -(-len(rows) // sample))]))
 
     def beginning(self, rng: np.random.Generator) -> Course:
@@ -175,10 +175,9 @@ class Learner:
 
     def _pool(self, values: Floats, rng: np.random.Generator) -> _Pool:
         """Random rows, mapped."""
-        most = max(self._size, min(POOL, POOL_ELEMENTS // max(1, self._X.shape[1])))
-        rows = self._rows
-        if len(rows) > most:
-            rows = np.sort(rng.choice(rows, most, replace=False))
+        rows, size = self._rows, _pool_size(self.rows, self._size, self._X.shape[1])
+        if len(rows) > size:
+            rows = np.sort(rng.choice(rows, size, replace=False))
         L, X = values.astype(np.float32), self._rows_at(rows)
         Z = mapped(X, L)
         return _Pool(rows, Z, np.einsum("ij,ij->i", Z, Z))
@@ -191,10 +190,20 @@ def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) 
     """What a Learner of so many rows holds at most beside these: kernel matrices and rows of a sample, the rows of a
     pool and what becomes of them while the one before is still there, and the arrays of a matrix and of Adam.
     """
-    size = max(1, min(sample, rows // SHARE))
-    pool = min(rows, max(size, min(POOL, POOL_ELEMENTS // max(1, columns)))) if rows >= NEAR_FROM else 0
+    size = _sample_size(rows, sample)
+    pool = _pool_size(rows, size, columns) if rows >= NEAR_FROM else 0
     values = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
     return 16 * size * size + values + 4 * columns * max(4 * size + pool, 4 * pool)
+
+
+def _sample_size(rows: int, most: int) -> int:
+    """Of a sample of so many rows."""
+    return max(1, min(most, rows // SHARE))
+
+
+def _pool_size(rows: int, sample: int, columns: int) -> int:
+    """Of a pool of so many rows, for samples of this size."""
+    return min(rows, max(sample, min(POOL, POOL_ELEMENTS // max(1, columns))))
 
 
 def centre_of(X: Dense) -> Dense:

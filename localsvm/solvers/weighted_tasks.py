@@ -47,8 +47,7 @@ class WeightedTasks:
     def __init__(self, X: Examples, q: Floats) -> None:
         task, row = np.nonzero(q.T > SMALLEST)
         self.row, self.share = row, q[row, task]
-        taken = X[row] if isinstance(X, np.ndarray) else rows_of(X, row)
-        self.rows = LinearRows(taken, q.shape[1], task.astype(np.int32), BIAS, shared_bias=False)
+        self.rows = LinearRows(rows_of(X, row), q.shape[1], task.astype(np.int32), BIAS, shared_bias=False)
 
     def solve(
         self, y: Floats, cost: Floats, coupling: Coupling, squared: bool, tolerance: float, start: TaskWeights | None
@@ -80,8 +79,7 @@ class WeightedTasks:
         if 2 * len(part) >= len(y):
             return self.rows, y, cost
         X, task = self.rows.X, self.rows.task[part]
-        taken = X[part] if isinstance(X, np.ndarray) else rows_of(X, part)
-        return LinearRows(taken, self.rows.tasks, task, BIAS, shared_bias=False), y[part], cost[part]
+        return LinearRows(rows_of(X, part), self.rows.tasks, task, BIAS, shared_bias=False), y[part], cost[part]
 
 
 def losses(values: Floats, y: Floats, squared: bool) -> Floats:

@@ -18,7 +18,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,13 +45,13 @@ class Files:
 
 
 @contextmanager
-def text_files(data: Path, name: str) -> Iterator[Files]:
-    """A set as LIBSVM text, with all its classes, in a temporary folder."""
+def text_files(data: Path, name: str, labels: Callable[[Any], Any] | None = None) -> Iterator[Files]:
+    """A set as LIBSVM text, in a temporary folder; with all its classes, or with what `labels` makes of these."""
     with tempfile.TemporaryDirectory() as folder:
         files = Files(Path(folder))
         for part, path in (("train", files.train), ("test", files.test)):
             found = examples(data, name, part)
-            write(path, found.X, found.y)
+            write(path, found.X, found.y if labels is None else labels(found.y))
         yield files
 
 

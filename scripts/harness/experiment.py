@@ -9,10 +9,12 @@ Runs are lines of OUT/NAME.jsonl, the page is OUT/NAME.md. An interrupted comman
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import Any, Generic
 
 from harness.machine import commit, machine
 from harness.runlog import AnyRun, Run, RunLog
@@ -61,6 +63,21 @@ def open_log(name: str, run_class: type[AnyRun], options: argparse.Namespace) ->
     if options.fresh and not options.page_only:
         path.unlink(missing_ok=True)
     return RunLog(path, run_class)
+
+
+def set_by_set(
+    missing: list[Any], files: Callable[[str], AbstractContextManager[Any]], fit: Callable[[Any, Any], AnyRun]
+) -> Iterator[AnyRun]:
+    """The missing runs, `fit` of a key and of what `files` gives for the set that the key begins with; one that fails
+    is reported on stderr and tried again by the next call.
+    """
+    for name in dict.fromkeys(name for name, *_ in missing):
+        with files(name) as made:
+            for key in (key for key in missing if key[0] == name):
+                try:
+                    yield fit(key, made)
+                except subprocess.CalledProcessError as failure:
+                    print(f"{key}: failed with code {failure.returncode}", file=sys.stderr)
 
 
 def record(

@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 import pytest
 from command_line import FAST, clean_environment, command, error, invoke, run, run_all, usage_error, wait_until
+from edge_cases import METHODS
 from malformed import MALFORMED
 from sklearn.svm import SVC
 
@@ -302,24 +303,7 @@ def test_the_model_predicts_what_the_library_predicts(model_file: Path, test_fil
     np.testing.assert_array_equal(printed, expected)
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "svm",
-        "linear",
-        "kmeans-svm",
-        "csvm",
-        "llsvm",
-        "l3",
-        "l3-kernel",
-        "ml3",
-        "rbf",
-        "svml",
-        "mtl",
-        "mlsvm",
-        "svm-knn",
-    ],
-)
+@pytest.mark.parametrize("method", METHODS)
 def test_rows_without_any_feature_are_refused(method: str, tmp_path: Path) -> None:
     (tmp_path / "zero").write_text("1\n-1\n" * 10)
     assert "no row has a feature" in error("train", "-m", method, tmp_path / "zero", tmp_path / "m.h5")
