@@ -60,7 +60,7 @@ const struct lsvm_ops LSVM_OPS = {
     .linear_add = linear_add,
     .linear_curve = linear_curve,
     .linear_hessian = linear_hessian,
-    .mixture_values = mixture_values,
+    .mixture_decide = mixture_decide,
     .sdca_pass = sdca_pass,
     .sgd_pass = sgd_pass,
 };
