@@ -237,6 +237,7 @@ wavy        -m linear -s sdca -C 1
 wavy        -m linear -s primal
 wavy        -m linear -s sgd --passes 5
 wavy        -m linear --loss squared
+sparse      -m linear --loss squared -s sag -C 0.01,0.1
 wavy        -m linear --loss squared -s sdca --mean-loss
 wavy        -m linear --mean-loss -P voronoi
 wavy        -m linear --select vote --grid full

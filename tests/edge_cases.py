@@ -181,6 +181,8 @@ def options() -> list[list[str]]:
         _line("svm", BASE | BASE_OWN["svm"], {"-t": kernel, "-C": cost, "--scale": scale})
         for kernel, cost, scale in product(("laplacian", "polynomial", "linear"), ("1e-30", "1e30"), ("none", "std"))
     ]
+    sag = {"-s": "sag", "--loss": "squared"}
+    runs += [_line("linear", BASE, sag | {flag: v}) for flag, values in VALUES.items() for v in values if flag == "-C"]
     return runs
 
 

@@ -76,6 +76,7 @@ TWICE: list[tuple[str, dict[str, Any]]] = [
     ("rbf", {"gamma": (0.5,)}),
     ("linear", {}),
     ("linear", {"loss": "squared", "solver": "primal"}),
+    ("linear", {"loss": "squared", "solver": "sag"}),
     ("linear", {"mean_loss": True}),
 ]
 
