@@ -143,9 +143,10 @@ def page(runs: list[Split], options: Any) -> str:
             "# Table 2 of the MLLKM paper",
             "",
             "`make reproduce-mllkm DATA=folder`: test accuracy (deviation over the splits), kernels with a weight and",
-            f"those with more than {100 * HEAVY:g} % of it, on average, the largest certified duality gap over the whole",
-            "bank, and processor seconds of training. Ten stratified splits, 70 % for training, C = 100, ten geometric",
-            "gammas from 0.01 to 10, features in [0, 1], ionosphere as it is. The paper does not state its scaling.",
+            f"those with more than {100 * HEAVY:g} % of it, on average, the largest certified duality gap over the",
+            "whole bank, and processor seconds of training. Ten stratified splits, 70 % for training, C = 100, ten",
+            "geometric gammas from 0.01 to 10, features in [0, 1], ionosphere as it is. The paper does not state its",
+            "scaling.",
             "",
             *table(head, [cells for cells in lines if cells]),
         ]
