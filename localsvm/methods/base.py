@@ -21,6 +21,7 @@ from localsvm.errors import OptionError
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job
 from localsvm.methods.grids import Grid
+from localsvm.representations.metric import EUCLIDEAN
 from localsvm.store.pieces import Pieces
 from localsvm.targets.base import Target
 
@@ -225,7 +226,8 @@ class Method(ABC):
     joint : a job is about all classes at once.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
-    gap_unit, learns_metric : of the duality gaps in reports and models; --metric is refused, as it learns its own.
+    gap_unit : of the duality gaps in reports and models.
+    learns_metric : --metric is refused, as the method learns its own.
     """
 
     name: ClassVar[str]
@@ -247,6 +249,11 @@ class Method(ABC):
     def shift_invariant(self) -> bool:
         """Whether only differences of rows count: columns far from 0 are then read from an origin, not only named."""
         return False
+
+    @property
+    def default_metric(self) -> str:
+        """What --metric is where it is not given: "none", or "auto" where hold-outs say that it pays."""
+        return EUCLIDEAN
 
     @property
     def remedy(self) -> str:
