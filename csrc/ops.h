@@ -11,6 +11,7 @@
 #include "ml3.h"
 #include "nearest.h"
 #include "sdca.h"
+#include "sag.h"
 #include "sgd.h"
 #include "smo.h"
 
@@ -60,6 +61,8 @@ struct lsvm_ops {
     void (*sdca_pass)(const struct lsvm_linear *p, struct lsvm_sdca_pass *pass);
     void (*sgd_pass)(const struct lsvm_linear *p, const double *y, const double *cost, const int64_t *order, int64_t n,
                      struct lsvm_sgd *s);
+    double (*sag_pass)(const struct lsvm_linear *p, const double *y, const double *cost, const int64_t *order,
+                       int64_t n, struct lsvm_sag *s);
 };
 
 #endif

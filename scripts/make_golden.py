@@ -28,6 +28,7 @@ PARTITION = "cells"  # the one that lsvm partition writes
 GOLDEN: dict[str, tuple[str, str]] = {
     "svm": (DENSE, "-m svm --metric none -g 0.5,2 -C 1,10 -v 3"),
     "rbf": (DENSE, "-m rbf -g 0.5,2 -C 1,10 -v 3"),
+    "lasvm": (DENSE, "-m lasvm -g 0.5,2 -C 1,10 -v 3"),
     "linear": (DENSE, "-m linear -C 0.1,1 -v 3"),
     "kmeans-svm": (DENSE, "-m kmeans-svm -K 3 -C 0.1,1 -v 3"),
     "csvm": (DENSE, "-m csvm -K 3 --lambda 1,10 -C 0.1,1 -v 3"),

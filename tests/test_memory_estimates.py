@@ -34,6 +34,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "l3": LINEAR | {"clusters": [4], "landmarks_count": [50]},
     "svm": KERNEL,
     "rbf": KERNEL,
+    "lasvm": KERNEL,
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
     "ml3": {"models": [4], "tolerance": 0.01},
     "svml": {"form": "diag"},
@@ -47,7 +48,7 @@ ROWS = {
     "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
     "svm-knn": {"dense": (6000, 100, 0), "sparse": (3000, 2000, 10), "wide": (600, 30_000, 60)},
     **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
-    **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
+    **dict.fromkeys(("svm", "rbf", "lasvm", "l3-kernel"), FEW),
 }
 
 

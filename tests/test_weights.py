@@ -74,8 +74,10 @@ TWICE: list[tuple[str, dict[str, Any]]] = [
     ("svm", {"gamma": (0.5,)}),
     ("svm", {"gamma": (0.5,), "kernel": "polynomial"}),
     ("rbf", {"gamma": (0.5,)}),
+    ("lasvm", {"gamma": (0.5,)}),
     ("linear", {}),
     ("linear", {"loss": "squared", "solver": "primal"}),
+    ("linear", {"loss": "squared", "solver": "sag"}),
     ("linear", {"mean_loss": True}),
 ]
 
