@@ -14,7 +14,6 @@ from localsvm.kernels.gram import radius
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths
 from localsvm.methods.kernel_method import KernelMethod
-from localsvm.representations.metric import EUCLIDEAN
 
 
 @dataclass(frozen=True)
@@ -22,11 +21,7 @@ class KernelSVM(KernelMethod):
     """Options of the method."""
 
     name: ClassVar[str] = "svm"
-
-    @property
-    def default_metric(self) -> str:
-        """Metrics are chosen by a kernel of distances, and for such kernels (hold-outs in docs/metric.md)."""
-        return "auto" if self.kernel_of(1.0).uses_distances else EUCLIDEAN
+    default_metric: ClassVar[str] = "auto"  # hold-outs in docs/metric.md
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""

@@ -104,8 +104,10 @@ class TrainingConfig:
 
     @property
     def metric_name(self) -> str:
-        """The metric that is asked for, or the method's own default."""
-        return self.method.default_metric if self.metric is None else self.metric
+        """The metric that is asked for, or the method's own default, which is for distances alone."""
+        if self.metric is not None:
+            return self.metric
+        return self.method.default_metric if self.method.shift_invariant else EUCLIDEAN
 
     @property
     def shifts(self) -> bool:
