@@ -194,7 +194,14 @@ def test_balanced_weights_are_those_of_scikit_learn() -> None:
     X, y = rows_of(classes=3)
     w = weights_of()
     repeated = np.repeat(np.arange(400), w.astype(int))
-    given = {"gamma": 1.0, "cost": 1.0, "scale": "none", "class_weight": "balanced", "tolerance": 1e-7}
+    given = {
+        "gamma": 1.0,
+        "cost": 1.0,
+        "scale": "none",
+        "class_weight": "balanced",
+        "tolerance": 1e-7,
+        "metric": "none",
+    }
     one, two = LocalSVC(**given).fit(X, y, w), LocalSVC(**given).fit(X[repeated], y[repeated])
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-4)
 
