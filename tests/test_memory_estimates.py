@@ -40,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "svml": {"form": "diag"},
     "svm-knn": {"neighbours": [20], "cost": [0.1, 1.0]},
     "mlsvm": MIXTURE,
+    "mkl": {"cost": [0.1, 1.0], "bank": "whole"},
     "mtl": MIXTURE | {"groups": [2], "coupling": [10.0]},
 }
 ROWS = {
@@ -48,7 +49,7 @@ ROWS = {
     "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
     "svm-knn": {"dense": (6000, 100, 0), "sparse": (3000, 2000, 10), "wide": (600, 30_000, 60)},
     **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
-    **dict.fromkeys(("svm", "rbf", "lasvm", "l3-kernel"), FEW),
+    **dict.fromkeys(("svm", "rbf", "lasvm", "l3-kernel", "mkl"), FEW),
 }
 
 
