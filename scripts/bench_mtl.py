@@ -97,8 +97,8 @@ def ours(case: str, method: str, given: dict[str, Any], data: Any, test: Any, re
         summary = train(Dataset(data.X.copy(), data.y), config, path, jobs=1)
         spent = processor_seconds() - started
         with LocalModel(path) as model:
-            model.decision_function(test.X[:100].copy())  # what is made on first use
-            values, seconds = best_of(repeats, lambda: model.decision_function(test.X.copy()))
+            model.decision_function(test.X[:100])  # what is made on first use
+            values, seconds = best_of(repeats, lambda: model.decision_function(test.X))
     right = float(np.mean((np.ravel(values) > 0) == (test.y > 0)))
     return Timing(case, spent, seconds, summary.support_vectors, 100 * right, len(test.y))
 

@@ -10,6 +10,8 @@ enter (Picard 2024); there a step is Newton's, as second derivatives are at hand
 Both stop at one number, the duality gap over the whole bank: P - (sum a - max over all m of q_m(a)), over P. Here P is
 the SVM's primal objective at beta, sum_m beta_m q_m + sum_i c_i hinge(y_i f_i), f = sum_m beta_m K_m (a y).
 
+localsvm/solvers/sequential_mkl.py does this for kernels that are given by few features, without matrices.
+
 Where rows are equal to a kernel, as those with one value of its variable are, many a are best, and J has kinks. So the
 SVM has a small ridge, K + r I, which makes them one. It is part of the gap: r |a|^2 is kept below what the gap may be.
 """
