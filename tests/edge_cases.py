@@ -24,6 +24,8 @@ METHODS = (
     "mtl",
     "mlsvm",
     "svm-knn",
+    "mkl",
+    "mllkm",
 )
 
 
@@ -130,6 +132,18 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--projection": ("linear", "rbf"),
     },
     ("csvm",): {"--lambda": ("1e-300", "1e-30", "1e30", "1e300", "0.1,10")},
+    ("mkl",): {
+        "--mkl": ("sequential", "simple"),
+        "--bank": ("each", "whole"),
+        "--widths": ("1e-100", "1e100", "0.1,10", "0"),
+    },
+    ("mllkm",): {
+        "--map": ("exponential", "gaussian", "linear", "square", "plain"),
+        "--componentwise": ("",),
+        "--bank-gammas": ("1e-30", "1e30", "1e-31", "0.1,10", "1e-5:1e5:3"),
+        "--anchors": ("rows", "kmeans"),
+        "--admit": ("0", "1", "1000000"),
+    },
     ("lasvm",): {"--epochs": ("0", "1", "5", "1000")},
     ("svm-knn",): {"--neighbours": ("1", "24", "1000", "1,5")},
     ("llsvm",): {"--neighbours": ("1", "24", "1000", "1,2"), "--coding": ("inverse", "exponential", "linear")},
@@ -164,7 +178,7 @@ BASE_OWN = {
     "svm": {"-g": "0.5"}, "rbf": {"-g": "0.5"}, "lasvm": {"-g": "0.5"},
     "l3-kernel": {"-g": "0.5", "-K": "2"}, "kmeans-svm": {"-K": "2"},
     "csvm": {"-K": "2"}, "llsvm": {"-K": "3"}, "l3": {"-K": "2"}, "ml3": {"--models": "2"},
-    "svm-knn": {"--neighbours": "5"},
+    "svm-knn": {"--neighbours": "5"}, "mllkm": {"--bank-gammas": "0.1,1"}, "mkl": {"--widths": "0.5,2"},
     "mlsvm": {"-K": "2", "--shrinkage": "0.1"}, "mtl": {"-K": "2", "--shrinkage": "0.1", "--coupling": "10"},
 }  # fmt: skip
 
