@@ -36,6 +36,7 @@ GOLDEN: dict[str, tuple[str, str]] = {
     "l3": (DENSE, "-m l3 -K 2 -L 4 --projection rbf -g 0.5 -C 1,10 -v 3"),
     "l3-kernel": (DENSE, "-m l3-kernel -K 2 -L 4 -g 0.5 -C 1,10 -v 3"),
     "svm-knn": (DENSE, "-m svm-knn --neighbours 4,8 -C 0.1,1 -v 3"),
+    "mkl": (DENSE, "-m mkl --widths 0.5,2 -C 0.1,1 -v 3"),
     "mllkm": (DENSE, "-m mllkm --map square --bank-gammas 0.1,1 -C 0.1,1 -v 3"),
     "mlsvm": (DENSE, "-m mlsvm -K 2 --shrinkage 0.1 --covariance diag -C 1,100 -v 3"),
     "mtl": (DENSE, "-m mtl -K 3 --shrinkage 0.1 --groups 2 --coupling 1,10 -C 1,100 -v 3"),

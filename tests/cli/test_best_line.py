@@ -27,6 +27,7 @@ OPTIONS: dict[str, Sequence[str]] = {
     "linear": ("--mean-loss",),
     "svml": ("--form", "rank:1"),
     "svm-knn": ("--neighbours", "3,9"),
+    "mkl": ("--widths", "0.5,2"),
     "mllkm": ("--bank-gammas", "0.1,1", "--anchors", "kmeans", "-K", "4,8"),
     "mtl": ("-K", "2", "--shrinkage", "0.1", "--groups", "1", "--coupling", "1,10"),
     "mlsvm": ("-K", "1,2", "--shrinkage", "0.1"),
