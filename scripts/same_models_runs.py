@@ -31,6 +31,7 @@ METHODS: dict[str, tuple[str, ...]] = {  # with grids that leave something to ch
     "l3": ("-K", "3", "-L", "6", "-C", "0.01,1"),
     "l3-kernel": ("-K", "3", "-L", "6", "-g", "0.5,2", "-C", "0.1,1"),
     "svm-knn": ("--neighbours", "5,20", "-C", "0.1,1"),
+    "mkl": ("--widths", "0.5,2", "-C", "0.1,1"),
     "mllkm": ("--bank-gammas", "0.1,1", "-C", "0.1,1"),
     "mlsvm": ("-K", "3", "--shrinkage", "0.1", "-C", "1,100"),
     "mtl": ("-K", "3", "--shrinkage", "0.1", "--groups", "2", "--coupling", "10", "-C", "1,100"),

@@ -24,6 +24,7 @@ METHODS = (
     "mtl",
     "mlsvm",
     "svm-knn",
+    "mkl",
     "mllkm",
 )
 
@@ -131,6 +132,11 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--projection": ("linear", "rbf"),
     },
     ("csvm",): {"--lambda": ("1e-300", "1e-30", "1e30", "1e300", "0.1,10")},
+    ("mkl",): {
+        "--mkl": ("sequential", "simple"),
+        "--bank": ("each", "whole"),
+        "--widths": ("1e-100", "1e100", "0.1,10", "0"),
+    },
     ("mllkm",): {
         "--map": ("exponential", "gaussian", "linear", "square", "plain"),
         "--componentwise": ("",),
@@ -172,7 +178,7 @@ BASE_OWN = {
     "svm": {"-g": "0.5"}, "rbf": {"-g": "0.5"}, "lasvm": {"-g": "0.5"},
     "l3-kernel": {"-g": "0.5", "-K": "2"}, "kmeans-svm": {"-K": "2"},
     "csvm": {"-K": "2"}, "llsvm": {"-K": "3"}, "l3": {"-K": "2"}, "ml3": {"--models": "2"},
-    "svm-knn": {"--neighbours": "5"}, "mllkm": {"--bank-gammas": "0.1,1"},
+    "svm-knn": {"--neighbours": "5"}, "mllkm": {"--bank-gammas": "0.1,1"}, "mkl": {"--widths": "0.5,2"},
     "mlsvm": {"-K": "2", "--shrinkage": "0.1"}, "mtl": {"-K": "2", "--shrinkage": "0.1", "--coupling": "10"},
 }  # fmt: skip
 
