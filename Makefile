@@ -9,7 +9,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-tabular peers bench bench-quick bench-linear bench-probabilities clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-tabular peers bench bench-quick bench-linear bench-probabilities bench-mkl clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,7 +81,7 @@ SANITIZED := build/sanitize
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
-C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py tests/test_mtl.py
+C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_linear.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py tests/test_mtl.py tests/test_lasvm.py tests/test_average_gradient.py
 BOUNDS := build/bounds
 
 sanitize: build bounds ## the tests of the C code under the sanitizers, and of Cython with every index checked
@@ -179,6 +179,9 @@ bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR, L3-SVM, pass
 
 bench-probabilities: build ## [DATA=folder] probabilities against scikit-learn's CalibratedClassifierCV; into docs/results/bench
 	$(BIN)/python scripts/bench_probabilities.py $(BENCH_OPTIONS) $(DATA)
+
+bench-mkl: build ## [DATA=folder] SequentialMKL against SimpleMKL; into docs/results/bench
+	$(BIN)/python scripts/bench_mkl.py $(BENCH_OPTIONS) $(DATA)
 
 bench: ## [DATA=folder] the tables of docs/results/bench: hours
 bench-quick: ## [DATA=folder] the small end of the same, in build/bench/quick: about three minutes

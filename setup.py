@@ -15,7 +15,7 @@ EXTENSIONS = {
     # the hot loops are compiled once: the others are handed the table of a level by this one
     "localsvm._core": ["csrc/simd.c", *(f"csrc/level_{level}.c" for level in LEVELS)],
     "localsvm.kernels._kernels": ["csrc/kernels.c"],
-    "localsvm.solvers._smo": ["csrc/smo.c"],
+    "localsvm.solvers._smo": ["csrc/smo.c", "csrc/lasvm.c"],
     "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c"],
     "localsvm.solvers._ml3": ["csrc/ml3.c"],
     "localsvm.solvers._ridge": ["csrc/ridge.c"],

@@ -39,6 +39,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 
 #include "sdca_hot.h"
 
+#include "sag_hot.h"
+
 #include "sgd_hot.h"
 
 extern const struct lsvm_unfused_ops LSVM_UNFUSED_OPS;
@@ -60,7 +62,8 @@ const struct lsvm_ops LSVM_OPS = {
     .linear_add = linear_add,
     .linear_curve = linear_curve,
     .linear_hessian = linear_hessian,
-    .mixture_values = mixture_values,
+    .mixture_decide = mixture_decide,
     .sdca_pass = sdca_pass,
+    .sag_pass = sag_pass,
     .sgd_pass = sgd_pass,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops.h"
+#include "sag.h"
 #include "sgd.h"
 
 double lsvm_linear_norm(const struct lsvm_linear *p, int64_t i)
@@ -55,6 +56,14 @@ void lsvm_sgd_pass(const struct lsvm_ops *ops, const struct lsvm_linear *p, cons
         s->v[j] *= s->scale;
     s->weight /= s->scale;
     s->scale = 1;
+}
+
+void lsvm_sag_pass(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *y, const double *cost,
+                   const int64_t *order, int64_t n, struct lsvm_sag *s)
+{
+    const double share = ops->sag_pass(p, y, cost, order, n, s);
+    for (int64_t j = 0; j < lsvm_linear_size(p); j++)
+        s->w[j] = share * s->w[j] + (1 - share) * s->v[j];
 }
 
 /* Minus the derivative of the loss by the slack z, for cost 1, and its second derivative. */

@@ -7,7 +7,7 @@
 typedef double vdouble_u __attribute__((vector_size(LSVM_BYTES), aligned(8), may_alias));
 typedef float vhalf_u __attribute__((vector_size(LSVM_BYTES / 2), aligned(4), may_alias));
 
-static inline vdouble widen(const float *x) { return __builtin_convertvector(*(const vhalf_u *)x, vdouble); }
+static inline vdouble widen(const float *x) { return widen_f32((vhalf) * (const vhalf_u *)x); }
 
 static inline double dense_dot(const float *x, const double *w, int64_t d)
 {

@@ -2,8 +2,13 @@
 
 #include "ops.h"
 
-void lsvm_mixture_values(const struct lsvm_ops *ops, const struct lsvm_mixture *m, const float *x, int64_t n,
-                         double *scratch, double *logs, double *values)
+int64_t lsvm_mixture_scratch(int64_t components, int64_t d)
 {
-    ops->mixture_values(m, x, n, scratch, logs, values);
+    return 2 * LSVM_MIXTURE_ROWS * d + components * (LSVM_MIXTURE_BLOCK / 2 + 1) + 1;
+}
+
+void lsvm_mixture_decide(const struct lsvm_ops *ops, const struct lsvm_mixture *m, const float *x, int64_t n,
+                         double *scratch, double *out)
+{
+    ops->mixture_decide(m, x, n, scratch, out);
 }

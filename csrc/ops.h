@@ -11,6 +11,7 @@
 #include "ml3.h"
 #include "nearest.h"
 #include "sdca.h"
+#include "sag.h"
 #include "sgd.h"
 #include "smo.h"
 
@@ -55,11 +56,12 @@ struct lsvm_ops {
     void (*linear_add)(const struct lsvm_linear *p, const double *coef, double *w);
     void (*linear_curve)(const struct lsvm_linear *p, const double *curvature, const double *v, double *out);
     void (*linear_hessian)(const struct lsvm_linear *p, const double *curvature, struct lsvm_hessian *out);
-    void (*mixture_values)(const struct lsvm_mixture *m, const float *x, int64_t n, double *scratch, double *logs,
-                           double *values);
+    void (*mixture_decide)(const struct lsvm_mixture *m, const float *x, int64_t n, double *scratch, double *out);
     void (*sdca_pass)(const struct lsvm_linear *p, struct lsvm_sdca_pass *pass);
     void (*sgd_pass)(const struct lsvm_linear *p, const double *y, const double *cost, const int64_t *order, int64_t n,
                      struct lsvm_sgd *s);
+    double (*sag_pass)(const struct lsvm_linear *p, const double *y, const double *cost, const int64_t *order,
+                       int64_t n, struct lsvm_sag *s);
 };
 
 #endif

@@ -24,6 +24,12 @@ static inline int any_f64(vlong mask) { return _mm256_movemask_pd((__m256d)mask)
 static inline int any_f32(vint mask) { return _mm_movemask_ps((__m128)mask) != 0; }
 static inline int any_f64(vlong mask) { return _mm_movemask_pd((__m128d)mask) != 0; }
 #endif
+/* GCC takes three steps to convert these. */
+#if LSVM_BYTES == 64
+static inline vdouble widen_f32(vhalf a) { return (vdouble)_mm512_cvtps_pd((__m256)a); }
+#else
+static inline vdouble widen_f32(vhalf a) { return __builtin_convertvector(a, vdouble); }
+#endif
 static inline vfloat min_f32(vfloat a, vfloat b) { return (vfloat)VEC(min, ps)(a, b); }
 static inline vfloat max_f32(vfloat a, vfloat b) { return (vfloat)VEC(max, ps)(a, b); }
 static inline vdouble min_f64(vdouble a, vdouble b) { return (vdouble)VEC(min, pd)(a, b); }
@@ -35,6 +41,7 @@ static inline vfloat reciprocal_f32(vfloat a) { return (vfloat)_mm512_rcp14_ps((
 static inline vfloat reciprocal_f32(vfloat a) { return (vfloat)VEC(rcp, ps)(a); }
 #endif
 #else
+static inline vdouble widen_f32(vhalf a) { return __builtin_convertvector(a, vdouble); }
 static inline vfloat min_f32(vfloat a, vfloat b) { return select_f32(a < b, a, b); }
 static inline vfloat max_f32(vfloat a, vfloat b) { return select_f32(a > b, a, b); }
 static inline vdouble min_f64(vdouble a, vdouble b) { return select_f64(a < b, a, b); }

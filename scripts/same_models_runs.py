@@ -23,6 +23,7 @@ PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
 METHODS: dict[str, tuple[str, ...]] = {  # with grids that leave something to choose, but not much
     "svm": (),
     "rbf": ("-g", "0.1,1", "-C", "1,10"),
+    "lasvm": ("-g", "0.1,1", "-C", "1,10"),
     "linear": ("-C", "0.1,1,10"),
     "kmeans-svm": ("-K", "3", "-C", "0.1,1"),
     "csvm": ("-K", "3", "--lambda", "1,10", "-C", "0.1,1"),
@@ -30,6 +31,8 @@ METHODS: dict[str, tuple[str, ...]] = {  # with grids that leave something to ch
     "l3": ("-K", "3", "-L", "6", "-C", "0.01,1"),
     "l3-kernel": ("-K", "3", "-L", "6", "-g", "0.5,2", "-C", "0.1,1"),
     "svm-knn": ("--neighbours", "5,20", "-C", "0.1,1"),
+    "mkl": ("--widths", "0.5,2", "-C", "0.1,1"),
+    "mllkm": ("--bank-gammas", "0.1,1", "-C", "0.1,1"),
     "mlsvm": ("-K", "3", "--shrinkage", "0.1", "-C", "1,100"),
     "mtl": ("-K", "3", "--shrinkage", "0.1", "--groups", "2", "--coupling", "10", "-C", "1,100"),
     "ml3": ("--models", "2", "-s", "sgd", "--passes", "5", "-C", "0.1,1"),
@@ -237,6 +240,7 @@ wavy        -m linear -s sdca -C 1
 wavy        -m linear -s primal
 wavy        -m linear -s sgd --passes 5
 wavy        -m linear --loss squared
+sparse      -m linear --loss squared -s sag -C 0.01,0.1
 wavy        -m linear --loss squared -s sdca --mean-loss
 wavy        -m linear --mean-loss -P voronoi
 wavy        -m linear --select vote --grid full

@@ -12,6 +12,7 @@ from localsvm.data.dataset import Examples, as_examples
 METHODS = (
     "svm",
     "rbf",
+    "lasvm",
     "linear",
     "kmeans-svm",
     "csvm",
@@ -23,6 +24,8 @@ METHODS = (
     "mtl",
     "mlsvm",
     "svm-knn",
+    "mkl",
+    "mllkm",
 )
 
 
@@ -116,7 +119,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--multiclass": ("ova", "ava"),
 }
 OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
-    ("svm", "rbf", "l3-kernel"): {
+    ("svm", "rbf", "lasvm", "l3-kernel"): {
         "-g": (*HUGE, "1e-45", "1e38", "1e39", "1e-5:1e5:3", "2^-50:2^50:3"),
         "-t": ("gaussian", "laplacian", "polynomial", "linear"),
         "--degree": ("1", "2", "50", "1000", "2147483647"),
@@ -129,6 +132,19 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--projection": ("linear", "rbf"),
     },
     ("csvm",): {"--lambda": ("1e-300", "1e-30", "1e30", "1e300", "0.1,10")},
+    ("mkl",): {
+        "--mkl": ("sequential", "simple"),
+        "--bank": ("each", "whole"),
+        "--widths": ("1e-100", "1e100", "0.1,10", "0"),
+    },
+    ("mllkm",): {
+        "--map": ("exponential", "gaussian", "linear", "square", "plain"),
+        "--componentwise": ("",),
+        "--bank-gammas": ("1e-30", "1e30", "1e-31", "0.1,10", "1e-5:1e5:3"),
+        "--anchors": ("rows", "kmeans"),
+        "--admit": ("0", "1", "1000000"),
+    },
+    ("lasvm",): {"--epochs": ("0", "1", "5", "1000")},
     ("svm-knn",): {"--neighbours": ("1", "24", "1000", "1,5")},
     ("llsvm",): {"--neighbours": ("1", "24", "1000", "1,2"), "--coding": ("inverse", "exponential", "linear")},
     ("ml3",): {"--models": ("1", "40", "1,3"), "--norm": ("1", "1.0001", "2", "100", "1e300"), "--passes": ("1", "50")},
@@ -159,9 +175,10 @@ LONG = {(method, PAIRS[i]) for method in ("csvm", "ml3") for i in (0, -1)}  # se
 LACKING = {("svml", "-C"), ("svml", "-e")}  # options that the method does not have
 BASE = {"-C": "1", "-v": "2"}
 BASE_OWN = {
-    "svm": {"-g": "0.5"}, "rbf": {"-g": "0.5"}, "l3-kernel": {"-g": "0.5", "-K": "2"}, "kmeans-svm": {"-K": "2"},
+    "svm": {"-g": "0.5"}, "rbf": {"-g": "0.5"}, "lasvm": {"-g": "0.5"},
+    "l3-kernel": {"-g": "0.5", "-K": "2"}, "kmeans-svm": {"-K": "2"},
     "csvm": {"-K": "2"}, "llsvm": {"-K": "3"}, "l3": {"-K": "2"}, "ml3": {"--models": "2"},
-    "svm-knn": {"--neighbours": "5"},
+    "svm-knn": {"--neighbours": "5"}, "mllkm": {"--bank-gammas": "0.1,1"}, "mkl": {"--widths": "0.5,2"},
     "mlsvm": {"-K": "2", "--shrinkage": "0.1"}, "mtl": {"-K": "2", "--shrinkage": "0.1", "--coupling": "10"},
 }  # fmt: skip
 
@@ -181,6 +198,8 @@ def options() -> list[list[str]]:
         _line("svm", BASE | BASE_OWN["svm"], {"-t": kernel, "-C": cost, "--scale": scale})
         for kernel, cost, scale in product(("laplacian", "polynomial", "linear"), ("1e-30", "1e30"), ("none", "std"))
     ]
+    sag = {"-s": "sag", "--loss": "squared"}
+    runs += [_line("linear", BASE, sag | {flag: v}) for flag, values in VALUES.items() for v in values if flag == "-C"]
     return runs
 
 

@@ -25,11 +25,13 @@ from localsvm.runs.training import train
 SETS = sets()
 RUNS = options()
 OWN: dict[str, dict[str, Any]] = {
-    "svm": {"gamma": (0.5, 2.0)}, "rbf": {"gamma": (0.5, 2.0)}, "l3-kernel": {"gamma": (0.5,), "clusters": (2.0,)},
+    "svm": {"gamma": (0.5, 2.0)}, "rbf": {"gamma": (0.5, 2.0)}, "lasvm": {"gamma": (0.5,)},
+    "l3-kernel": {"gamma": (0.5,), "clusters": (2.0,)},
     "kmeans-svm": {"clusters": (2.0,)}, "csvm": {"clusters": (2.0,)}, "llsvm": {"clusters": (3.0,)},
     "l3": {"clusters": (2.0,)}, "ml3": {"models": (2.0,)}, "linear": {}, "svml": {},
-    "svm-knn": {"neighbours": (5.0,)}, "mlsvm": {"clusters": (2.0,), "shrinkage": (0.1,)},
-    "mtl": {"clusters": (2.0,), "shrinkage": (0.1,), "coupling": (10.0,)},
+    "svm-knn": {"neighbours": (5.0,)}, "mkl": {"widths": (0.5, 2.0)},
+    "mlsvm": {"clusters": (2.0,), "shrinkage": (0.1,)},
+    "mtl": {"clusters": (2.0,), "shrinkage": (0.1,), "coupling": (10.0,)}, "mllkm": {"bank_gammas": (0.1, 1.0)},
 }  # fmt: skip
 ONE_POINT = ("csvm", "llsvm", "ml3", "svml")  # with one point of the grid there is no cross-validation
 

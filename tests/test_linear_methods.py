@@ -41,6 +41,7 @@ ALL: list[LinearMethod] = [
     L3SVM(clusters=(3.0,), landmarks_count=(5.0,), projection="rbf", gamma=(0.3,), landmarks="pca"),
 ]
 NAMES = [f"{m.name}-{m.projection}" if isinstance(m, L3SVM) else m.name for m in ALL]
+SAG = LinearSVM(loss="squared", solver="sag")
 
 
 def examples(n: int = 150, d: int = 3, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +162,7 @@ def test_sparse_rows_give_the_same_model(method: LinearMethod) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "partition"), [*((m, "none") for m in ALL), (ALL[0], "voronoi"), (ALL[4], "voronoi")]
+    ("method", "partition"), [*((m, "none") for m in (*ALL, SAG)), (ALL[0], "voronoi"), (ALL[4], "voronoi")]
 )
 def test_models_do_not_depend_on_the_jobs(method: LinearMethod, partition: str, tmp_path: Any) -> None:
     X, y = examples(300, classes=3)
@@ -205,6 +206,7 @@ def test_more_clusters_and_landmarks_than_rows() -> None:
         (lambda: LinearSVM(loss="logistic"), "--loss"),
         (lambda: LinearSVM(solver="smo"), "--solver"),
         (lambda: LinearSVM(solver="sgd", loss="squared"), "--loss hinge"),
+        (lambda: LinearSVM(solver="sag"), "--loss squared"),
         (lambda: LinearSVM(passes=0), "--passes"),
         (lambda: KMeansSVM(clusters=(1.5,)), "--clusters"),
         (lambda: ClusteredSVM(common=(0.0,)), "--lambda"),

@@ -34,11 +34,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "l3": LINEAR | {"clusters": [4], "landmarks_count": [50]},
     "svm": KERNEL,
     "rbf": KERNEL,
+    "lasvm": KERNEL,
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
     "ml3": {"models": [4], "tolerance": 0.01},
     "svml": {"form": "diag"},
     "svm-knn": {"neighbours": [20], "cost": [0.1, 1.0]},
+    "mllkm": {"cost": [0.01, 0.03], "tolerance": 0.4},
     "mlsvm": MIXTURE,
+    "mkl": {"cost": [0.1, 1.0], "bank": "whole"},
     "mtl": MIXTURE | {"groups": [2], "coupling": [10.0]},
 }
 ROWS = {
@@ -46,8 +49,9 @@ ROWS = {
     "svml": {"dense": (1500, 50, 0), "sparse": (1200, 1500, 10), "wide": (300, 30_000, 60)},
     "ml3": {"dense": (8000, 50, 0), "sparse": (2000, 1500, 10), "wide": (500, 50_000, 60)},
     "svm-knn": {"dense": (6000, 100, 0), "sparse": (3000, 2000, 10), "wide": (600, 30_000, 60)},
+    "mllkm": {"dense": (5000, 60, 0), "sparse": (1500, 1200, 10), "wide": (300, 10_000, 40)},
     **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
-    **dict.fromkeys(("svm", "rbf", "l3-kernel"), FEW),
+    **dict.fromkeys(("svm", "rbf", "lasvm", "l3-kernel", "mkl"), FEW),
 }
 
 

@@ -26,10 +26,12 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.mixture_method import MixtureMethod
+from localsvm.methods.mixture_predictor import decided
 from localsvm.methods.mlsvm import MixtureSVM
 from localsvm.methods.mtl import MultiTaskSVM
 from localsvm.representations._mixture import Components
 from localsvm.representations.mixture import Prior, estimate, fit_mixture
+from localsvm.representations.mixture_screen import Screen
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
@@ -378,31 +380,100 @@ def test_the_coupling_alone_is_no_coupling() -> None:
     assert_allclose(Coupling(2.0 * np.eye(2)).pull(Coupling(2.0 * np.eye(2)).spread(w)), w)
 
 
+def components(rng: np.random.Generator, d: int, K: int, apart: float, full: bool) -> tuple[np.ndarray, ...]:
+    """Offsets, means, factors and weights; where `apart` is large, one component decides each row."""
+    A = rng.standard_normal((K, d, d)) / np.sqrt(d)
+    factor = np.tril(A) + 2.0 * np.eye(d) if full else rng.standard_normal((K, d))
+    return rng.standard_normal(K), apart * rng.standard_normal((K, d)), factor, rng.standard_normal((K, d + 1))
+
+
+def by_numpy(X: np.ndarray, parts: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of densities, and decision values of the components, in float64."""
+    offset, mean, factor, weights = parts
+    away = X[:, None, :].astype(np.float64) - mean
+    z = np.einsum("jrc,ijc->ijr", factor, away) if factor.ndim == 3 else away * factor
+    return offset - 0.5 * np.square(z).sum(axis=2), X @ weights[:, :-1].T + weights[:, -1]
+
+
 @pytest.mark.parametrize("level", range(len(LEVELS)))
 @pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize(("n", "d", "K"), [(1, 1, 1), (5, 3, 2), (40, 4, 3), (33, 9, 2), (16, 22, 5), (0, 2, 1)])
-def test_components_in_c_are_those_of_numpy(level: int, full: bool, n: int, d: int, K: int) -> None:
+@pytest.mark.parametrize("apart", [0.3, 3.0, 100.0])
+@pytest.mark.parametrize(("n", "d", "K"), [(1, 1, 1), (5, 3, 2), (40, 4, 3), (33, 9, 2), (1100, 22, 5), (0, 2, 1)])
+def test_mixtures_in_c_decide_as_numpy_does(level: int, full: bool, apart: float, n: int, d: int, K: int) -> None:
     if level > simd_level():
         pytest.skip("not on this machine")
     rng = np.random.default_rng(n + d)
-    X = rng.standard_normal((n, d)).astype(np.float32)
-    mean, weights, offset = rng.standard_normal((K, d)), rng.standard_normal((K, d + 1)), rng.standard_normal(K)
-    factor = np.tril(rng.standard_normal((K, d, d))) if full else rng.standard_normal((K, d))
-    logs, f = Components(offset, mean, factor, weights, level).values(X)
-    away = X[:, None, :].astype(np.float64) - mean
-    z = np.einsum("jrc,ijc->ijr", factor, away) if full else away * factor
-    assert_allclose(logs, offset - 0.5 * np.square(z).sum(axis=2), rtol=1e-12, atol=1e-12)
-    assert_allclose(f, X @ weights[:, :-1].T + weights[:, -1], rtol=1e-6, atol=1e-6)
+    parts = components(rng, d, K, apart, full)
+    X = (parts[1][rng.integers(K, size=n)] + rng.standard_normal((n, d))).astype(np.float32)
+    logs, f = by_numpy(X, parts)
+    for squared, hard in ((False, False), (True, False), (False, True)):
+        values = Components(*parts, squared, hard, level).decide(X)
+        assert_allclose(values, decided(logs, f, squared, hard), atol=1e-9)
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_no_component_is_missed_far_from_zero_or_where_rows_are_huge(full: bool, offset: float) -> None:
+    """Where float32 says little about a component, it is computed."""
+    rng = np.random.default_rng(3)
+    small, mean, factor, weights = components(rng, 20, 6, 1.0, full)
+    weights[:, -1] -= weights[:, :-1] @ np.full(20, offset)
+    parts = small, mean + offset, factor, weights
+    X = offset + rng.standard_normal((300, 20))
+    X[::7] *= 10.0 ** rng.uniform(0, 16, (len(X[::7]), 1)) / offset
+    X[::11, 0] = 1e16
+    X = X.astype(np.float32)
+    logs, f = by_numpy(X.astype(np.float64), parts)
+    near = np.sort(logs, axis=1)
+    clear = (near[:, -1] - near[:, -2] > 60.0) | (np.abs(near[:, -1]) < 1e6)  # else float64 itself cannot tell
+    expected = decided(logs, f, False, False)
+    assert clear.mean() > 0.8
+    assert_allclose(Components(*parts, False, False).decide(X)[clear], expected[clear], atol=1e-6)
+
+
+def test_a_row_is_decided_by_itself() -> None:
+    rng = np.random.default_rng(5)
+    parts = components(rng, 18, 7, 1.0, True)
+    X = (2.0 * rng.standard_normal((700, 18))).astype(np.float32)
+    model = Components(*parts, False, False)
+    whole, order = model.decide(X), rng.permutation(700)
+    assert_array_equal(model.decide(X[order]), whole[order])
+    assert_array_equal([model.decide(X[i : i + 1])[0] for i in range(0, 700, 13)], whole[::13])
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("shape", [(1, 3), (2, 1), (5, 8), (9, 4)])
+@pytest.mark.parametrize("line", [False, True])
+def test_bounds_of_densities_hold(full: bool, shape: tuple[int, int], line: bool) -> None:
+    K, d = shape
+    rng = np.random.default_rng(K)
+    offset, mean, factor, weights = components(rng, d, K, 2.0, full)
+    mean = np.outer(np.arange(K), mean[0]) if line else mean  # with one direction only
+    X = 3.0 * rng.standard_normal((200, d))
+    screen = Screen.of(offset, mean, factor)
+    t = np.einsum("jqc,ic->ijq", screen.directions[:K], X - screen.centre) - screen.parts[:, :2]
+    bounds = screen.parts[:, 2] - 0.5 * np.square(t).sum(axis=2)
+    assert (bounds >= by_numpy(X, (offset, mean, factor, weights))[0] - 1e-4).all()
+
+
+def test_components_far_apart_are_told_by_their_bounds() -> None:
+    """All at the same distance in directions of their own, as categories are."""
+    d = K = 12
+    screen = Screen.of(np.zeros(K), 20.0 * np.eye(K), np.ones((K, d)))
+    t = np.einsum("jqc,kc->kjq", screen.directions, 20.0 * np.eye(K) - screen.centre) - screen.parts[:, :2]
+    squares = np.square(t).sum(axis=2)
+    assert squares[~np.eye(K, dtype=bool)].min() > 50.0
+    assert_allclose(np.diag(squares), 0.0, atol=1e-6)
 
 
 def test_components_refuse_what_does_not_fit() -> None:
     good = np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 4))
-    Components(*good)
+    Components(*good, False, False)
     for i, bad in ((0, np.zeros(3)), (2, np.zeros((2, 4))), (2, np.zeros((2, 3, 2))), (3, np.zeros((2, 3)))):
         with pytest.raises(ValueError, match="shapes of the components"):
-            Components(*(bad if j == i else part for j, part in enumerate(good)))
+            Components(*(bad if j == i else part for j, part in enumerate(good)), False, False)
     with pytest.raises(ValueError, match="as many columns"):
-        Components(*good).values(np.zeros((5, 2), np.float32))
+        Components(*good, False, False).decide(np.zeros((5, 2), np.float32))
 
 
 def test_two_sines_fall_into_five_linear_pieces() -> None:

@@ -24,6 +24,7 @@ CENTRED = ("zscore", "minmax")  # those that undo a shift of all rows
 LARGEST = np.finfo(np.float32).max
 OFF_CENTRE, SAMPLE = 100.0, 4096  # see off_centre_columns
 BLOCK = 1 << 20  # elements worked on at once: bounds temporary arrays
+NEAR = 1 << 16  # as many, of which temporary arrays stay in the cache
 DENSIFY_BYTES = 1 << 33  # the largest dense matrix that scaling makes of a sparse one
 Vector = npt.NDArray[np.float64]
 _FACTOR, _OFFSET = floats32("features", low=0), floats32("features")
@@ -134,13 +135,15 @@ class Scaling:
             if not isinstance(X, np.ndarray):
                 return self._apply_sparse(X)
             out = X if in_place else np.empty_like(X)
-            for rows in row_blocks(X, BLOCK):
+            for rows in row_blocks(X, NEAR):
                 self._scale(X[rows], out[rows])
             return out
 
     def _scale(self, x: Dense, out: Dense) -> None:
         if self.factor is None:
-            np.divide(x, _norms(x)[:, None], out=out, casting="same_kind")
+            wide = x.astype(np.float64)
+            squares = np.einsum("ij,ij->i", wide, wide)  # three times as fast as a sum of squares
+            out[:] = np.multiply(wide, _inverse_roots(squares)[:, None], out=wide)
             return
         if self.offset is not None:
             x = np.subtract(x, self.offset, out=out)
@@ -155,8 +158,8 @@ class Scaling:
             bounds = X.indptr[rows.start : rows.stop + 1]
             own = slice(bounds[0], bounds[-1])
             if self.factor is None:
-                norms = np.repeat(_sparse_norms(X.data[own], bounds), np.diff(bounds))
-                np.divide(X.data[own], norms, out=values[own], casting="same_kind")
+                inverse = _inverse_roots(_sparse_squares(X.data[own], bounds))
+                np.multiply(X.data[own], np.repeat(inverse, np.diff(bounds)), out=values[own], casting="same_kind")
             else:
                 np.multiply(X.data[own], self.factor[X.indices[own]], out=values[own])
         return sparse_examples(values, X.indices, X.indptr, X.shape[1])
@@ -276,18 +279,15 @@ def _moments(X: Examples, threads: Threads) -> tuple[Vector, Vector]:
     return mean, np.sqrt((squares + (rows - stored) * np.square(mean)) / rows)
 
 
-def _norms(x: Dense) -> Vector:
-    """Euclidean norm of every row, in float64; 1 for zero rows."""
-    wide = x.astype(np.float64)
-    norms = np.sqrt(np.square(wide, out=wide).sum(axis=1))
-    return np.where(norms > 0, norms, 1.0)
+def _inverse_roots(squares: Vector) -> Vector:
+    """1 / |x| in float64 for the squared norm of every row; 1 for zero rows."""
+    return 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
-def _sparse_norms(values: Dense, bounds: npt.NDArray[np.int64]) -> Vector:
-    """As `_norms`, for CSR rows with these values; `bounds` are their row pointers, which need not start at 0."""
-    norms = np.zeros(len(bounds) - 1)
+def _sparse_squares(values: Dense, bounds: npt.NDArray[np.int64]) -> Vector:
+    """Squared norms of CSR rows with these values; `bounds` are their row pointers, which need not start at 0."""
+    squares = np.zeros(len(bounds) - 1)
     filled = np.flatnonzero(np.diff(bounds))
     if len(filled):
-        squares = np.square(values, dtype=np.float64)
-        norms[filled] = np.sqrt(np.add.reduceat(squares, bounds[filled] - bounds[0]))
-    return np.where(norms > 0, norms, 1.0)
+        squares[filled] = np.add.reduceat(np.square(values, dtype=np.float64), bounds[filled] - bounds[0])
+    return squares

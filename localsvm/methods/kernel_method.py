@@ -134,6 +134,11 @@ class KernelMethod(Method):
         one_gamma = len(self.gamma) == 1 or (not self.gamma and self.kernel in ("linear", "polynomial"))
         return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
 
+    @property
+    def online_epochs(self) -> int:
+        """Epochs of LaSVM before the solver; 0 for none."""
+        return 0
+
     def kernel_of(self, gamma: float) -> Kernel:
         """The kernel with this gamma."""
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
@@ -159,7 +164,7 @@ class PreparedKernel(Prepared):
             K: NDArray[Any] | KernelRows = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
         else:
             K = self._whole().matrix(kernel, double)
-        return KernelSystem(cell, K, kernel, method.offset, method.tolerance, self._known)
+        return KernelSystem(cell, K, kernel, method.offset, method.tolerance, self._known, method.online_epochs)
 
     def _whole(self) -> Gram | BlockGram:
         """Distances once for all settings, or nothing where the rows are too many."""

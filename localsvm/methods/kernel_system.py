@@ -20,9 +20,11 @@ from localsvm.methods.cell import WHOLE, Cell, Job
 from localsvm.methods.kernel_expansion import KernelModel
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.blocks import BlockDual
+from localsvm.solvers.lasvm import OnlineDual
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[Any] | KernelRows
+Dual = KernelDual | BlockDual | OnlineDual
 
 
 class PathPoint(NamedTuple):
@@ -55,6 +57,7 @@ class KernelSystem(System):
     offset : with LIBSVM's offset b
     tolerance : of the models
     known : the rows of the cell's problems, shared by its systems; filled as they are needed
+    online_epochs : of LaSVM, before the solver; the kernel matrix is whole then
     """
 
     def __init__(
@@ -65,9 +68,10 @@ class KernelSystem(System):
         offset: bool,
         tolerance: float,
         known: dict[tuple[int, bool], BinaryRows] | None = None,
+        online_epochs: int = 0,
     ) -> None:
         self.cell, self.K, self.kernel, self.offset, self.tolerance = cell, K, kernel, offset, tolerance
-        self._known = {} if known is None else known
+        self._known, self.online_epochs = {} if known is None else known, online_epochs
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[PathPoint | None], roughness: float) -> list[list[PathPoint]]:
         """Problem by problem, as their kernels share memory."""
@@ -219,7 +223,7 @@ class BinaryProblem:
         b, _, _ = self._solver().solve(lo, hi, self.system.tolerance)
         return float(np.count_nonzero(b)) / self.rows.n
 
-    def _model(self, solver: KernelDual | BlockDual, job: Job, start: KernelStart | None) -> KernelModel:
+    def _model(self, solver: Dual, job: Job, start: KernelStart | None) -> KernelModel:
         """Solve and certify."""
         cost = float(job.costs[0])
         box = cost * self.rows.weight_without(job.fold)
@@ -232,12 +236,14 @@ class BinaryProblem:
         rows, kernel = self.rows, self.system.kernel
         return KernelModel(rows.problem, job.fold, kernel, cost, gap, report, rows.places[keep], b[keep])
 
-    def _solver(self) -> KernelDual | BlockDual:
+    def _solver(self) -> Dual:
         K, offset = self.system.K, self.system.offset
         if isinstance(K, KernelRows):
             return BlockDual(K if self.rows.everybody else K.part(self.rows.places), self.rows.y, offset)
         part = K if self.rows.everybody else self._gather(K)
-        return KernelDual(part, self.rows.y, offset, self.system.kernel.uses_distances)
+        dual = KernelDual(part, self.rows.y, offset, self.system.kernel.uses_distances)
+        epochs = self.system.online_epochs
+        return OnlineDual(dual, epochs, self.cell.random) if epochs else dual
 
     def _gather(self, K: NDArray[Any]) -> NDArray[Any]:
         out = self.cell.scratch.array("part", (self.rows.size, self.rows.size), K.dtype)
@@ -245,7 +251,7 @@ class BinaryProblem:
         out[: self.rows.n, : self.rows.n] = K[np.ix_(self.rows.places, self.rows.places)]
         return out
 
-    def _units(self, solver: KernelDual | BlockDual, jobs: Sequence[Job]) -> list[Floats]:
+    def _units(self, solver: Dual, jobs: Sequence[Job]) -> list[Floats]:
         """K (y * weight) without each fold, where the paths begin: the sum over the other folds."""
         if self.system.offset:  # paths start at zero
             return [np.zeros(self.rows.size) for _ in jobs]

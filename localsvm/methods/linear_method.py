@@ -57,12 +57,15 @@ class LinearMethod(LinearOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.solver == "sgd" and self.loss != "hinge":
-            raise OptionError("-s sgd is for --loss hinge; the squared hinge has -s sdca and -s primal")
+            raise OptionError("-s sgd is for --loss hinge; the squared hinge has -s sdca, -s primal and -s sag")
+        if self.solver == "sag" and self.loss != "squared":
+            raise OptionError("-s sag needs a smooth loss: give --loss squared, or another solver such as -s primal")
 
     @property
     def remedy(self) -> str:
-        """Stochastic subgradients come near, whatever the tolerance."""
-        return "more --passes, or a smaller C (-C)" if self.solver == "sgd" else super().remedy
+        """Stochastic subgradients come near, whatever the tolerance, and average gradients do where costs are large."""
+        remedies = {"sgd": "more --passes, or a smaller C (-C)", "sag": "-s primal, or a smaller C (-C)"}
+        return remedies.get(self.solver) or super().remedy
 
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """What is learned from the rows, whatever their labels, for one choice of parameters: arrays to keep."""

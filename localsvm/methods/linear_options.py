@@ -87,7 +87,7 @@ class LinearOptions(MeanLoss):
     """The choice of a solver besides."""
 
     solver: str = option(
-        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sgd")
+        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sag", "sgd")
     )
     passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
 

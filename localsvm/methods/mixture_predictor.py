@@ -58,8 +58,7 @@ class MixturePredictor:
             part = between(X, first, min(first + step, len(out)))
             dense = np.ascontiguousarray(part if isinstance(part, np.ndarray) else part.toarray(), np.float32)
             for m, components in enumerate(self._models):
-                logs, f = components.values(dense)
-                out[first : first + step, m] = decided(logs, f, self._squared, self._hard)
+                out[first : first + step, m] = components.decide(dense)
         if lost is not None:
             out[lost] = np.nan
         return self._target.combine(out, problem)
@@ -72,5 +71,5 @@ class MixturePredictor:
         m, d = len(self._state["model_problem"]), mean.shape[1]
         K = len(offset) // m
         factor = factor.reshape((m, K, d) if len(factor) == len(mean) else (m, K, d, d))
-        parts = offset.reshape(m, K), mean.reshape(m, K, d), factor, weights.reshape(m, K, -1)
-        return [Components(*(part[i] for part in parts)) for i in range(m)]
+        parts = zip(offset.reshape(m, K), mean.reshape(m, K, d), factor, weights.reshape(m, K, -1), strict=True)
+        return [Components(*part, self._squared, self._hard) for part in parts]

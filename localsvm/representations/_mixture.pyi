@@ -8,6 +8,8 @@ class Components:
         mean: NDArray[np.float64],
         factor: NDArray[np.float64],
         weights: NDArray[np.float64],
+        squared: bool,
+        hard: bool,
         level: int | None = None,
     ) -> None: ...
-    def values(self, X: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def decide(self, X: NDArray[np.float32]) -> NDArray[np.float64]: ...

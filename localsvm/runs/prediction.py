@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.columns import keep_columns
-from localsvm.data.dataset import Dataset, Examples, as_examples, size_of, within_reach
+from localsvm.data.dataset import Dataset, Examples, as_examples, between, size_of, within_reach
 from localsvm.data.origin import shifted
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read_blocks
@@ -233,11 +233,13 @@ class LocalModel:
             return np.clip(values, -1.0, 1.0) if several else values
 
         window = self._extent.window
+        side_by_side = self._threads.map if self._extent.threads > 1 else map  # handing over is not for free
         for first in range(0, len(strips), window):
             part = strips[first : first + window]
-            work = [(X[routes.indices[rows]], self._predictor(c, calibration)) for c, rows in part]
-            for (_, rows), answer in zip(part, self._threads.map(evaluate, work), strict=True):
-                out[routes.indices[rows]] += routes.data[rows, None] * answer
+            own = [_places(routes.indices[rows]) for _, rows in part]
+            work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, own, strict=True)]
+            for (_, rows), to, answer in zip(part, own, side_by_side(evaluate, work), strict=True):
+                out[to] += routes.data[rows, None] * answer
 
     def _as_trained(self, X: Examples) -> Examples:
         """Rows dense or sparse as those of training were: a decision value's bits depend on it."""
@@ -256,6 +258,15 @@ class LocalModel:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
         self._cache.move_to_end(key)
         return self._cache[key]
+
+
+def _places(rows: NDArray[np.integer]) -> slice | NDArray[np.integer]:
+    """Ascending rows; a slice where none is left out, which needs no copy."""
+    return slice(int(rows[0]), int(rows[-1]) + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows
+
+
+def _taken(X: Examples, rows: slice | NDArray[np.integer]) -> Examples:
+    return between(X, rows.start, rows.stop) if isinstance(rows, slice) else X[rows]
 
 
 class Indices:

@@ -60,6 +60,15 @@ class LinearRows:
         seed: int = 0,
         max_passes: int = 10000,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], LinearReport]: ...
+    def average_gradient(
+        self,
+        y: NDArray[np.float64],
+        cost: NDArray[np.float64],
+        order: NDArray[np.int64],
+        eta: float,
+        coef: NDArray[np.float64],
+        w: NDArray[np.float64],
+    ) -> None: ...
 
 class Descent:
     steps: int

@@ -1,4 +1,4 @@
-"""The task-coupled linear SVM, over csrc/linear.c, csrc/sdca.c and csrc/sgd.c.
+"""The task-coupled linear SVM, over csrc/linear.c, csrc/sdca.c, csrc/sag.h and csrc/sgd.h.
 
 Row i belongs to tasks with shares m_i, and m_i phi_i is what the weights of all tasks are multiplied with:
 f_i = m_i phi_i . w. See csrc/linear.h.
@@ -64,6 +64,16 @@ cdef extern from "sdca.h":
         int converged
     int lsvm_sdca_solve(const lsvm_ops *ops, const lsvm_linear *p, const lsvm_sdca *s, double *alpha, double *w,
                         lsvm_sdca_report *report) nogil
+
+
+cdef extern from "sag.h":
+    cdef struct lsvm_sag:
+        double *w
+        double *v
+        double *coef
+        double eta
+    void lsvm_sag_pass(const lsvm_ops *ops, const lsvm_linear *p, const double *y, const double *cost,
+                       const int64_t *order, int64_t n, lsvm_sag *s) nogil
 
 
 cdef extern from "sgd.h":
@@ -362,6 +372,31 @@ cdef class LinearRows:
         raise_for(code)
         found = LinearReport(report.primal, report.dual, report.steps, bool(report.converged))
         return np.asarray(w), np.asarray(alpha), found
+
+    def average_gradient(self, const double[::1] y, const double[::1] cost, const int64_t[::1] order, double eta,
+                         double[::1] coef, double[::1] w) -> None:
+        """Steps of the stochastic average gradient on the rows of `order`, in that order; see csrc/sag.h.
+
+        Parameters
+        ----------
+        y, cost : as in `sdca`, y not 0 on the rows of `order`.
+        order : (m,) int64, m not far beyond 1 / eta.
+        eta : float
+            Size of the steps.
+        coef, w : (n,) and (size,) float64
+            Minus the derivatives of the losses as they were last seen, and the weights. Both are changed.
+        """
+        cdef double[::1] v = self.add(coef)
+        cdef lsvm_sag s
+        self.check(y, None)
+        self.check(cost, w)
+        if not order.shape[0]:
+            return
+        if not 0 <= np.min(order) <= np.max(order) < self.n:
+            raise ValueError("the order names rows that do not exist")
+        s.w, s.v, s.coef, s.eta = &w[0], &v[0], &coef[0], eta
+        with nogil:
+            lsvm_sag_pass(self.ops, &self.p, &y[0], &cost[0], &order[0], order.shape[0], &s)
 
 
 cdef class Descent:

@@ -15,6 +15,7 @@ class DualReport:
     converged: bool
 
 class KernelDual:
+    y: NDArray[np.float64]
     def __init__(
         self,
         K: NDArray[np.float32] | NDArray[np.float64],
@@ -31,6 +32,14 @@ class KernelDual:
         tolerance: float,
         start: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], DualReport]: ...
+    def online_epoch(
+        self,
+        lo: NDArray[np.float64],
+        hi: NDArray[np.float64],
+        order: NDArray[np.int64],
+        tolerance: float,
+        b: NDArray[np.float64],
+    ) -> int: ...
     def path(
         self,
         weight: NDArray[np.float64],

@@ -1,4 +1,4 @@
-"""The kernel dual of the hinge loss, over csrc/smo.c."""
+"""The kernel dual of the hinge loss, over csrc/smo.c and csrc/lasvm.c."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,15 @@ cdef extern from "smo.h":
     int lsvm_smo_path(const lsvm_ops *ops, const lsvm_smo *problem, const double *weight, const double *unit,
                       const lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b, double *f,
                       lsvm_report *reports) nogil
+
+cdef extern from "lasvm.h":
+    cdef struct lsvm_epoch:
+        const int64_t *order
+        int64_t n
+        const double *lo
+        const double *hi
+        double tolerance
+    int lsvm_lasvm_epoch(const lsvm_smo *problem, const lsvm_epoch *epoch, double *b, int64_t *steps) nogil
 
 MAX_ITERATIONS = 10_000_000
 
@@ -85,7 +94,8 @@ cdef class KernelDual:
     """
     cdef lsvm_smo p
     cdef const lsvm_ops *ops
-    cdef object K, y
+    cdef object K
+    cdef readonly object y
     cdef int64_t n
 
     def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=MAX_ITERATIONS):
@@ -138,6 +148,34 @@ cdef class KernelDual:
             code = lsvm_smo_solve(self.ops, &self.p, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
         raise_for(code)
         return np.asarray(b), np.asarray(f), as_report(&report)
+
+    def online_epoch(self, const double[::1] lo, const double[::1] hi, const int64_t[::1] order, double tolerance,
+                     double[::1] b) -> int:
+        """Visit the rows of `order` once, as LaSVM does (csrc/lasvm.h), with an offset; the number of steps on pairs.
+
+        Parameters
+        ----------
+        lo, hi : (n,) float64
+            Bounds of the coefficients, lo < hi on the rows of `order`.
+        tolerance : float
+            The largest violation of a pair that is let be.
+        b : (n,) float64
+            Feasible coefficients, which are changed.
+        """
+        cdef lsvm_epoch epoch
+        cdef int64_t steps = 0
+        cdef int code
+        if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n:
+            raise ValueError("lo, hi and b must have one entry a row")
+        if not order.shape[0]:
+            return 0
+        if not 0 <= np.min(order) <= np.max(order) < self.n:
+            raise ValueError("the order names rows that do not exist")
+        epoch.order, epoch.n, epoch.lo, epoch.hi, epoch.tolerance = &order[0], order.shape[0], &lo[0], &hi[0], tolerance
+        with nogil:
+            code = lsvm_lasvm_epoch(&self.p, &epoch, &b[0], &steps)
+        raise_for(code)
+        return steps
 
     def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None):
         """Solve along a regularisation path: ascending costs, each solution the start of the next.

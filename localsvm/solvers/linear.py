@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import as_examples
 from localsvm.solvers._linear import LinearReport, LinearRows
+from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, newton
 from localsvm.solvers.stochastic import Block, descend
@@ -111,7 +112,8 @@ def solve(
     squared, one_task_each : bool
         The squared hinge; and whether each row is in one task, so that the Hessian falls into blocks.
     solver : str
-        "auto", "sdca", "primal", or "sgd": `passes` of stochastic subgradients on the hinge, with no tolerance.
+        "auto", "sdca", "primal", "sag" (the squared hinge only), or "sgd": `passes` of stochastic subgradients on the
+        hinge, with no tolerance.
     start : LinearSolution or None
         The solution of a similar problem.
     seed : int
@@ -119,6 +121,8 @@ def solve(
     """
     if solver == "sgd":
         return _by_subgradients(rows, y, cost, passes, seed)
+    if solver == "sag":
+        return _by_average_gradients(rows, y, cost, tolerance, start, seed)
     system = system_of(rows, one_task_each)
     if solver == "sdca":
         return _by_ascent(rows, y, cost, squared, tolerance, start, seed)
@@ -179,6 +183,13 @@ def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, see
     return LinearSolution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
 
 
+def _by_average_gradients(
+    rows: LinearRows, y: Vector, cost: Vector, tolerance: float, start: LinearSolution | None, seed: int
+) -> LinearSolution:
+    w, alpha, report = average_gradient(rows, y, cost, tolerance, None if start is None else start.w, seed=seed)
+    return LinearSolution(w, alpha, FIRST_WIDTH, report)
+
+
 def few_weights(rows: LinearRows) -> bool:
     """Whether Newton's method computes Hessian blocks, for rows of one task each; it can then start from weights alone.
 
@@ -218,7 +229,7 @@ def working_bytes(n: int, features: int, tasks: int, entries: int | None, solver
         As `solve` is given.
     """
     side, size = features + 1, tasks * (features + 1) + 1
-    if solver in ("sdca", "sgd"):
+    if solver in ("sdca", "sag", "sgd"):
         return 8 * (8 * n + 3 * size)
     vectors = 8 * (VECTORS * n + WEIGHTS * size)
     if not one_task_each:

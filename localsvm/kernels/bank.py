@@ -1,0 +1,110 @@
+"""A bank of kernels for multiple kernel learning: Gaussians and polynomials of all variables together, and of each.
+
+Each kernel is divided by the mean of its diagonal over the rows: a unit trace, but for the number of rows, so that a
+cost means the same whatever that is. Matrices that are not kept are computed again, to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Examples
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import aligned
+from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_base
+
+Floats = NDArray[np.float64]
+KEPT_BYTES = 1 << 30  # of matrices
+
+
+class KernelBank:
+    """The kernels over n rows, named 0 to size - 1: all kinds of all variables, then those of each variable.
+
+    Parameters
+    ----------
+    X : Examples, (n, d)
+    kinds : Gaussian kernels, and polynomial ones with gamma 1.
+    each : whether there are kernels of each variable. Of sparse rows these are the columns that store a value.
+    kept_bytes : of matrices that are kept, by default KEPT_BYTES; one is in any case.
+
+    Attributes
+    ----------
+    size : how many kernels there are.
+    n : rows.
+    variables : (columns,) the variables that have kernels of their own.
+    """
+
+    def __init__(self, X: Examples, kinds: Sequence[Kernel], each: bool, kept_bytes: int | None = None) -> None:
+        self.kinds, self.n = tuple(kinds), X.shape[0]
+        columns = active_columns(X)
+        self.variables = np.arange(X.shape[1]) if columns is None else columns
+        self._raw = columns_of(X, columns)
+        self._centred = self._raw - centre_of(self._raw) if self.n else self._raw
+        self.size = len(self.kinds) * (1 + (len(self.variables) if each else 0))
+        self._room = max(1, (KEPT_BYTES if kept_bytes is None else kept_bytes) // max(1, 8 * self.n**2))
+        self._kept: dict[int, Floats] = {}
+        self._scales: dict[int, float] = {}
+        self._base: tuple[tuple[int, bool], Floats] | None = None
+
+    def what(self, name: int) -> tuple[int, int]:
+        """(variable, kind) of a kernel: its column, -1 for all of them, and its place among the kinds."""
+        group, kind = divmod(int(name), len(self.kinds))
+        return (int(self.variables[group - 1]) if group else -1), kind
+
+    def scale(self, name: int) -> float:
+        """What the kernel is divided by."""
+        if name not in self._scales:
+            self.matrix(name)
+        return self._scales[name]
+
+    def matrix(self, name: int) -> Floats:
+        """The matrix (n, n) of a kernel. It is only read."""
+        name = int(name)
+        if name in self._kept:
+            return self._kept[name]
+        out = self._computed(name)
+        if len(self._kept) < self._room:
+            self._kept[name] = out
+        return out
+
+    def prefer(self, names: Iterable[int]) -> None:
+        """Keep these rather than others, where there is not room for all."""
+        if self._room < self.size:
+            wanted = {int(name) for name in names}
+            self._kept = {name: K for name, K in self._kept.items() if name in wanted}
+
+    def _computed(self, name: int) -> Floats:
+        group, place = divmod(name, len(self.kinds))
+        kernel = self.kinds[place]
+        out = aligned((self.n, self.n), np.float64)
+        values_of(kernel, self._products(group, kernel.uses_distances), out)
+        scale = float(np.diagonal(out).mean()) if self.n else 1.0
+        self._scales[name] = scale if scale > 0.0 else 1.0
+        out /= self._scales[name]
+        return out
+
+    def _products(self, group: int, distances: bool) -> Floats:
+        """Squared distances or products of all variables or of one; the last ones are kept."""
+        if self._base is None or self._base[0] != (group, distances):
+            rows = self._centred if distances else self._raw
+            rows = rows if group == 0 else np.ascontiguousarray(rows[:, group - 1 : group])
+            base = double_base(rows, rows, distances)
+            if distances:
+                np.fill_diagonal(base, 0.0)
+            self._base = (group, distances), base
+        return self._base[1]
+
+
+def values_of(kernel: Kernel, base: Floats, out: Floats) -> None:
+    """Kernel values of squared distances or products, in float64. Powers by multiplication: np.power is slow."""
+    if kernel.kind == "gaussian":
+        np.exp(np.multiply(base, -kernel.gamma, out=out), out=out)
+        return
+    out[:] = base
+    out += kernel.coef0
+    first = out.copy() if kernel.degree > 1 else out
+    for _ in range(kernel.degree - 1):
+        out *= first

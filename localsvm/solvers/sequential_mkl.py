@@ -1,0 +1,172 @@
+"""SequentialMKL (Picard 2024): l1 multiple kernel learning over a bank of kernels, of which few get weights.
+
+The problem is that of localsvm/solvers/group_newton.py over all kernels of the bank. It is solved on an active set. The
+kernels outside with the largest 1/2 |v_m|^2, which exceed those inside, enter, until one duality gap over the whole
+bank, P(w) - (sum a - max over all kernels of 1/2 |v_m|^2), is small enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.solvers.group_newton import FIRST_WIDTH, Features, GroupNewton, Groups, Names
+
+Vector = NDArray[np.float64]
+
+ADMITTED = 32  # kernels that enter in a round
+MOST_ROUNDS = 200
+ACTIVE_SHARE = 0.5  # of the tolerance, for the gap among the active kernels; halved where that is not enough
+ROUGHER = 0.2  # of the gap over the bank: what the next round may leave among the active kernels, before the last ones
+FINEST = 1e-3  # the smallest share of the tolerance for the active kernels
+SAMPLE = 2000  # rows by which the first kernels are chosen
+ROUNDING = 1e-3  # relative errors of a bank's scores
+FIRST_SHARE = 1e-3  # weight of kernels that enter, of that of all
+
+
+class Bank(Protocol):
+    """A bank of kernels over n rows, named 0 to size - 1."""
+
+    @property
+    def size(self) -> int: ...
+
+    def scores(self, coef: Vector) -> Vector:
+        """1/2 |sum_i coef_i phi_m(x_i)|^2 of all kernels (size,), perhaps in float32, from coef (n,) float64."""
+
+    def features(self, names: Names) -> Features:
+        """The features of some kernels."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A solution.
+
+    Attributes
+    ----------
+    names : (M,) int64, the kernels with weights.
+    w : float64 weights, kernel after kernel.
+    norms : (M,) |w_m|; the weights of the kernels are norms / sum of norms.
+    coef : (n,) float64 dual coefficients times labels.
+    width : the h of the method of multipliers.
+    primal, dual : the objectives over the whole bank.
+    steps, rounds : Newton steps, and scores of the whole bank.
+    converged : the gap is within the tolerance.
+    """
+
+    names: Names
+    w: Vector
+    norms: Vector
+    coef: Vector
+    width: float
+    primal: float
+    dual: float
+    steps: int = 0
+    rounds: int = 0
+    converged: bool = field(default=True)
+
+    @property
+    def gap(self) -> float:
+        """The duality gap over the primal objective."""
+        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
+
+
+def sequential_mkl(
+    bank: Bank, y: Vector, cost: Vector, tolerance: float, admitted: int = ADMITTED, start: Found | None = None
+) -> Found:
+    """Solve to a duality gap of `tolerance` times the primal objective.
+
+    Parameters
+    ----------
+    y, cost : (n,) float64, +-1 and c_i > 0; n may be 0.
+    admitted : kernels that enter in a round.
+    start : the solution of a similar problem over the same bank and rows: its kernels and coefficients are begun from.
+    """
+    at = _begin(bank, y, cost, admitted, start)
+    if at is None:
+        return _nothing(y, cost)
+    finest, gap, rounds = ACTIVE_SHARE * tolerance, 1.0, 0
+    while True:
+        rounds += 1
+        share = max(finest, ROUGHER * min(gap, 1.0))
+        solved, inside = at.run(share), float(at.scores.max())
+        entering, largest = _outside(bank, at, admitted, inside)
+        gap = (at.primal - at.dual(max(inside, largest))) / at.primal
+        if gap <= tolerance or rounds == MOST_ROUNDS:
+            break
+        if entering is not None:
+            at.admit(*entering, FIRST_SHARE)
+        elif not solved or finest <= FINEST * tolerance:
+            break
+        elif share == finest:
+            finest *= 0.5
+    return _found(at, at.dual(max(inside, largest)), rounds, gap <= tolerance)
+
+
+def _begin(bank: Bank, y: Vector, cost: Vector, admitted: int, start: Found | None) -> GroupNewton | None:
+    """What is solved first; None if no kernel has a feature other than 0."""
+    if start is not None and len(start.names):
+        features = bank.features(start.names)
+        return GroupNewton(start.names, features, y, cost, start.w, np.abs(start.coef), start.width)
+    if not len(y):
+        return None
+    shares = y * (cost / cost.max())
+    sample = np.zeros(len(y))
+    sample[:: -(-len(y) // SAMPLE)] = 1.0
+    for coef in (sample * shares, shares):  # the sample may lie where all features are 0
+        names = _largest(bank.scores(coef), admitted)
+        if not len(names):
+            continue
+        features = bank.features(names)
+        pull = features.add(shares)
+        felt = Groups(features.sizes).norms(pull) > 0.0
+        if felt.any():
+            features, pull = features.of_kernels(felt), pull[Groups(features.sizes).spread(felt)]
+            return GroupNewton(names[felt], features, y, cost, _safe(features, pull, float(cost.max())))
+    return None
+
+
+def _safe(features: Features, pull: Vector, unit: float) -> Vector:
+    """Weights along the gradient that reach no margin."""
+    w = unit * pull / len(features.sizes)
+    return np.asarray(w / max(1.0, float(np.abs(features.values(w)).max())))
+
+
+def _largest(scores: Vector, count: int, above: float = 0.0) -> Names:
+    """The names of the largest scores, the largest first, of equal ones the first."""
+    names = np.flatnonzero(scores > above)
+    if len(names) > count:
+        least = np.partition(scores[names], len(names) - count)[len(names) - count]
+        names = names[scores[names] >= least]
+    return names[np.argsort(-scores[names], kind="stable")][:count].astype(np.int64)
+
+
+def _outside(bank: Bank, at: GroupNewton, admitted: int, inside: float) -> tuple[tuple[Names, Features] | None, float]:
+    """The kernels to take in, and the largest score of those outside. What is close to deciding is scored exactly."""
+    scores = bank.scores(at.shares) * at.unit
+    scores[at.names] = 0.0
+    names = _largest(scores, admitted, (1.0 - ROUNDING) * inside)
+    if not len(names):
+        return None, float(scores.max(initial=0.0))
+    features = bank.features(names)
+    exact = 0.5 * at.unit * np.square(Groups(features.sizes).norms(features.add(at.shares)))
+    scores[names] = exact
+    better = exact > inside
+    return ((names[better], features.of_kernels(better)) if better.any() else None), float(scores.max())
+
+
+def _found(at: GroupNewton, dual: float, rounds: int, converged: bool) -> Found:
+    w, groups = at.w, Groups(at.features.sizes)
+    return Found(
+        at.names, w, groups.norms(w), at.shares * at.unit, at.width, at.primal * at.unit, dual * at.unit, at.steps,
+        rounds, converged,
+    )  # fmt: skip
+
+
+def _nothing(y: Vector, cost: Vector) -> Found:
+    """The solution where all features are 0, or there are no rows: f = 0."""
+    none: Vector = np.empty(0)
+    total = float(cost.sum())
+    return Found(np.empty(0, np.int64), none, none, y * cost, FIRST_WIDTH, total, total)

@@ -1,0 +1,374 @@
+"""MLLKM: its sums and scores against brute force, its optimum against scipy, its certificate written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from selecting import fit, score
+from test_linear_methods import cell_of, examples
+from test_mtl import fitted
+
+from localsvm.data.dataset import Dataset, as_examples
+from localsvm.errors import OptionError
+from localsvm.methods.base import Method
+from localsvm.methods.mllkm import LocallyLinearKernels
+from localsvm.representations.component_sums import component_sums
+from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeatures
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
+from localsvm.solvers import group_newton
+from localsvm.solvers.sequential_mkl import Found, sequential_mkl
+from localsvm.targets.classification import Classification
+
+GAMMAS = (0.1, 1.0)
+ONE = LocallyLinearKernels(cost=(1.0,), bank_gammas=GAMMAS, admit=8)
+
+
+def map_of(kind: str, gamma: float, r: np.ndarray) -> np.ndarray:
+    """The five maps of a distance, written out."""
+    return {
+        "exponential": np.exp(-gamma * r),
+        "gaussian": np.exp(-gamma * r**2),
+        "linear": np.maximum(0, 1 - gamma * r),
+        "square": np.maximum(0, 1 - gamma * r**2),
+        "plain": np.ones_like(r),
+    }[kind]
+
+
+def features_of(kind: str, componentwise: bool, gamma: float, X: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """phi(x) of each row for one anchor."""
+    D = X - c
+    r = np.abs(D) if componentwise else np.sqrt((D**2).sum(axis=1))[:, None]
+    return np.asarray(map_of(kind, gamma, r) * D)
+
+
+def written_out(bank: LocalBank, names: np.ndarray | None = None) -> list[np.ndarray]:
+    """The features of all kernels of a bank, or of some."""
+    which = range(bank.size) if names is None else names
+    pairs = [divmod(int(m), len(bank.anchors)) for m in which]
+    return [features_of(bank.kind, bank.componentwise, bank.gammas[k], bank.X, bank.anchors[a]) for k, a in pairs]
+
+
+def problem(n: int = 40, d: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X, y = examples(n, max(d, 3), seed=seed)
+    return X[:, :d].astype(np.float64), 2.0 * y - 1.0
+
+
+def bank_of(X: np.ndarray, kind: str = "gaussian", componentwise: bool = False, gammas: Any = GAMMAS) -> LocalBank:
+    return LocalBank(X, X, np.arange(len(X)), kind, gammas if kind != "plain" else (1.0,), componentwise)
+
+
+def oracle(bank: LocalBank, y: np.ndarray, cost: float) -> float:
+    """max sum a - t, 1/2 |sum_i a_i y_i phi_m(x_i)|^2 <= t for all m, 0 <= a <= C, by scipy."""
+    F = np.stack([phi.T * y for phi in written_out(bank)])  # (kernels, d, n)
+    n = len(y)
+    done = minimize(
+        lambda z: z[-1] - z[:-1].sum(),
+        np.append(np.full(n, 0.1 * cost), 10.0),
+        jac=lambda z: np.append(-np.ones(n), 1.0),
+        bounds=[(0.0, cost)] * n + [(0.0, None)],
+        constraints={
+            "type": "ineq",
+            "fun": lambda z: z[-1] - 0.5 * ((F @ z[:-1]) ** 2).sum(axis=1),
+            "jac": lambda z: np.hstack([-np.einsum("md,mdn->mn", F @ z[:-1], F), np.ones((len(F), 1))]),
+        },
+        options={"maxiter": 500, "ftol": 1e-9},
+    )
+    assert done.status in (0, 8)  # 8: to the last digits of its line search
+    return -float(done.fun)
+
+
+def certificate(bank: LocalBank, y: np.ndarray, cost: float, found: Found) -> tuple[float, float]:
+    """Both objectives over the whole bank, written out."""
+    W = found.w.reshape(len(found.names), -1)
+    f = sum((phi @ w for phi, w in zip(written_out(bank, found.names), W, strict=True)), np.zeros(len(y)))
+    total = np.sqrt((W**2).sum(axis=1)).sum()
+    scores = [0.5 * float(((found.coef @ phi) ** 2).sum()) for phi in written_out(bank)]
+    alpha = found.coef * y
+    assert alpha.min() >= 0.0 and alpha.max() <= cost * (1 + 1e-12)
+    return 0.5 * total**2 + cost * np.maximum(0, 1 - y * f).sum(), alpha.sum() - max(scores)
+
+
+@pytest.mark.parametrize("kind", MAPS)
+@pytest.mark.parametrize("gamma", [0.01, 0.7, 30.0])
+def test_component_wise_sums_are_those_of_brute_force(kind: str, gamma: float) -> None:
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((200, 3)), rng.integers(-2, 3, (100, 3)), [[1e3, -50.0, 0.0]]])
+    A = np.vstack([X[::7], rng.standard_normal((20, 3)), [[-2e3, 0.0, 80.0]]])
+    b = rng.standard_normal(len(X))
+    D = X[:, None] - A
+    expected = (b[:, None, None] * map_of(kind, gamma, np.abs(D)) * D).sum(axis=0)
+    scale = (np.abs(b)[:, None, None] * map_of(kind, gamma, np.abs(D)) * np.abs(D)).sum(axis=0).max()
+    assert_allclose(component_sums(kind, gamma, X, b, A), expected, rtol=0, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize("componentwise", [False, True])
+@pytest.mark.parametrize("kind", MAPS)
+def test_scores_are_those_of_brute_force(kind: str, componentwise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localsvm.representations.local_kernels.BLOCK", 500)
+    X, _ = problem(60, 3)
+    bank = bank_of(X, kind, componentwise)
+    coef = np.random.default_rng(1).standard_normal(60) * (np.arange(60) % 3 > 0)
+    expected = np.asarray([0.5 * ((coef @ phi) ** 2).sum() for phi in written_out(bank)])
+    found = bank.scores(coef)
+    assert_allclose(found, expected, rtol=1e-10 if componentwise else 1e-4, atol=1e-10 if componentwise else 1e-5)
+    assert_allclose(bank.scores(1e-100 * coef) * 1e200, found, rtol=1e-5)
+    closed = replace(bank, open=np.arange(10))
+    inside = np.arange(bank.size) % 60 < 10
+    assert_allclose(closed.scores(coef), np.where(inside, found, 0.0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("componentwise", [False, True])
+@pytest.mark.parametrize("kind", MAPS)
+def test_features_are_products_of_what_is_written_out(kind: str, componentwise: bool) -> None:
+    X, _ = problem(30, 3)
+    bank = bank_of(X, kind, componentwise)
+    names = np.asarray([3, 17, bank.size - 1])
+    expected = np.hstack(written_out(bank, names))
+    features, rng = bank.features(names), np.random.default_rng(0)
+    w, coef, rows = rng.standard_normal(9), rng.standard_normal(30), np.asarray([2, 5, 28])
+    both = bank.features(names[:1]).joined(bank.features(names[1:]))  # type: ignore[arg-type]
+    for one in (features, both):
+        assert_allclose(one.matrix(), expected, atol=1e-12)
+        assert_allclose(one.values(w), expected @ w, atol=1e-12)
+        assert_allclose(one.add(coef), coef @ expected, atol=1e-12)
+        assert_allclose(one.add(coef * (np.arange(30) > 20)), coef[21:] @ expected[21:], atol=1e-12)
+        assert_allclose(one.of_rows(rows).matrix(), expected[rows], atol=1e-12)
+        assert_allclose(one.of_kernels(np.asarray([True, False, True])).matrix(), expected[:, [0, 1, 2, 6, 7, 8]])
+
+
+@pytest.mark.parametrize("componentwise", [False, True])
+@pytest.mark.parametrize("kind", MAPS)
+def test_the_optimum_is_that_of_scipy_and_the_gap_is_certified(kind: str, componentwise: bool) -> None:
+    X, y = problem()
+    bank = bank_of(X, kind, componentwise)
+    found = sequential_mkl(bank, y, np.full(40, 2.0), 1e-4, admitted=5)
+    best = oracle(bank, y, 2.0)
+    assert found.converged
+    assert found.primal == pytest.approx(best, rel=1e-3) and found.dual == pytest.approx(best, rel=1e-3)
+    primal, dual = certificate(bank, y, 2.0, found)
+    assert found.primal == pytest.approx(primal, rel=1e-8)
+    assert found.dual == pytest.approx(dual, rel=1e-5)  # inactive ones are scored in float32
+
+
+@pytest.mark.parametrize("cost", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("direct", [0, 10_000])
+def test_any_cost_reaches_the_tolerance_by_either_way_to_directions(
+    cost: float, direct: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_newton, "DIRECT", direct)
+    X, y = problem(120, 3)
+    bank = bank_of(X)
+    found = sequential_mkl(bank, y, np.full(120, cost), 1e-3)
+    primal, dual = certificate(bank, y, cost, found)
+    assert found.converged and primal - dual <= 1.01e-3 * primal
+
+
+def test_active_kernels_share_one_gradient_and_no_other_exceeds_it() -> None:
+    X, y = problem(80)
+    bank = bank_of(X)
+    found = sequential_mkl(bank, y, np.full(80, 1.0), 1e-6)
+    scores = np.asarray([0.5 * ((found.coef @ phi) ** 2).sum() for phi in written_out(bank)])
+    share = found.norms / found.norms.sum()
+    active = scores[found.names[share > 1e-2]]
+    assert 2 <= len(active) < 20
+    assert_allclose(active, scores.max(), rtol=2e-3)
+    assert scores.max() <= scores[found.names].max() * (1 + 1e-4)
+
+
+def test_the_primal_form_is_the_dual_one_with_the_labels_put_back() -> None:
+    """Equation (10) of the paper is (8): f(x) = sum_m beta_m sum_i alpha_i y_i k_m(x_i, x)."""
+    X, y = problem(60)
+    bank = bank_of(X)
+    found = sequential_mkl(bank, y, np.full(60, 1.0), 1e-7)
+    Z, _ = problem(20, seed=5)
+    here, there = written_out(bank, found.names), written_out(replace(bank, X=Z), found.names)
+    beta, W = found.norms / found.norms.sum(), found.w.reshape(len(found.names), -1)
+    dual = sum(b * (phi @ (found.coef @ own)) for b, phi, own in zip(beta, there, here, strict=True))
+    primal = sum(phi @ w for phi, w in zip(there, W, strict=True))
+    assert_allclose(primal, dual, atol=5e-3 * np.abs(dual).max())
+
+
+def test_a_kernel_that_is_there_twice_changes_nothing() -> None:
+    X, y = problem(60)
+    cost = np.full(60, 1.0)
+    once = sequential_mkl(bank_of(X), y, cost, 1e-4)
+    doubled = replace(bank_of(X), anchors=np.vstack([X, X]), open=np.arange(120))
+    twice = sequential_mkl(doubled, y, cost, 1e-4)
+    assert twice.converged
+    assert twice.primal == pytest.approx(once.primal, rel=2e-4)
+
+
+def test_rows_that_no_kernel_reaches_cost_their_whole_loss() -> None:
+    X, y = problem(40)
+    X[:3] = [[50.0, 0.0], [0.0, 60.0], [-70.0, 0.0]]  # the maps of all other anchors are 0 there
+    bank = bank_of(X, "square")
+    found = sequential_mkl(bank, y, np.full(40, 1.0), 1e-3)
+    assert_array_equal(found.coef[:3], y[:3])
+    primal, dual = certificate(bank, y, 1.0, found)
+    assert primal - dual <= 1.01e-3 * primal
+    skipped = replace(found, coef=np.where(np.arange(40) < 3, 0.0, found.coef))
+    primal, dual = certificate(bank, y, 1.0, skipped)
+    assert primal - dual > 0.05 * primal
+
+
+def test_rows_without_any_feature_have_no_kernel() -> None:
+    X = np.ones((10, 2))
+    found = sequential_mkl(bank_of(X), np.where(np.arange(10) < 3, 1.0, -1.0), np.full(10, 2.0), 1e-3)
+    assert len(found.names) == 0 and found.primal == found.dual == 20.0
+
+
+def test_a_solution_of_a_similar_problem_is_a_start() -> None:
+    X, y = problem(150, 3)
+    bank = bank_of(X)
+    before = sequential_mkl(bank, y, np.full(150, 1.0), 1e-3)
+    cold = sequential_mkl(bank, y, np.full(150, 2.0), 1e-3)
+    warm = sequential_mkl(bank, y, np.full(150, 2.0), 1e-3, start=before)
+    assert warm.converged and warm.primal == pytest.approx(cold.primal, rel=2e-3)
+    again = sequential_mkl(bank, y, np.full(150, 1.0), 1e-3, start=before)
+    assert again.steps < cold.steps / 4
+
+
+@pytest.mark.parametrize("options", [{}, {"componentwise": True, "map": "linear"}, {"map": "plain"}])
+def test_a_model_gives_the_values_of_its_weights(options: dict[str, Any]) -> None:
+    X, y = examples(100)
+    method = replace(ONE, **options)
+    predictor, state = fitted(method, cell_of(X, y))
+    Z = examples(30, seed=3)[0]
+    expected = np.zeros(30)
+    for anchor, gamma, w in zip(state["kernel_anchor"], state["kernel_gamma"], state["weights"], strict=True):
+        c = state["anchors"][anchor].astype(np.float64)
+        expected += features_of(method.map, method.componentwise, gamma, Z.astype(np.float64), c) @ w
+    assert_allclose(predictor.decision_function(Z)[:, 0], expected, atol=1e-5)
+    assert state["kernel_share"].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("componentwise", [False, True])
+@pytest.mark.parametrize("select", ["refit", "vote"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(select: str, kind: str, componentwise: bool) -> None:
+    X, y = examples(classes=3)
+    rows: Any = X if kind == "dense" else as_examples(sparse.csr_array(X))
+    method = replace(ONE, cost=(0.5, 2.0), componentwise=componentwise)
+    predictor, state = fitted(method, cell_of(rows, y), select)
+    values = predictor.decision_function(rows)
+    again = method.predictor(state, Classification(np.unique(y)), 3)
+    one = np.concatenate([again.decision_function(as_examples(rows[i : i + 7])) for i in range(0, len(X), 7)])
+    assert_array_equal(values, one)
+    assert np.mean(cell_of(rows, y).target.decide(values) == y) > 0.5
+
+
+def test_sparse_rows_give_the_model_of_dense_ones() -> None:
+    X, y = examples(120)
+    X[:, 1] *= X[:, 1] > 0
+    wide = np.hstack([X, np.zeros((120, 4), np.float32)])
+    _, dense = fitted(ONE, cell_of(wide, y))
+    _, thin = fitted(ONE, cell_of(as_examples(sparse.csr_array(wide)), y))
+    assert_array_equal(dense["kernel_anchor"], thin["kernel_anchor"])
+    assert_allclose(dense["weights"], thin["weights"], rtol=1e-6, atol=1e-9)
+    assert_array_equal(dense["anchors"], thin["anchors"])
+
+
+def test_rows_count_as_often_as_they_occur() -> None:
+    X, y = examples(80)
+    cell, count = cell_of(X, y), np.random.default_rng(0).integers(1, 4, 80).astype(np.float64)
+    many = np.repeat(np.arange(80), count.astype(int))
+    method, ones = replace(ONE, tolerance=1e-5), np.ones(len(many))
+    counted, _ = fitted(method, replace(cell, count=count))
+    repeated, _ = fitted(method, replace(cell, X=cell.X[many], y=cell.y[many], count=ones, cost=ones, folds=many))
+    Z, _ = examples(40, seed=2)
+    assert_allclose(counted.decision_function(Z), repeated.decision_function(Z), atol=2e-2)
+
+
+def test_held_out_values_are_those_of_models_without_the_fold() -> None:
+    X, y = examples(120)
+    cell = cell_of(X, y)
+    method = replace(ONE, cost=(0.3, 1.0))
+    grid = method.grid(cell, 120.0, 4)
+    scores = score(method, cell, grid)
+    assert scores.kept is not None and scores.kept.values is not None
+    for fold in range(4):
+        held = cell.folds == fold
+        part = replace(cell, X=cell.X[~held], y=cell.y[~held], count=cell.count[~held], cost=cell.cost[~held])
+        part = replace(part, folds=np.zeros(len(part.y), np.int64))
+        own, _ = fitted(replace(method, cost=(grid.costs[scores.best.cost],), tolerance=1e-4), part)
+        values = own.decision_function(cell.X[held])[:, 0]
+        assert np.abs(values - scores.kept.values[0, held]).mean() < 0.1
+    state = fit(method, cell, grid, scores, "vote").state
+    assert state["model_gap"].max() <= method.tolerance and state["model_converged"].all()
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "linear"])
+def test_the_default_gammas_follow_the_scale_of_the_rows(kind: str) -> None:
+    X, y = examples(100)
+    method = replace(ONE, bank_gammas=(), map=kind)
+    models = [fitted(replace(method, cost=(1.0 / s**2,)), cell_of(s * X, y))[1] for s in (1, 1024)]  # powers of 2
+    factor = 1024 if kind == "linear" else 1024**2
+    assert_allclose(models[1]["kernel_gamma"] * factor, models[0]["kernel_gamma"], rtol=1e-6)
+    square = ((X[:, None].astype(np.float64) - X) ** 2).sum(axis=2).mean()
+    assert_allclose(method.gammas(square)[0] * (np.sqrt(square) if kind == "linear" else square), 0.1)
+
+
+def test_kmeans_anchors_are_the_candidates() -> None:
+    X, y = examples(150)
+    method = replace(ONE, anchors="kmeans", clusters=(3.0, 6.0))
+    cell = cell_of(X, y)
+    grid = method.grid(cell, 150.0, 4)
+    assert grid.names == ("clusters",) and grid.settings == ((3.0,), (6.0,))
+    scores = score(method, cell, grid)
+    state = fit(method, cell, grid, scores, "refit").state
+    assert 1 <= len(state["anchors"]) <= grid.settings[scores.best.setting][0]
+
+
+@pytest.mark.parametrize("partition", ["none", "voronoi"])
+def test_models_do_not_depend_on_the_jobs(partition: str, tmp_path: Any) -> None:
+    X, y = examples(240, classes=3)
+    values = []
+    for jobs in (1, 2):
+        path = tmp_path / f"{jobs}.h5"
+        method = replace(ONE, cost=(0.5, 2.0))
+        train(Dataset(X.copy(), y), TrainingConfig(method, partition=partition, cell_size=80), path, jobs=jobs)
+        with LocalModel(path) as model:
+            values.append(model.decision_function(X.copy()))
+            assert np.mean(model.predict(X.copy()) == y) > 0.7
+    assert_array_equal(values[0], values[1])
+
+
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_many_classes(scheme: str) -> None:
+    X, y = examples(200, classes=4)
+    predictor, state = fitted(ONE, cell_of(X, y, scheme=scheme))
+    assert len(state["model_problem"]) == (4 if scheme == "ova" else 6)
+    cell = cell_of(X, y, scheme=scheme)
+    assert np.mean(cell.target.decide(predictor.decision_function(cell.X)) == cell.y) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: LocallyLinearKernels(map="cubic"), "--map"),
+        (lambda: LocallyLinearKernels(bank_gammas=(0.0,)), "--bank-gammas"),
+        (lambda: LocallyLinearKernels(anchors="all"), "--anchors"),
+        (lambda: LocallyLinearKernels(admit=0), "--admit"),
+        (lambda: LocallyLinearKernels(clusters=(0.5,)), "--clusters"),
+        (lambda: LocallyLinearKernels(cost=(0.0,)), "--cost"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        make()
+
+
+def test_features_of_global_maps_are_never_made() -> None:
+    """Only the maps of rows and kernels are in memory, not the features, which are as many times more."""
+    X, _ = problem(50, 3)
+    features = bank_of(X).features(np.arange(10))
+    assert isinstance(features, LocalFeatures) and features.H.shape == (50, 10)
