@@ -9,7 +9,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-tabular peers bench bench-quick bench-linear bench-probabilities bench-mkl clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular peers bench bench-quick bench-linear bench-probabilities bench-mkl clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -125,6 +125,10 @@ reproduce-svml: build ## DATA=folder [QUICK=1] tables and figures of the SVML pa
 	@test -n "$(DATA)" || { echo "make reproduce-svml DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce_svml_figures.py "$(DATA)"
 	$(BIN)/python scripts/reproduce_svml.py $(if $(QUICK),--quick) "$(DATA)"
+
+reproduce-mllkm: build ## DATA=folder [QUICK=1] the MLLKM rows of Table 2 of its paper, into docs/results/mllkm
+	@test -n "$(DATA)" || { echo "make reproduce-mllkm DATA=folder-of-the-data-sets" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce_mllkm.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-mtl: build ## DATA=folder [QUICK=1] table and figures of the LSVM-MTL paper, into docs/results/mtl
 	@test -n "$(DATA)" || { echo "make reproduce-mtl DATA=folder-of-the-data-sets" >&2; exit 2; }

@@ -1,6 +1,6 @@
 """Time of mixtures of linear SVMs on ijcnn1, beside CSVM, our own kernel SVM and LIBSVM: training and prediction.
 
-    python scripts/bench_mtl.py DATA [--out docs/results/mtl] [--repeats 3]
+    python scripts/bench_mtl.py DATA [--out docs/results/mtl] [--repeats 9]
 
 K = 14, rows of length 1, one point of the grid each. Times are processor seconds of one thread: of training, its worker
 included, and of decision values of the test rows, the smallest of some repeats. The kernel SVM has the gamma and C that
@@ -71,7 +71,7 @@ class Timing(Run):
 def main() -> None:
     """Measure what is missing, then write the page."""
     given = parser(__doc__, out=Path("docs/results/mtl"))
-    given.add_argument("--repeats", type=int, default=3, help="predictions of a case (default %(default)s)")
+    given.add_argument("--repeats", type=int, default=9, help="predictions of a case (default %(default)s)")
     carry_out(Experiment("speed", Timing, lambda _: list(CASES), measure, page, progress), parsed(given))
 
 

@@ -1,4 +1,4 @@
-"""Times whole training runs, `lsvm-train -P voronoi -c 2000` from the text file to the model, on one core and two.
+"""Times whole training runs, `lsvm-train -P voronoi -c 2000 --metric none` from text to model, on one core and two.
 
     python scripts/bench_run.py DATA [--sizes 100000] [--sets covtype] [--train "--seed 1"] [--quick]
 
@@ -127,8 +127,9 @@ COMPARISON = Comparison(
     takes_part,
     cell_models.make_texts,
     about=[
-        "`lsvm-train -P voronoi -c 2000` as a process, text file to model file, start of Python included; fold models",
-        "vote unless it says refit. liquidSVM gets arrays: its reading and writing are not in its time. ns per s² d:",
+        "`lsvm-train -P voronoi -c 2000 --metric none` as a process, text file to model file, start of Python",
+        "included; fold models vote unless it says refit. liquidSVM gets arrays: its reading and writing are not in",
+        "its time. ns per s² d:",
         "nanoseconds of the training phase per sum of squared cell sizes times features. Balance: the sum of squared",
         "cell sizes over that of equal cells. Peak: of all processes, each page counted once; with files: mapped files",
         "too, which the system may drop.",

@@ -59,8 +59,8 @@ def in_cell(method: Any, rows: Rows) -> Figures:
 
 
 def whole_run(method: Any, rows: Rows, case: Case) -> Figures:
-    """`lsvm-train -P none --offset --memory 8G` without the reading; no repetition."""
-    config = TrainingConfig(method=method, partition="none", scale="none", select="refit")
+    """`lsvm-train -P none --metric none --offset --memory 8G` without the reading; no repetition."""
+    config = TrainingConfig(method=method, partition="none", scale="none", metric="none", select="refit")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         model, data, results = Path(folder) / "model.h5", dataset(rows), list[Summary]()
         with Memory(os.getpid()) as memory:

@@ -227,8 +227,8 @@ def line(name: str, scheme: str, ways: Mapping[str, Way], options: Any) -> tuple
     for seed in range(options.seeds):
         rest, held = split(len(data.y), seed, options.rows)
         config = TrainingConfig(
-            partition="voronoi", cell_size=options.cell_size, multiclass=scheme, probability=True, seed=seed,
-            repeats=5 if options.classes == "repeats" else 1,
+            partition="voronoi", cell_size=options.cell_size, metric="none", multiclass=scheme, seed=seed,
+            probability=True, repeats=5 if options.classes == "repeats" else 1,
         )  # fmt: skip
         losses.append(run(data, rest, held, config, ways, options.jobs))
         print(f"{name} {scheme} seed {seed}: {np.round(losses[-1], 4)}", file=sys.stderr)

@@ -93,7 +93,7 @@ def labels(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> np.ndarray:
         return np.empty(0)
     if len(np.unique(y)) < 2:
         return np.full(len(Z), y[0])
-    return LocalSVC(scale="none", partition="none", n_jobs=1).fit(X, y).predict(Z)
+    return LocalSVC(scale="none", partition="none", metric="none", n_jobs=1).fit(X, y).predict(Z)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@
 
 DATA is a folder with NAME.train.libsvm.xz. For each set and seed a random quarter of the rows is held out, each value
 trains on the rest, and a Markdown table of hold-out errors in per cent (mean over the seeds) goes to stdout. Options
-are fields of TrainingConfig or, after --fix method=NAME, of that method. --plain, with one value, writes a line a set
-and seed instead, with the error and the processor seconds that training took (of this process, hence -j 1): what
-compare_commits.py compares with the same of another commit. --shift adds a number to all values, --lose rounds them to
-float32 then, as without origins (localsvm/data/origin.py). --pairs makes the products of
-each two columns the columns, so that rows have few entries in many columns.
+are fields of TrainingConfig or, after --fix method=NAME, of that method. Distances are Euclidean, unless --fix
+metric=auto or the like says otherwise. --plain, with one value, writes a line a set and seed instead, with the error
+and the processor seconds that training took (of this process, hence -j 1): what compare_commits.py compares with the
+same of another commit. --shift adds a number to all values, --lose rounds them to float32 then, as without origins
+(localsvm/data/origin.py). --pairs makes the products of each two columns the columns, so that rows have few entries in
+many columns.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="lines of set, rows, seed, error, seconds of training")
     options = parser.parse_args()
     field, _, values = options.option.partition("=")
-    fixed = TrainingConfig()
+    fixed = TrainingConfig(metric="none")
     for text in options.fix:
         fixed = changed(fixed, *text.split("="))
     if options.plain:

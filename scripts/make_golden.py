@@ -26,7 +26,7 @@ PARTITION = "cells"  # the one that lsvm partition writes
 
 # the rows, and the options of train (of partition for PARTITION)
 GOLDEN: dict[str, tuple[str, str]] = {
-    "svm": (DENSE, "-m svm -g 0.5,2 -C 1,10 -v 3"),
+    "svm": (DENSE, "-m svm --metric none -g 0.5,2 -C 1,10 -v 3"),
     "rbf": (DENSE, "-m rbf -g 0.5,2 -C 1,10 -v 3"),
     "lasvm": (DENSE, "-m lasvm -g 0.5,2 -C 1,10 -v 3"),
     "linear": (DENSE, "-m linear -C 0.1,1 -v 3"),
@@ -41,10 +41,11 @@ GOLDEN: dict[str, tuple[str, str]] = {
     "mlsvm": (DENSE, "-m mlsvm -K 2 --shrinkage 0.1 --covariance diag -C 1,100 -v 3"),
     "mtl": (DENSE, "-m mtl -K 3 --shrinkage 0.1 --groups 2 --coupling 1,10 -C 1,100 -v 3"),
     "ml3": (DENSE, "-m ml3 --models 3 -C 1 -v 3"),
-    "svm-voronoi": (DENSE, "-m svm -P voronoi -c 20 -g 0.5,2 -C 1,10 -v 3"),
+    "svm-voronoi": (DENSE, "-m svm -P voronoi -c 20 --metric none -g 0.5,2 -C 1,10 -v 3"),
+    "svm-default": (DENSE, "-m svm"),
     "svm-metric": (DENSE, "-m svm -P voronoi -c 20 --metric rank:2 -g 0.5,2 -C 1,10 -v 3"),
-    "svm-sparse-ava": (SPARSE, "-m svm --multiclass ava -g 0.1 -C 1,10 -v 3"),
-    PARTITION: (DENSE, "-P kmeans -c 20"),
+    "svm-sparse-ava": (SPARSE, "-m svm --metric none --multiclass ava -g 0.1 -C 1,10 -v 3"),
+    PARTITION: (DENSE, "-P kmeans -c 20 --metric none"),
 }
 
 

@@ -42,6 +42,7 @@ FOLDER = ROOT / "build" / "same_models"
 NAMED = 3  # manifest entries of a line
 # neither the version of the program or the format, nor new options, nor what is told of a model makes it another one
 NOT_CONTENT = ("/@generator", "/@format_version", "/@config", "/report")
+EUCLIDEAN = ["--metric", "none"]  # a learned metric would hide what else differs
 CONTENT = ("manifest", "config", "decisions", "table")  # what is kept of a run
 PACKAGES = ("numpy", "scipy", "scikit-learn", "h5py")
 
@@ -279,8 +280,10 @@ def outcome(run: Run, folder: Path) -> Result:
         arguments += ["-j", "1"]
     try:
         if run.cells:
-            lsvm("partition", "-j", "1", *run.cells, train, str(folder / "cells.h5"))
+            lsvm("partition", "-j", "1", *run.cells, *EUCLIDEAN, train, str(folder / "cells.h5"))
             arguments += ["--partition-file", str(folder / "cells.h5")]
+        else:
+            arguments += EUCLIDEAN
         if run.command == "cv":
             return {"table": lsvm("cv", "-q", *arguments, train)}
         table = lsvm(run.command, "-q", *arguments, train, output)

@@ -282,8 +282,17 @@ def _learned(asked: str, learned: dict[str, Any]) -> Iterator[tuple[str, dict[st
     yield "fingerprint", {"learned": learned | {"fingerprint": "\x1b[2J"}}
     choice = {"best": "full", "loss": [1, 2], "error": [1, 2], "z": [1, 2], "bound": [1, 2]}
     yield "no choice", {"learned": learned | choice}
-    for key, value in (("best", "\x1b"), ("z", [1]), ("bound", [1, "\x1b"]), ("loss", 3), ("more", 1)):
+    for key, value in (
+        ("best", "\x1b"),
+        ("z", [1]),
+        ("bound", [1, "\x1b"]),
+        ("loss", 3),
+        ("more", 1),
+        ("why", "one class"),
+    ):
         yield f"choice {key}", {"metric": "auto", "learned": learned | {"name": "full"} | choice | {key: value}}
+    untried = {key: "none" if key == "best" else [] for key in choice}
+    yield "untried", {"metric": "auto", "learned": untried | {"name": "none", "why": "\x1b[2J"}}
     yield "neither", {"metric": "none", "learned": {"name": "none"}}
 
 

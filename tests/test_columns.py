@@ -23,7 +23,8 @@ from localsvm.runs.prediction import LocalModel
 from localsvm.runs.stored import check_columns
 
 LAST = 2**31 - 1  # the largest index that a file may have
-FAST = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10")
+POINTS = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10")
+FAST = (*POINTS, "--metric", "none")
 SGD = ("-q", "-j", "1", "-m", "linear", "-s", "sgd", "-C", "0.1,1", "--stream")
 L3 = ("-q", "-j", "1", "-m", "l3", "-K", "2", "-C", "1")
 MOST_BYTES = 3 << 30  # of address space: a vector of LAST float64 has 16 GiB, one of float32 8 GiB
@@ -141,12 +142,12 @@ def test_it_does_not_matter_how_rows_are_read(tmp_path: Path) -> None:
 def test_a_partition_file_keeps_the_columns(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text(text([3, 10, 5000], 120))
     cells = ("-P", "voronoi", "-c", "40")
-    invoke("partition", "-q", *cells, tmp_path / "rows", tmp_path / "cells.h5")
+    invoke("partition", "-q", "--metric", "none", *cells, tmp_path / "rows", tmp_path / "cells.h5")
     with h5py.File(tmp_path / "cells.h5") as file:
         assert_array_equal(file["columns"], [2, 9, 4999])
         assert file["centres"].shape[1] == 3
     invoke("train", *FAST, *cells, tmp_path / "rows", tmp_path / "a.h5")
-    invoke("train", *FAST, "--partition-file", tmp_path / "cells.h5", tmp_path / "rows", tmp_path / "b.h5")
+    invoke("train", *POINTS, "--partition-file", tmp_path / "cells.h5", tmp_path / "rows", tmp_path / "b.h5")
     assert decisions(tmp_path / "rows", tmp_path / "a.h5") == decisions(tmp_path / "rows", tmp_path / "b.h5")
 
 

@@ -278,7 +278,7 @@ def test_cells_are_split_into_settings_where_preparing_again_costs_little(
 ) -> None:
     monkeypatch.setattr(KernelSVM, "sees", sees)
     X, y = banana(200, np.random.default_rng(0))
-    config = TrainingConfig(KernelSVM(gamma=(0.5, 1.0, 2.0), cost=(1.0, 2.0)), "none")
+    config = TrainingConfig(KernelSVM(gamma=(0.5, 1.0, 2.0), cost=(1.0, 2.0)), "none", metric="none")
     config = config.for_classes(np.asarray([-1.0, 1.0]), [1, 1])
     units: set[int] = set()
 

@@ -76,7 +76,7 @@ def test_rows_far_from_zero_keep_their_distances() -> None:
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial"])
 def test_models_predict_by_the_formula(kernel: str, tmp_path: Path) -> None:
     X, y = hashed()
-    config = TrainingConfig(KernelSVM(kernel=kernel, gamma=(0.01, 0.1), cost=(1.0, 10.0)), scale="none")
+    config = TrainingConfig(KernelSVM(kernel=kernel, gamma=(0.01, 0.1), cost=(1.0, 10.0)), scale="none", metric="none")
     for jobs in (1, 2):
         train(Dataset(X.copy(), y.copy()), config, tmp_path / f"{jobs}.h5", jobs=jobs)
     test, labels = hashed(seed=1)

@@ -29,7 +29,7 @@ Y = np.where(Z[:, 0] + 0.3 * Z[:, 1] > 0, 1.0, -1.0)
 
 
 def fit(X: np.ndarray, y: np.ndarray, path: Path, method: str = "svm", scale: str = "std", **options: object) -> Path:
-    config = TrainingConfig(method=methods()[method](**options), scale=scale)
+    config = TrainingConfig(method=methods()[method](**options), scale=scale, metric="none")
     train(Dataset(np.ascontiguousarray(X, np.float32), y.astype(float)), config, path, force=True)
     return path
 

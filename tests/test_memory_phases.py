@@ -76,13 +76,15 @@ def test_a_line_is_part_of_the_budget(tmp_path: Path) -> None:
 
 def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
     def work(memory: int) -> object:
-        return train(rows("dense"), TrainingConfig(POINT, "none"), tmp_path / "m.h5", memory=memory, force=True)
+        return train(
+            rows("dense"), TrainingConfig(POINT, "none", metric="none"), tmp_path / "m.h5", memory=memory, force=True
+        )
 
     told = refusals(work)
     assert told[0] == "finding the columns that occur" and "copying the rows in the order of the cells" in told
     assert told[-1] == "a cell of 1000 rows"
     without = tmp_path / "without.h5"
-    train(rows("dense"), TrainingConfig(POINT, "none"), without)
+    train(rows("dense"), TrainingConfig(POINT, "none", metric="none"), without)
 
     X = rows("dense").X
     with LocalModel(tmp_path / "m.h5") as bounded, LocalModel(without) as free:
@@ -109,7 +111,7 @@ def test_streams_are_bounded(tmp_path: Path, kind: str) -> None:
 
 
 def test_scaling_sparse_rows_is_bounded(tmp_path: Path) -> None:
-    config = TrainingConfig(POINT, "none", scale="zscore")
+    config = TrainingConfig(POINT, "none", scale="zscore", metric="none")
 
     def work(memory: int) -> object:
         return partition_only(rows("sparse"), config, tmp_path / "p.h5", True, memory=memory)
@@ -133,7 +135,7 @@ def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tm
 
 
 def test_the_division_is_bounded(tmp_path: Path) -> None:
-    config = TrainingConfig(POINT, "voronoi", cell_size=10, repeats=3)
+    config = TrainingConfig(POINT, "voronoi", cell_size=10, repeats=3, metric="none")
     told = refusals(lambda memory: partition_only(rows("dense"), config, tmp_path / "p.h5", True, memory=memory))
     assert "dividing the rows into cells" in told
 
@@ -141,13 +143,13 @@ def test_the_division_is_bounded(tmp_path: Path) -> None:
 def test_what_is_free_bounds_a_run_without_the_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("localsvm.memory.available_memory", lambda: MIB)
     with pytest.raises(RunError, match=r"finding the columns that occur needs .* are free; give more --memory"):
-        train(rows("dense"), TrainingConfig(POINT, "none"), tmp_path / "m.h5")
+        train(rows("dense"), TrainingConfig(POINT, "none", metric="none"), tmp_path / "m.h5")
 
 
 @pytest.mark.parametrize("partition", ["voronoi", "chunks"])
 def test_prediction_follows_the_memory(tmp_path: Path, partition: str) -> None:
     data, model = rows("dense", 3000, 50), tmp_path / "m.h5"
-    train(data, TrainingConfig(POINT, partition, cell_size=1000), model)
+    train(data, TrainingConfig(POINT, partition, cell_size=1000, metric="none"), model)
     write(tmp_path / "test.libsvm", rows("dense", 3000, 50).X, np.ones(3000))
     values, blocks = [], []
     for room, jobs in ((None, 2), (20 * MIB, 1), (24 * MIB, 2), (200 * MIB, 2)):

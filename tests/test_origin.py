@@ -25,7 +25,8 @@ from localsvm.methods import methods
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 
-FAST = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10", "-e", "1e-6")  # solutions are as near to each other as that
+POINTS = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10", "-e", "1e-6")  # solutions are as near to each other as that
+FAST = (*POINTS, "--metric", "none")
 CELLS = ("-P", "voronoi", "-c", "80")
 FAR = 1e8
 WIDE = " 100000000:0"  # with such an index in it, a text is sparse
@@ -185,9 +186,9 @@ def test_methods_to_which_differences_count() -> None:
 def test_partition_files_of_shifted_rows(more: str, tmp_path: Path) -> None:
     X, y = rows()
     (tmp_path / "rows").write_text(text(X + FAR, y, more))
-    invoke("partition", "-q", *CELLS, tmp_path / "rows", tmp_path / "cells.h5")
+    invoke("partition", "-q", "--metric", "none", *CELLS, tmp_path / "rows", tmp_path / "cells.h5")
     invoke("train", *FAST, *CELLS, tmp_path / "rows", tmp_path / "a.h5")
-    invoke("train", *FAST, "--partition-file", tmp_path / "cells.h5", tmp_path / "rows", tmp_path / "b.h5")
+    invoke("train", *POINTS, "--partition-file", tmp_path / "cells.h5", tmp_path / "rows", tmp_path / "b.h5")
     assert_array_equal(decisions(tmp_path / "rows", tmp_path / "a.h5"), decisions(tmp_path / "rows", tmp_path / "b.h5"))
     linear = ("train", "-q", "-m", "linear", "--partition-file", tmp_path / "cells.h5")
     assert "methods other than svm go without it" in error(*linear, tmp_path / "rows", tmp_path / "c.h5")

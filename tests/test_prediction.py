@@ -42,7 +42,7 @@ def test_one_large_cell_is_decided_in_strips_by_all_threads(
 ) -> None:
     X, y = banana(500, np.random.default_rng(0))
     rows = as_examples(sparse.csr_array(X)) if thin else X
-    train(Dataset(as_examples(rows), y), TrainingConfig(method, "none"), tmp_path / "m.h5")
+    train(Dataset(as_examples(rows), y), TrainingConfig(method, "none", metric="none"), tmp_path / "m.h5")
     seen: list[int] = []
     predictor = prediction.LocalModel._predictor
 

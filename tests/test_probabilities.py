@@ -187,8 +187,8 @@ def trained(path: Path, config: TrainingConfig, classes: int = 2, **options: Any
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("partition", ["none", "voronoi", "chunks"])
 def test_probabilities_are_added_and_nothing_else_is_changed(tmp_path: Path, partition: str, jobs: int) -> None:
-    plain = TrainingConfig(method=GRID, partition=partition, cell_size=200)
-    config = TrainingConfig(method=GRID, partition=partition, cell_size=200, probability=True)
+    plain = TrainingConfig(method=GRID, partition=partition, cell_size=200, metric="none")
+    config = TrainingConfig(method=GRID, partition=partition, cell_size=200, probability=True, metric="none")
     paths = trained(tmp_path / "plain.h5", plain), trained(tmp_path / "with.h5", config, jobs=jobs)
     found = [manifest(path) for path in paths]
     added = {"/calibration", "/calibration@kind", *(f"/calibration/{name}" for name in ("sigmoids", "curve", "powers"))}
@@ -197,7 +197,7 @@ def test_probabilities_are_added_and_nothing_else_is_changed(tmp_path: Path, par
 
 
 def test_the_calibration_is_the_same_for_any_number_of_jobs(tmp_path: Path) -> None:
-    config = TrainingConfig(method=GRID, partition="voronoi", cell_size=150, probability=True)
+    config = TrainingConfig(method=GRID, partition="voronoi", cell_size=150, probability=True, metric="none")
     one, two = (manifest(trained(tmp_path / f"{jobs}.h5", config, 3, jobs=jobs)) for jobs in (1, 2))
     assert one == two
 
@@ -215,7 +215,7 @@ class Stopped(Silent):
 
 
 def test_a_resumed_run_has_the_same_calibration(tmp_path: Path) -> None:
-    config = TrainingConfig(method=GRID, partition="voronoi", cell_size=100, probability=True)
+    config = TrainingConfig(method=GRID, partition="voronoi", cell_size=100, probability=True, metric="none")
     whole, resumed = trained(tmp_path / "whole.h5", config), tmp_path / "resumed.h5"
     with pytest.raises(KeyboardInterrupt):
         train(rows_of(600, 2, 0), config, resumed, observer=Stopped())
@@ -224,8 +224,10 @@ def test_a_resumed_run_has_the_same_calibration(tmp_path: Path) -> None:
 
 
 def test_one_point_is_cross_validated_and_its_model_stays(tmp_path: Path) -> None:
-    plain = trained(tmp_path / "plain.h5", TrainingConfig(method=POINT))
-    summary = train(rows_of(600, 2, 0), TrainingConfig(method=POINT, probability=True), tmp_path / "with.h5")
+    plain = trained(tmp_path / "plain.h5", TrainingConfig(method=POINT, metric="none"))
+    summary = train(
+        rows_of(600, 2, 0), TrainingConfig(method=POINT, probability=True, metric="none"), tmp_path / "with.h5"
+    )
     found = [manifest(path) for path in (plain, tmp_path / "with.h5")]
     assert {name for name in found[0] if found[0][name] != found[1][name]} == {"/@config"}
     assert summary.points == 1 and summary.cv_error is not None and summary.calibration is not None
@@ -247,7 +249,9 @@ def test_one_point_is_cross_validated_and_its_model_stays(tmp_path: Path) -> Non
     ],
 )
 def test_probabilities_of_new_rows(tmp_path: Path, method: Any, options: dict[str, Any], classes: int) -> None:
-    path = trained(tmp_path / "model.h5", TrainingConfig(method=method, probability=True, **options), classes)
+    path = trained(
+        tmp_path / "model.h5", TrainingConfig(method=method, probability=True, **options, metric="none"), classes
+    )
     test = rows_of(2000, classes, 1)
     with LocalModel(path) as model:
         p = model.probabilities(test.X)
@@ -263,7 +267,7 @@ def test_probabilities_of_new_rows(tmp_path: Path, method: Any, options: dict[st
 
 
 def test_a_model_without_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    path = trained(tmp_path / "model.h5", TrainingConfig(method=POINT))
+    path = trained(tmp_path / "model.h5", TrainingConfig(method=POINT, metric="none"))
     with LocalModel(path) as model, pytest.raises(ModelError, match=r"model.h5: no probabilities .* -b 1"):
         model.probabilities(rows_of(5, 2, 1).X)
 
@@ -272,7 +276,7 @@ def test_the_calibration_of_a_file_is_checked(tmp_path: Path) -> None:
     from localsvm.runs.stored import calibration_of
     from localsvm.store.model import load_model
 
-    path = trained(tmp_path / "model.h5", TrainingConfig(method=POINT, probability=True))
+    path = trained(tmp_path / "model.h5", TrainingConfig(method=POINT, probability=True, metric="none"))
     with load_model(path) as model:
         kind, arrays = model.calibration or ("", {})
         good = dict(arrays)

@@ -39,7 +39,7 @@ class Heard(Silent):
 )  # fmt: skip
 def test_solvers_are_heard(method: KernelSVM | LinearSVM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulse, "SECONDS", 0.0)
-    train(one_cell(), TrainingConfig(method, "none"), tmp_path / "m.h5", observer=(heard := Heard()))
+    train(one_cell(), TrainingConfig(method, "none", metric="none"), tmp_path / "m.h5", observer=(heard := Heard()))
     assert max(heard.steps) > 0
 
 

@@ -29,7 +29,7 @@ from localsvm.runs.validation import cross_validate
 from localsvm.threads import ALONE
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
-THREE = TrainingConfig(FAST, "voronoi", 150, repeats=3)
+THREE = TrainingConfig(FAST, "voronoi", 150, repeats=3, metric="none")
 
 
 def data(n: int = 600, classes: int = 2, seed: int = 0, thin: bool = False) -> Dataset:
@@ -48,7 +48,7 @@ def manifest(path: Path) -> bytes:
 @pytest.mark.parametrize("name", ["voronoi", "kmeans", "chunks"])
 def test_the_first_repeat_is_the_model_without_repeats(name: str, thin: bool, tmp_path: Path) -> None:
     method = KernelSVM() if name == "voronoi" and not thin else FAST  # default grids depend on the mean size of cells
-    config = TrainingConfig(method, name, 150)
+    config = TrainingConfig(method, name, 150, metric="none")
     train(data(thin=thin), config, tmp_path / "one.h5")
     summary = train(data(thin=thin), replace(config, repeats=2), tmp_path / "two.h5")
     with LocalModel(tmp_path / "one.h5") as one, LocalModel(tmp_path / "two.h5") as two:
@@ -177,12 +177,12 @@ def test_the_cross_validated_error_is_the_mean_over_the_repeats(tmp_path: Path) 
 
 def test_what_cannot_be_repeated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="-P none"):
-        TrainingConfig(FAST, "none", repeats=2)
+        TrainingConfig(FAST, "none", repeats=2, metric="none")
     with pytest.raises(OptionError, match="from 1"):
-        TrainingConfig(FAST, repeats=0)
+        TrainingConfig(FAST, repeats=0, metric="none")
     one_cell = (
-        TrainingConfig(FAST, None, 1000, repeats=2),
-        TrainingConfig(FAST, "voronoi", 1000, repeats=2),
+        TrainingConfig(FAST, None, 1000, repeats=2, metric="none"),
+        TrainingConfig(FAST, "voronoi", 1000, repeats=2, metric="none"),
         TrainingConfig(LinearSVM(), None, 100, repeats=2),
     )
     for config in one_cell:

@@ -56,12 +56,12 @@ def manifest(path: Path) -> bytes:
 
 
 CONFIGS = [
-    TrainingConfig(FAST, "voronoi", 150),
-    TrainingConfig(FAST, "chunks", 150, select="refit", scale="zscore"),
-    TrainingConfig(FAST, "kmeans", 150, class_weights=((1.0, 2.0),)),
-    TrainingConfig(FAST, None, 1000, scale="minmax"),
-    TrainingConfig(KernelSVM(), None, 1000, grid="adaptive", select="refit"),
-    TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=True), None, 1000, scale="none"),
+    TrainingConfig(FAST, "voronoi", 150, metric="none"),
+    TrainingConfig(FAST, "chunks", 150, select="refit", scale="zscore", metric="none"),
+    TrainingConfig(FAST, "kmeans", 150, class_weights=((1.0, 2.0),), metric="none"),
+    TrainingConfig(FAST, None, 1000, scale="minmax", metric="none"),
+    TrainingConfig(KernelSVM(), None, 1000, grid="adaptive", select="refit", metric="none"),
+    TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=True), None, 1000, scale="none", metric="none"),
 ]
 
 
@@ -84,7 +84,9 @@ def test_threads_inside_one_large_problem_give_the_same_bits(
 ) -> None:
     monkeypatch.setattr(kernel_method, "SINGLE_ROWS", 500)
     monkeypatch.setattr(blocks, "STRIP", 64)
-    config = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,), offset=offset), None, 1000, scale="none")
+    config = TrainingConfig(
+        KernelSVM(gamma=(1.0,), cost=(1.0,), offset=offset), None, 1000, scale="none", metric="none"
+    )
     for jobs in (1, 3):
         assert train(data(), config, tmp_path / f"{jobs}.h5", jobs=jobs).not_converged == 0
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "3.h5")
@@ -107,7 +109,7 @@ def test_a_small_run_starts_no_workers(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_seeds_differ(tmp_path: Path) -> None:
     for seed in (0, 1):
-        train(data(), TrainingConfig(FAST, "voronoi", 150, seed=seed), tmp_path / f"{seed}.h5")
+        train(data(), TrainingConfig(FAST, "voronoi", 150, seed=seed, metric="none"), tmp_path / f"{seed}.h5")
     assert manifest(tmp_path / "0.h5") != manifest(tmp_path / "1.h5")
 
 
@@ -173,9 +175,9 @@ def noting(scored: list[int]) -> PoolFactory:
 
 
 ONE_CELL = {
-    "vote": (TrainingConfig(KernelSVM()), 2),
-    "refit": (TrainingConfig(KernelSVM(), select="refit", probability=True), 3),
-    "offset": (TrainingConfig(KernelSVM(offset=True), grid="full"), 2),
+    "vote": (TrainingConfig(KernelSVM(), metric="none"), 2),
+    "refit": (TrainingConfig(KernelSVM(), select="refit", probability=True, metric="none"), 3),
+    "offset": (TrainingConfig(KernelSVM(offset=True), grid="full", metric="none"), 2),
     "clusters": (TrainingConfig(KMeansSVM(clusters=(2.0, 4.0, 6.0)), grid="full"), 2),
 }
 
@@ -216,7 +218,7 @@ def test_a_run_of_one_cell_goes_on_with_its_next_setting(
 def test_scores_that_are_none_are_refused(
     loss: np.ndarray, best: list[float], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = TrainingConfig(KernelSVM())
+    config = TrainingConfig(KernelSVM(), metric="none")
     with monkeypatch.context() as stranger, pytest.raises(Stop):
         stranger.setattr(training, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best)})
         train(data(200), config, tmp_path / "m.h5", observer=StopAfterSettings(1))
@@ -272,7 +274,7 @@ def test_all_simd_levels_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_gaps_in_the_model_are_gaps(tmp_path: Path) -> None:
     """Recomputed in float64 from the model file and the training rows alone, for every cell."""
     for select in ("vote", "refit"):
-        config = TrainingConfig(KernelSVM(), "voronoi", 200, select=select)
+        config = TrainingConfig(KernelSVM(), "voronoi", 200, select=select, metric="none")
         examples = data(500)
         train(data(500), config, tmp_path / "m.h5", force=True)
         with LocalModel(tmp_path / "m.h5") as model:
@@ -330,7 +332,7 @@ def test_sparse_and_dense_rows_predict_alike(tmp_path: Path) -> None:
 def test_identical_rows_beyond_the_cell_size_are_weighted(tmp_path: Path) -> None:
     X = np.concatenate([np.zeros((700, 2)), np.random.default_rng(0).standard_normal((100, 2))]).astype(np.float32)
     y = np.where(np.arange(800) % 7 == 0, 1.0, -1.0)
-    summary = train(Dataset(X, y), TrainingConfig(FAST, "voronoi", 150), tmp_path / "m.h5")
+    summary = train(Dataset(X, y), TrainingConfig(FAST, "voronoi", 150, metric="none"), tmp_path / "m.h5")
     assert summary.rows == 800 and summary.cell_rows["largest"] <= 150
     with LocalModel(tmp_path / "m.h5") as model:
         assert model.predict(np.zeros((1, 2), np.float32))[0] == -1.0
@@ -338,11 +340,11 @@ def test_identical_rows_beyond_the_cell_size_are_weighted(tmp_path: Path) -> Non
 
 def test_users_mistakes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="at least two classes"):
-        train(Dataset(np.zeros((5, 2), np.float32), np.ones(5)), TrainingConfig(FAST), tmp_path / "m.h5")
+        train(Dataset(np.zeros((5, 2), np.float32), np.ones(5)), TrainingConfig(FAST, metric="none"), tmp_path / "m.h5")
     with pytest.raises(DataError, match="-w 7: no row has that label; the labels are -1, 1"):
-        train(data(), TrainingConfig(FAST, class_weights=((7.0, 2.0),)), tmp_path / "m.h5")
+        train(data(), TrainingConfig(FAST, class_weights=((7.0, 2.0),), metric="none"), tmp_path / "m.h5")
     with pytest.raises(RunError, match="give more --memory"):
-        train(data(), TrainingConfig(FAST), tmp_path / "m.h5", memory=1 << 20)
+        train(data(), TrainingConfig(FAST, metric="none"), tmp_path / "m.h5", memory=1 << 20)
     assert not (tmp_path / "m.h5").exists()
 
 
@@ -354,7 +356,7 @@ def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
         key(0, CONFIGS[0]),
         key(1, CONFIGS[0]),
         key(0, CONFIGS[1]),
-        key(0, TrainingConfig(FAST, "voronoi", 150, seed=1)),
+        key(0, TrainingConfig(FAST, "voronoi", 150, seed=1, metric="none")),
     }
     assert len(keys) == 4
     assert key(0, CONFIGS[0]) in keys
@@ -375,7 +377,7 @@ def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
 
 
 def test_the_table_of_a_grid_is_whole_whatever_the_search() -> None:
-    result = cross_validate(data(), TrainingConfig(KernelSVM(), None, 1000, grid="adaptive"))
+    result = cross_validate(data(), TrainingConfig(KernelSVM(), None, 1000, grid="adaptive", metric="none"))
     assert len(result.points) == 100 and np.isfinite([p.error for p in result.points]).all()
 
 
@@ -410,7 +412,7 @@ class Several(KernelSVM):
 
 
 def test_a_method_for_all_rows_is_not_divided() -> None:
-    config = TrainingConfig(CostAlone(), cell_size=150)
+    config = TrainingConfig(CostAlone(), cell_size=150, metric="none")
     assert divide(data(), config).partition.name == "none"
     assert divide(data(), replace(config, partition="chunks")).partition.name == "chunks"
     assert divide(data(), replace(config, method=KernelSVM())).partition.name == "voronoi"
@@ -426,7 +428,7 @@ def test_the_method_decides_what_follows_selection() -> None:
     "method", [CostAlone(), Several(gamma=(0.2, 0.5, 1.0, 2.0, 4.0))], ids=lambda m: type(m).__name__
 )
 def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path) -> None:
-    config = TrainingConfig(method, "voronoi", 200)
+    config = TrainingConfig(method, "voronoi", 200, metric="none")
     for jobs in (1, 2):
         train(data(), config, tmp_path / f"{jobs}.h5", jobs=jobs)
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
@@ -442,7 +444,7 @@ def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path
 
 
 def test_every_setting_of_several_parameters_is_scored() -> None:
-    config = TrainingConfig(Several(), None, 1000)
+    config = TrainingConfig(Several(), None, 1000, metric="none")
     cells = RunCells(divide(data(), config), config.for_classes(np.arange(2), [1, 1]), 1, None, Silent(), LocalPool)
     results = list(cells.results())
     assert not np.isnan(results[0].loss).all(axis=1).any() and np.isnan(results[0].loss).any()

@@ -32,7 +32,7 @@ from localsvm.runs.training import train
 from localsvm.runs.validation import cross_validate
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
-CELLS = TrainingConfig(FAST, "voronoi", 150)
+CELLS = TrainingConfig(FAST, "voronoi", 150, metric="none")
 
 
 def rows_of(n: int = 400, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ def values(data: Dataset, config: TrainingConfig, X: np.ndarray, folder: Path) -
 @pytest.mark.parametrize("name", sorted(methods()))
 def test_weight_0_is_no_row_for_every_method(name: str, thin: bool, tmp_path: Path) -> None:
     (X, y), w = rows_of(classes=3), np.minimum(weights_of(), 1.0)
-    config = TrainingConfig(methods()[name](), folds=3, scale="zscore")
+    config = TrainingConfig(methods()[name](), folds=3, scale="zscore", metric="none")
     kept = [as_examples(sparse.csr_array(part)) if thin else part.copy() for part in (X, X[w > 0])]
     weighted = values(Dataset(kept[0], y, weight=w), config, X, tmp_path)
     np.testing.assert_array_equal(weighted, values(Dataset(kept[1], y[w > 0]), config, X, tmp_path))
@@ -88,7 +88,7 @@ def test_weight_2_is_a_row_twice(name: str, options: dict[str, Any], classes: in
     X, y = make_classification(150, 4, n_redundant=0, n_informative=4, n_classes=classes, random_state=0)
     X, y, w = X.astype(np.float32), y.astype(np.float64), weights_of(150)
     method = methods()[name](**{"cost": (2.0,), "tolerance": 1e-10, **options})
-    config, rows = TrainingConfig(method, "none", scale="none"), np.repeat(np.arange(150), w.astype(int))
+    config, rows = TrainingConfig(method, "none", scale="none", metric="none"), np.repeat(np.arange(150), w.astype(int))
     weighted = values(Dataset(X.copy(), y, weight=w), config, X, tmp_path)
     np.testing.assert_allclose(weighted, values(Dataset(X[rows], y[rows]), config, X, tmp_path), atol=1e-4)
     plain = values(Dataset(X.copy(), y), config, X, tmp_path)
@@ -109,7 +109,7 @@ def test_values_are_those_of_scikit_learn() -> None:
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0**12])
 def test_a_factor_on_all_weights_changes_nothing_where_the_costs_are_chosen(factor: float, tmp_path: Path) -> None:
     (X, y), w = rows_of(), weights_of()
-    config = TrainingConfig(KernelSVM(), "voronoi", 150)
+    config = TrainingConfig(KernelSVM(), "voronoi", 150, metric="none")
     one, other = (values(Dataset(X.copy(), y, weight=w * by), config, X, tmp_path) for by in (1.0, factor))
     np.testing.assert_array_equal(one, other)
 
@@ -126,7 +126,7 @@ def test_weights_count_in_the_cross_validated_error() -> None:
     X, y = rows_of()
     wrong = np.arange(400) % 10 == 0
     y[wrong] = -y[wrong]
-    known = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,)), "none")
+    known = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0,)), "none", metric="none")
     even, less = (cross_validate(Dataset(X.copy(), y, weight=np.where(wrong, w, 1.0)), known) for w in (1.0, 0.01))
     assert even.error > less.error + 0.05
 
@@ -194,7 +194,14 @@ def test_balanced_weights_are_those_of_scikit_learn() -> None:
     X, y = rows_of(classes=3)
     w = weights_of()
     repeated = np.repeat(np.arange(400), w.astype(int))
-    given = {"gamma": 1.0, "cost": 1.0, "scale": "none", "class_weight": "balanced", "tolerance": 1e-7}
+    given = {
+        "gamma": 1.0,
+        "cost": 1.0,
+        "scale": "none",
+        "class_weight": "balanced",
+        "tolerance": 1e-7,
+        "metric": "none",
+    }
     one, two = LocalSVC(**given).fit(X, y, w), LocalSVC(**given).fit(X[repeated], y[repeated])
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-4)
 
@@ -267,10 +274,10 @@ def test_streams_take_weights(thin: bool, tmp_path: Path) -> None:
     write(tmp_path / "some", X[w > 0], y[w > 0])
     found = {}
     for name, weight, config in (
-        ("all", w, TrainingConfig(method)),
-        ("some", w[w > 0], TrainingConfig(method)),
-        ("all", classes, TrainingConfig(method)),
-        ("all", None, TrainingConfig(method, class_weights=((1.0, 2.0),))),
+        ("all", w, TrainingConfig(method, metric="none")),
+        ("some", w[w > 0], TrainingConfig(method, metric="none")),
+        ("all", classes, TrainingConfig(method, metric="none")),
+        ("all", None, TrainingConfig(method, class_weights=((1.0, 2.0),), metric="none")),
     ):
         file = None if weight is None else tmp_path / "w"
         (tmp_path / "w").write_text("" if weight is None else "".join(f"{value:g}\n" for value in weight))
@@ -289,7 +296,9 @@ def test_probabilities_count_rows_by_their_weights(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((1200, 2)).astype(np.float32), np.where(rng.random(1200) < 0.5, 1.0, -1.0)
     w = np.where(y > 0, 4.0, 1.0)
-    config = TrainingConfig(KernelSVM(gamma=(0.1,), cost=(0.1,)), "voronoi", 300, repeats=2, probability=True)
+    config = TrainingConfig(
+        KernelSVM(gamma=(0.1,), cost=(0.1,)), "voronoi", 300, repeats=2, probability=True, metric="none"
+    )
     found = []
     for weight in (None, w, 1000 * w):
         train(Dataset(X.copy(), y, weight=weight), config, tmp_path / "m.h5", force=True)

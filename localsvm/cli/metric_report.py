@@ -20,7 +20,7 @@ def metric_text(about: Mapping[str, Any]) -> str:
 def _choice_text(about: Mapping[str, Any]) -> str:
     name = about["name"]
     if about["best"] == "none":
-        return "auto: none (too few rows to try one)"
+        return f"auto: none ({about.get('why', 'too few rows to try one')})"
     gained = (about["z"][i] < about["bound"][i] for i in range(2))
     if name != "none":
         loss = " -> ".join(f"{value:.3g}" for value in about["loss"])

@@ -110,7 +110,7 @@ scale = option(
 metric = option(
     "--metric",
     type=MetricName(METRICS),
-    show_default="none",
+    show_default="for svm with a kernel of distances, auto; else none",
     help="Learn a metric before the rows are divided: a weight for each feature (diag), a matrix (full), a matrix onto "
     "R dimensions (rank:R), or, if fresh rows prove one better than the Euclidean metric, that one (auto). "
     "nca, itml and lmnn are published metrics to compare with.",

@@ -60,8 +60,8 @@ def train(
 
     TRAIN_FILE is LIBSVM text, plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
     beside it; - is stdout. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, features
-    scaled by their standard deviation, and gamma and C chosen in each cell by 5-fold cross-validation over a grid of
-    10 x 10.
+    scaled by their standard deviation, a metric learned if it proves better than the Euclidean one, and gamma and C
+    chosen in each cell by 5-fold cross-validation over a grid of 10 x 10.
     """
     from dataclasses import asdict
 

@@ -39,7 +39,6 @@ from localsvm.estimators.progress import Lines, Warned
 from localsvm.methods.base import Method
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
-from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.prediction import LocalModel
@@ -243,7 +242,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.metric_file is None:
             return None
         given = read_given(self.metric_file)
-        if self.metric != EUCLIDEAN:
+        if self.metric is not None:
             raise ParameterError("metric and metric_file both say what the metric is; give one of the two")
         if self.scale not in (COMMON["scale"].default, given.options["scale"]):
             raise ParameterError(f"scale={self.scale!r}: metric_file fixes it, as {given.options['scale']!r}")

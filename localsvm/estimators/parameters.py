@@ -19,6 +19,7 @@ import numpy as np
 from localsvm.errors import DataError, LocalSVMError, OptionError
 from localsvm.methods import methods
 from localsvm.methods.base import Method
+from localsvm.representations.metric import EUCLIDEAN
 
 
 class ParameterError(OptionError, ValueError):
@@ -59,10 +60,11 @@ COMMON: dict[str, Parameter] = {
         'well, "minmax" maps onto [-1, 1], "row" divides each row by its length, "none" changes nothing.',
     ),
     "metric": Parameter(
-        "none", ("--metric",), "str",
+        None, ("--metric",), "str or None",
         'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
         'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", whichever fresh rows prove better, '
-        'or "nca", "itml", "lmnn", published ones to compare with.',
+        'or "nca", "itml", "lmnn", published ones to compare with. None: "auto" for LocalSVC with a kernel of '
+        'distances, else "none".',
     ),
     "metric_file": Parameter(
         None, ("--metric-file",), "str or None",
@@ -139,7 +141,7 @@ def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[fl
     own = {item.name: config["method"][item.name] for item in _fields(method)}
     given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in own.items()}
     weights = {classes[label]: weight for label, weight in config["class_weights"]}
-    known = {name: config[name] for name in COMMON if name in config}
+    known = {"metric": EUCLIDEAN} | {name: config[name] for name in COMMON if name in config}
     return given | known | {"class_weight": weights or None, "random_state": config["seed"]}
 
 

@@ -222,10 +222,10 @@ class Method(ABC):
     name : what -m calls it.
     sees : what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and
         problems; "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem.
-    joint : a job is about all classes at once.
+    joint, gap_unit : a job is about all classes at once; the unit of duality gaps in reports and models.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
-    gap_unit, learns_metric : of the duality gaps in reports and models; --metric is refused, as it learns its own.
+    learns_metric, default_metric : --metric is refused, as it learns its own; what it is unless given, for distances.
     """
 
     name: ClassVar[str]
@@ -235,6 +235,7 @@ class Method(ABC):
     divides: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "C n"
     learns_metric: ClassVar[bool] = False
+    default_metric: ClassVar[str] = "none"
 
     def check_choices(self) -> None:
         """OptionError where an option is none of its choices."""

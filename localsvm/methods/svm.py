@@ -21,6 +21,7 @@ class KernelSVM(KernelMethod):
     """Options of the method."""
 
     name: ClassVar[str] = "svm"
+    default_metric: ClassVar[str] = "auto"  # hold-outs in docs/metric.md
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""

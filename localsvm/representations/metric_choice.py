@@ -54,7 +54,7 @@ class Choice:
     Attributes
     ----------
     name : of the candidate; "none" for the Euclidean metric.
-    best : of the candidate with the least loss, chosen or not; "none" where the rows are too few to try one. Then the
+    best : of the candidate with the least loss, chosen or not; "none" where none was tried. Then the
         other fields are empty.
     loss, error : (2,) the mean loss, and the share of wrong rows, by the Euclidean metric and by the best one.
     z : (2,) of the paired tests, for both: the mean difference of the rows over its standard error.
@@ -67,6 +67,9 @@ class Choice:
     error: tuple[float, ...]
     z: tuple[float, ...]
     bound: tuple[float, ...]
+
+
+NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
 
 
 def stratified_folds(codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -88,7 +91,7 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
     """
 
     if len(np.unique(folds)) < FOLDS:
-        return Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
+        return NONE_TRIED
 
     def of_fold(fold: int) -> dict[str, Floats]:
         learning = rows[folds != fold]

@@ -38,7 +38,8 @@ class TrainingConfig:
     partition : its name; None for one cell up to cell_size rows, and Voronoi cells beyond if the method divides.
     cell_size : the most rows of a cell.
     scale : how features are scaled, one of `data.scaling.MODES`.
-    metric : of the scaled rows, "none" or one of those that `runs.measuring` learns.
+    metric : of the scaled rows, "none" or one of those that `runs.measuring` learns; None for what the method does by
+        default.
     folds : of cross-validation, at least 2.
     grid : how a grid is searched, "adaptive" or "full".
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
@@ -60,7 +61,7 @@ class TrainingConfig:
     partition: str | None = None
     cell_size: int = DEFAULT_CELL_SIZE
     scale: str = "std"
-    metric: str = EUCLIDEAN
+    metric: str | None = None
     folds: int = 5
     grid: str = "adaptive"
     select: str | None = None
@@ -82,10 +83,11 @@ class TrainingConfig:
         ):
             if value not in known:
                 raise OptionError(f"{name} {value}: choose one of {', '.join(known)}")
-        check_metric(self.metric)
-        if self.method.learns_metric and self.metric != EUCLIDEAN:
+        check_metric(self.metric_name)
+        if self.method.learns_metric and self.metric_name != EUCLIDEAN:
             raise OptionError(
-                f"--metric {self.metric}: {self.method.name} learns a metric of its own (--form); give one of the two"
+                f"--metric {self.metric}: {self.method.name} learns a metric of its own (--form); give --metric none, "
+                "to lsvm-partition as well where cells come from its file"
             )
         if self.folds < 2:
             raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
@@ -101,6 +103,13 @@ class TrainingConfig:
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
 
     @property
+    def metric_name(self) -> str:
+        """The metric that is asked for, or the method's own default, which is for distances alone."""
+        if self.metric is not None:
+            return self.metric
+        return self.method.default_metric if self.method.shift_invariant else EUCLIDEAN
+
+    @property
     def shifts(self) -> bool:
         """Whether columns may be read from an origin: a shift of all rows changes nothing after scaling."""
         return self.scale in CENTRED or (self.scale != "row" and self.method.shift_invariant)
@@ -112,7 +121,7 @@ class TrainingConfig:
         pairs = tuple((label, weight) for label, weight in stored["class_weights"])
         own = {"method": method_from(stored["method"]), "class_weights": pairs}
         try:
-            return cls(**{**stored, **own})
+            return cls(**{"metric": EUCLIDEAN, **stored, **own})
         except OptionError as error:
             raise Unsound(f"/@config: {error}") from error
 
@@ -131,8 +140,9 @@ class TrainingConfig:
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
         # a model that could be made before there were these options stays the same
         left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
-        left_out |= {"metric"} if self.metric == EUCLIDEAN else set()
-        return {name: value for name, value in {**asdict(self), "method": method}.items() if name not in left_out}
+        left_out |= {"metric"} if self.metric_name == EUCLIDEAN else set()
+        decided = {"method": method, "metric": self.metric_name}
+        return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:
         """What the labels (classes,), ascending, mean."""

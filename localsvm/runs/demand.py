@@ -69,11 +69,16 @@ class Demand:
         flat = "scale sparse rows by std, row or none, or " if sparse and mode in ("zscore", "minmax") else ""
         self._check(f"scaling by {mode}", made_bytes(self._data.X, mode), flat + MORE)
 
-    def metric(self) -> None:
-        """Learning the metric, and mapping the rows by it."""
-        if (asked := self._config.metric) != EUCLIDEAN:
-            own = measuring_bytes(self._data.X, asked, len(np.unique(self._data.y)), self._threads)
-            self._check("learning the metric", own, f"{MORE}, or no --metric", scratch=False)
+    def metric(self) -> int:
+        """Learning the metric, and mapping the rows by it; how many threads can take part."""
+        if (asked := self._config.metric_name) == EUCLIDEAN:
+            return 1
+        X, y = self._data.X, self._data.y
+        classes, left = len(np.unique(y)), self._budget.room - size_of(X) - 16 * len(y)
+        needs = {count: measuring_bytes(X, asked, classes, count) for count in range(self._threads, 0, -1)}
+        count = next((count for count, own in needs.items() if own <= left), 1)
+        self._check("learning the metric", needs[count], f"{MORE}, or --metric none", scratch=False)
+        return count
 
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""

@@ -33,7 +33,7 @@ from localsvm.store.fingerprint import fingerprint
 from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
 
-KEPT = ("cell_size", "scale", "metric", "seed", "zero_based")  # options that a partition file has
+KEPT = ("cell_size", "scale", "seed", "zero_based")  # options that a partition file has, beside the metric
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
 
 
@@ -150,7 +150,7 @@ def _without_weight_0(data: Dataset, config: TrainingConfig, demand: Demand, kno
     rows = len(data.y)
     demand.weighing()
     leave_out(data)
-    if config.metric == EUCLIDEAN:
+    if config.metric_name == EUCLIDEAN:
         return ""
     return known if known and len(data.y) == rows else fingerprint(data.X, data.y)
 
@@ -213,7 +213,7 @@ def partition_only(
     -------
     (cells,) int64 rows of each cell.
     """
-    if config.metric != EUCLIDEAN:  # it is learned from the labels
+    if config.metric_name not in (EUCLIDEAN, "auto"):  # it is learned from the labels, where auto can do without
         check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
@@ -222,9 +222,10 @@ def partition_only(
     scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()), key, given)
     assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
+    kept = {name: getattr(config, name) for name in KEPT} | {"metric": config.metric_name}
     write_partition(
         output,
-        config={"partition": partition.name, **measured.as_dict()} | {name: getattr(config, name) for name in KEPT},
+        config={"partition": partition.name, **measured.as_dict()} | kept,
         fingerprint=key,
         columns=data.columns,
         scaling=(scaling.mode, scaling.state()),
@@ -269,10 +270,10 @@ def _fit(
         scaling = given.scaling_of(data)
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
     _check_reach(data.X)
-    with clock("metric") if config.metric != EUCLIDEAN else nullcontext():
+    with clock("metric") if config.metric_name != EUCLIDEAN else nullcontext():
         if given is None:
-            demand.metric()
-            measured = measure(data, config, threads).learned_from(key)
+            with Threads(demand.metric()) as some:
+                measured = measure(data, config, some).learned_from(key)
         else:
             measured = given.metric_of(data, key)
         data.X = measured.apply(data.X)

@@ -14,16 +14,19 @@ from localsvm.data.dataset import Dataset, Examples, size_of
 from localsvm.errors import OptionError
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes
 from localsvm.representations.metric import EUCLIDEAN, RANK, Metric, check_metric
-from localsvm.representations.metric_choice import Labelled, choose, choosing_bytes, stratified_folds
-from localsvm.representations.metric_learning import Course, Learner, Plan, learning_bytes
+from localsvm.representations.metric_choice import NONE_TRIED, Labelled, choose, choosing_bytes, stratified_folds
+from localsvm.representations.metric_learning import SAMPLE, Course, Learner, Plan, learning_bytes
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.stored import FRESH, HELD, metric_of
+from localsvm.runs.stored import FRESH, HELD, UNTRIED, metric_of
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
 LEARN_SHARE, MOST_LEARN = 0.8, 100_000  # rows that a metric is learned from
 CHOICE_ROWS = 20_000  # of these, by which it is chosen
 MATRIX_FEATURES = 256  # up to so many, auto tries matrices
+# with more values in a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the time
+# and the memory would be much more than those of training
+SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
 
@@ -78,6 +81,13 @@ class Measured:
         other = self.about is not None and self.held is not None and self.fresh is None
         return {**(self.about or {}), "other_data": True} if other else self.about
 
+    @property
+    def asked(self) -> str:
+        """The metric that was asked for when it was learned."""
+        if self.about is None:
+            return EUCLIDEAN
+        return "auto" if "best" in self.about else str(self.about["name"])
+
     def apply(self, X: Examples) -> Examples:
         """The mapped rows; X itself is overwritten where that can be."""
         return X if self.metric is None else self.metric.apply(X, in_place=True)
@@ -91,7 +101,7 @@ class Measured:
         if self.about is None:
             return {}
         held = {} if self.held is None else {"fingerprint": self.held.fingerprint, "rows": self.held.rows}
-        return {"metric": "auto" if "best" in self.about else self.about["name"], "learned": self.about | held}
+        return {"metric": self.asked, "learned": self.about | held}
 
     def state(self) -> tuple[str, dict[str, NDArray[Any]]] | None:
         """What a file keeps: the metric, and the fresh rows of the data that it was learned from, a bit each."""
@@ -120,16 +130,19 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     ------
     OptionError : a matrix for sparse rows; a rank above the number of features.
     """
-    if config.metric == EUCLIDEAN:
+    asked = config.metric_name
+    if asked == EUCLIDEAN:
         return Measured()
     dense, features = isinstance(data.X, np.ndarray), data.X.shape[1]
-    rank, asked = check_metric(config.metric), config.metric
+    rank = check_metric(asked)
     if asked not in ("auto", "diag") and not dense:
         raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
     if rank is not None and rank > features:
         raise OptionError(f"--metric {asked}: there are only {features} features")
     rng = Plan.rng(config.seed, -1, 0)
     rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
+    if asked == "auto" and (why := untried(data.X, len(np.unique(data.y)))):
+        return Measured(about=asdict(NONE_TRIED) | {"why": why})
     labelled, codes = _labelled(data, config)
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
@@ -150,8 +163,17 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     return Measured(Metric(_sized(values)), fresh, about)
 
 
+def untried(X: Examples, classes: int) -> str:
+    """Which of the reasons UNTRIED auto has to keep the Euclidean metric; "" where it tries others."""
+    n, features = int(X.shape[0]), int(X.shape[1])
+    found = classes < 2, min(n, SAMPLE) * features > SAMPLE_VALUES, classes > 2 and n * classes > LABELS
+    return next((why for why, holds in zip(UNTRIED, found, strict=True) if holds), "")
+
+
 def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
     """What `measure` by a metric that is asked for, and then mapping the rows X, hold at most beside these."""
+    if asked == "auto" and untried(X, classes):
+        return 0
     n, features = int(X.shape[0]), int(X.shape[1])
     dense, rows, problems = isinstance(X, np.ndarray), _learn_rows(n, asked), 1 if classes == 2 else classes
     if asked in BASELINES:

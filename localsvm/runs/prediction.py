@@ -233,11 +233,12 @@ class LocalModel:
             return np.clip(values, -1.0, 1.0) if several else values
 
         window = self._extent.window
+        side_by_side = self._threads.map if self._extent.threads > 1 else map  # handing over is not for free
         for first in range(0, len(strips), window):
             part = strips[first : first + window]
             own = [_places(routes.indices[rows]) for _, rows in part]
             work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, own, strict=True)]
-            for (_, rows), to, answer in zip(part, own, self._threads.map(evaluate, work), strict=True):
+            for (_, rows), to, answer in zip(part, own, side_by_side(evaluate, work), strict=True):
                 out[to] += routes.data[rows, None] * answer
 
     def _as_trained(self, X: Examples) -> Examples:

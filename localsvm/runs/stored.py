@@ -33,7 +33,9 @@ KEPT_LATER = {"metric", "learned", "zero_based"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
 LEARNED = {"name": "str", "fingerprint": "str", "rows": "int"}  # what `learned` says, ...
 CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
-CHOICE = {"best": "str"} | dict.fromkeys(("loss", "error", "z", "bound"), "tuple[float, ...]")  # ... and of a choice
+UNTRIED = ("one class", "too many columns to try one", "too many classes to try one")  # not even by auto
+TESTED = ("loss", "error", "z", "bound")
+CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice
 HELD = {"fingerprint", "rows"}  # the data that the metric was learned from, where there is a metric
 FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each
 CALIBRATION = "sigmoids"  # the only kind
@@ -143,15 +145,17 @@ def metrics_of(model: Model) -> list[Metric]:
 
 def _check_learned(learned: dict[str, Any], asked: Any) -> str:
     """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
-    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), HELD)
+    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), HELD | {"why"})
     name, best = learned["name"], learned.get("best")
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
             raise Unsound("/@config: the option metric does not fit the option learned")
     elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
         raise Unsound("/@config: the option learned is no choice of a metric")
-    elif any(len(learned[each]) != (0 if best == EUCLIDEAN else 2) for each in CHOICE.keys() - {"best"}):
+    elif any(len(learned[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
         raise Unsound("/@config: the option learned has not two values for each test")
+    elif "why" in learned and (best != EUCLIDEAN or learned["why"] not in UNTRIED):
+        raise Unsound("/@config: the option learned has no reason of ours")
     return str(name)
 
 

@@ -113,7 +113,7 @@ def _check(config: TrainingConfig) -> LinearMethod:
         raise OptionError(f"--stream trains on all rows at once, not in cells; leave -P {config.partition} out")
     if config.repeats > 1:
         raise OptionError("--stream trains on all rows at once, not in cells; leave --repeats out")
-    if config.metric != EUCLIDEAN:
+    if config.metric_name != EUCLIDEAN:
         raise OptionError("--stream holds no rows to learn a metric from; leave --metric or --stream out")
     if config.select == "vote":
         raise OptionError("--stream keeps one model of all rows; leave --select vote out")

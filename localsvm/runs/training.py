@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def train(
         key = run_key(data, config, partition_file, given)
         budget = Budget.of(memory, size_of(data.X))
         divided = divide(data, config, partition_file, threads, budget, clock, given, key[1][CONTENT])
-        config = config.for_classes(divided.labels, divided.class_rows)
+        config = replace(config.for_classes(divided.labels, divided.class_rows), metric=divided.measured.asked)
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:

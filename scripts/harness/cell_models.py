@@ -51,8 +51,8 @@ def figures_of(summary: dict[str, Any]) -> Figures:
 
 
 def cells(case: Case) -> list[str]:
-    """The options of the partition."""
-    return ["-P", "voronoi", "-c", str(case.get("cell_size", CELL_SIZE))]
+    """The options of the partition, by Euclidean distances."""
+    return ["-P", "voronoi", "--metric", "none", "-c", str(case.get("cell_size", CELL_SIZE))]
 
 
 def training_text(case: Case, options: argparse.Namespace) -> Path:

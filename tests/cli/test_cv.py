@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import FAST, error, invoke, usage_error
+from command_line import FAST, PLAIN, error, invoke, usage_error
 from malformed import MALFORMED
 
-GRID = ("-g", "0.1:10:5", "-C", "0.5:50:4")
+GRID = ("-g", "0.1:10:5", "-C", "0.5:50:4", *PLAIN)
 
 
 def table(text: str) -> list[dict[str, str]]:

@@ -52,6 +52,7 @@ def diag(rows: Path) -> Path:
             "auto: full; loss 0.81 -> 0.495, error 30.7 -> 17.4 % on held-back rows, z -39",
         ),
         ({"name": "none", "best": "none"}, "auto: none (too few rows to try one)"),
+        ({"name": "none", "best": "none", "why": "one class"}, "auto: none (one class)"),
         (CHOICE | {"name": "none", "z": [-0.71, -9.0]}, "auto: none (best was full, z -0.7, not below -2.8)"),
         (CHOICE | {"name": "none", "z": [-9.0, 1.0]}, "auto: none (best was full, z of the error 1.0, not below -2.1)"),
     ],
@@ -67,7 +68,7 @@ def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
     assert f"\nmetric      {metric_text(about)}\n" in result.stderr
     shown = invoke("inspect", tmp_path / "m.h5").stdout
     assert f"\nmetric      {metric_text(about)}\n" in shown
-    result = invoke("train", *POINT, rows, tmp_path / "e.h5")
+    result = invoke("train", *POINT, "--metric", "none", rows, tmp_path / "e.h5")
     assert "metric" not in result.stderr and "metric" not in invoke("inspect", tmp_path / "e.h5").stdout
     assert json.loads(invoke("inspect", "--json", tmp_path / "e.h5").stdout)["metric"] is None
 
@@ -79,7 +80,7 @@ def test_too_little_memory_for_the_metric_is_refused_in_one_line(command: str, t
     told = error(*line, *([] if command == "cv" else [output]))
     assert re.fullmatch(
         r"learning the metric needs [\d.]+ MiB \(120.0 MiB of it the program itself\), and --memory allows 128.0 MiB; "
-        r"give more --memory, or no --metric\n",
+        r"give more --memory, or --metric none\n",
         told,
     ), told
     assert not output.exists()
@@ -208,7 +209,7 @@ def test_a_metric_is_given_or_learned(rows: Path, diag: Path, tmp_path: Path) ->
     assert "goes without --resume, --time-limit, --partition-file and --metric-file" in told
     told = usage_error("train", "--metric-file", "-", rows, tmp_path / "m.h5")
     assert "a file with a metric is not read from front to back" in told
-    invoke("train", *POINT, "-q", rows, tmp_path / "e.h5")
+    invoke("train", *POINT, "--metric", "none", "-q", rows, tmp_path / "e.h5")
     assert "no metric in this file" in error("train", "--metric-file", tmp_path / "e.h5", rows, tmp_path / "m.h5")
     told = error("train", "--force", "--metric-file", diag, rows, diag)
     assert f"would replace {diag}, which this command uses" in told

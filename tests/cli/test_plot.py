@@ -122,7 +122,7 @@ def test_what_cannot_be_drawn_is_refused(rows: Path, plane: Path, tmp_path: Path
     invoke("train", *POINT, "--metric", "diag", rows, tmp_path / "d.h5")
     told = usage_error("plot", "--data", rows, tmp_path / "d.h5", tmp_path / "p.png")
     assert "a metric onto 2 dimensions, and this one has 33; learn one by --metric rank:2" in told
-    invoke("train", *POINT, rows, tmp_path / "e.h5")
+    invoke("train", *POINT, "--metric", "none", rows, tmp_path / "e.h5")
     assert "no metric in this file" in error("plot", tmp_path / "e.h5", tmp_path / "p.png")
     assert "pictures end in" in usage_error("plot", plane, tmp_path / "p.gif")
     assert "written into a file" in usage_error("plot", plane, "-")

@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from command_line import FAST, command, error, invoke, run, usage_error
+from command_line import FAST, POINTS, command, error, invoke, run, usage_error
 from malformed import MALFORMED
 
 from localsvm.data.reading import read
@@ -214,7 +214,7 @@ def test_the_option_contradicts_a_one_based_model(model_file: Path, test_file: P
 def test_a_partition_of_zero_based_rows(from_0: Path, tmp_path: Path) -> None:
     cells, model = tmp_path / "cells.h5", tmp_path / "m.h5"
     invoke("partition", "-P", "voronoi", "-c", 10, "--zero-based", "-q", from_0, cells)
-    invoke("train", *FAST, "--partition-file", cells, "-q", from_0, model)
+    invoke("train", *POINTS, "--partition-file", cells, "-q", from_0, model)
     assert json.loads(invoke("inspect", "--json", model).stdout)["config"]["zero_based"] is True
     (tmp_path / "one").write_text("".join(f"{(-1) ** i} 1:{i} 2:{i * i % 5}\n" for i in range(12)))
     invoke("partition", "-P", "voronoi", "-c", 10, "-q", tmp_path / "one", tmp_path / "one.h5")

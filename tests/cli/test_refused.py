@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import FAST, error, invoke
+from command_line import FAST, POINTS, error, invoke
 
 from localsvm.data.writing import write
 from localsvm.errors import RunError
@@ -21,7 +21,7 @@ def folder(train_file: Path, tmp_path: Path) -> Path:
     (tmp_path / "data.libsvm").write_text("".join(rows))
     (tmp_path / "fewer.libsvm").write_text("".join(rows[:-1]))
     write(tmp_path / "one.libsvm", np.ones((20, 2), np.float32), np.ones(20))
-    invoke("partition", "-c", 80, "-P", "voronoi", tmp_path / "data.libsvm", tmp_path / "cells.h5")
+    invoke("partition", "-c", 80, "-P", "voronoi", "--metric", "none", tmp_path / "data.libsvm", tmp_path / "cells.h5")
     return tmp_path
 
 
@@ -40,7 +40,7 @@ def test_a_refused_run_leaves_nothing(
 ) -> None:
     monkeypatch.chdir(folder)
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert message in error("train", *FAST, *arguments)
+    assert message in error("train", *POINTS, *arguments)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SLOW, error, invoke, records, run, session, start, usage_error, wait_until
+from command_line import PLAIN, SLOW, error, invoke, records, run, session, start, usage_error, wait_until
 from test_train import content
 
 from localsvm.runs import scheduling
@@ -45,7 +45,7 @@ def test_signals_end_a_run_at_once(jobs: int, number: int, code: int, large_file
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_run_resumes_to_the_same_bits(jobs: int, large_file: Path, tmp_path: Path) -> None:
-    options = ("-g", "1", "-C", "0.3:30:3", "-v", "5", "-c", "1000")
+    options = ("-g", "1", "-C", "0.3:30:3", "-v", "5", "-c", "1000", *PLAIN)
     invoke("train", "-q", "-j", 2, *options, large_file, tmp_path / "whole.h5")
     model = tmp_path / "m.h5"
     process = start("train", *options, "-j", jobs, large_file, model)
@@ -62,7 +62,7 @@ def test_a_killed_run_resumes_to_the_same_bits(jobs: int, large_file: Path, tmp_
     assert not Path(f"{model}.journal").exists()
 
 
-ONE_CELL = ("-P", "none", "-g", "0.5,1,2", "-C", "0.3,3", "-v", "3")
+ONE_CELL = ("-P", "none", "-g", "0.5,1,2", "-C", "0.3,3", "-v", "3", *PLAIN)
 
 
 # the alarm may come between a file's opening and the statement that would close it: then Python closes it, and says so
@@ -169,7 +169,7 @@ def workers(process: Any) -> list[int]:
 
 
 def test_a_killed_worker_costs_nothing_but_time(large_file: Path, tmp_path: Path) -> None:
-    options = ("-g", "1", "-C", "0.3:30:3", "-v", "5", "-c", "1000")
+    options = ("-g", "1", "-C", "0.3:30:3", "-v", "5", "-c", "1000", *PLAIN)
     invoke("train", "-q", "-j", 2, *options, large_file, tmp_path / "whole.h5")
     process = start("train", *options, "-j", 2, large_file, tmp_path / "m.h5")
     wait_until(lambda: records(tmp_path / "m.h5") or process.poll() is not None)

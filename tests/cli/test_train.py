@@ -17,7 +17,19 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from command_line import FAST, clean_environment, command, error, invoke, run, run_all, usage_error, wait_until
+from command_line import (
+    FAST,
+    PLAIN,
+    POINTS,
+    clean_environment,
+    command,
+    error,
+    invoke,
+    run,
+    run_all,
+    usage_error,
+    wait_until,
+)
 from edge_cases import METHODS
 from malformed import MALFORMED
 from sklearn.svm import SVC
@@ -156,7 +168,7 @@ def test_simd_levels_predict_alike(train_file: Path, test_file: Path, tmp_path: 
 
 def test_the_problem_of_libsvm(train_file: Path, test_file: Path, tmp_path: Path) -> None:
     """As the page "coming from LIBSVM" says: the same objective, so the same decision values up to the tolerance."""
-    options = ("-P", "none", "--scale", "none", "--offset", "-C", 10, "-g", 0.5, "-e", 1e-5, "-w1", 2)
+    options = ("-P", "none", "--scale", "none", "--offset", "-C", 10, "-g", 0.5, "-e", 1e-5, "-w1", 2, *PLAIN)
     invoke("train", "-q", *options, train_file, tmp_path / "m.h5")
     printed = invoke("predict", "--decision-values", test_file, tmp_path / "m.h5").stdout.splitlines()
     data = read(train_file)
@@ -168,8 +180,8 @@ def test_the_problem_of_libsvm(train_file: Path, test_file: Path, tmp_path: Path
 
 def test_partition_files_stand_for_their_options(train_file: Path, tmp_path: Path, model_file: Path) -> None:
     cells = tmp_path / "cells.h5"
-    invoke("partition", "-P", "voronoi", "-c", 80, train_file, cells)
-    invoke("train", "--partition-file", cells, *FAST, "-q", train_file, tmp_path / "m.h5")
+    invoke("partition", "-P", "voronoi", "-c", 80, *PLAIN, train_file, cells)
+    invoke("train", "--partition-file", cells, *POINTS, "-q", train_file, tmp_path / "m.h5")
     assert content(tmp_path / "m.h5") == content(model_file)
     message = usage_error("train", "--partition-file", cells, "--scale", "row", train_file, tmp_path / "n.h5")
     assert "--scale is fixed by --partition-file" in message
@@ -267,7 +279,7 @@ def test_a_full_disk_is_a_message(train_file: Path, tmp_path: Path) -> None:
 
 
 def test_progress_shows_on_a_terminal_only(train_file: Path, tmp_path: Path) -> None:
-    arguments = ("train", "-P", "voronoi", "-c", 60, "-j", 1, train_file)
+    arguments = ("train", "-P", "voronoi", "-c", 60, "-j", 1, *PLAIN, train_file)
     plain = run(*arguments, tmp_path / "plain.h5").stderr
     assert b"\r" not in plain and b"\033" not in plain
     shown = on_a_terminal(command(*arguments, tmp_path / "shown.h5"))

@@ -1,0 +1,171 @@
+"""The metric that a run learns where --metric is not given: of which methods, and that it is never in the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from unittest.mock import Mock
+
+import h5py
+import numpy as np
+import pytest
+from command_line import POINTS, error, invoke
+from scipy import sparse
+
+from localsvm.cli.metric_report import metric_text
+from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.writing import write
+from localsvm.estimators import LocalSVC, load
+from localsvm.memory import UNBOUNDED, Budget
+from localsvm.methods import methods
+from localsvm.methods.svm import KernelSVM
+from localsvm.runs import measuring
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.demand import Demand
+from localsvm.runs.division import partition_only
+from localsvm.runs.given import read_given
+from localsvm.runs.measuring import measure, measuring_bytes
+from localsvm.runs.prediction import LocalModel
+from localsvm.runs.training import train
+from localsvm.store.model import load_partition
+from localsvm.threads import ALONE
+
+POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
+
+
+def rows(n: int = 240, d: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that two of the columns make, so that a metric is chosen."""
+    X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
+    return X, np.where(X[:, 2] + 0.5 * X[:, 7] > 0, 1.0, -1.0)
+
+
+def wide(n: int = 300, width: int = 1_300_000, each: int = 20) -> tuple[Examples, np.ndarray]:
+    """Sparse rows as those of texts: nearly every column that occurs has one value."""
+    rng = np.random.default_rng(1)
+    columns = np.sort(rng.choice(width, (n, each), replace=False), axis=1)
+    X = sparse.csr_array((np.ones(n * each), columns.ravel(), np.arange(n + 1) * each), shape=(n, width))
+    return as_examples(X), np.where(np.arange(n) % 2, 1.0, -1.0)
+
+
+def test_only_svm_with_a_kernel_of_distances_learns_one() -> None:
+    found = {name: TrainingConfig(method()).metric_name for name, method in methods().items()}
+    assert found == dict.fromkeys(methods(), "none") | {"svm": "auto"}
+    kernels = {kernel: TrainingConfig(KernelSVM(kernel=kernel)).metric_name for kernel in ("laplacian", "polynomial")}
+    assert kernels == {"laplacian": "auto", "polynomial": "none"}
+    assert TrainingConfig(metric="none").metric_name == "none"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("default") / "rows.libsvm"
+    write(path, *rows())
+    return path
+
+
+def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Path) -> None:
+    """The metric of lsvm-train, which is that of --metric auto, and with it the same cells."""
+    common = ("-P", "voronoi", "-c", 80, "-j", 1, "-q")
+    for name, options in (("default", ()), ("auto", ("--metric", "auto"))):
+        invoke("train", *common, *POINTS, *options, file, tmp_path / f"{name}.h5")
+        invoke("partition", *common, *options, file, tmp_path / f"{name}.cells.h5")
+    classifier = LocalSVC(partition="voronoi", cell_size=80, gamma=[0.5, 4.0], cost=[0.3, 3.0]).fit(*rows())
+    classifier.save(tmp_path / "python.h5")
+    manifests, models = [], ("default.h5", "auto.h5", "python.h5")
+    for model in models:
+        with h5py.File(tmp_path / model) as found:
+            assert json.loads(found.attrs["config"])["learned"]["name"] == "diag"
+            manifest = json.loads(found.attrs["manifest"])
+        manifests.append({key: value for key, value in manifest.items() if key.startswith(("/metric/", "/cells/"))})
+    assert manifests[0] == manifests[1] == manifests[2] and "/metric/weights" in manifests[0]
+    given = [read_given(tmp_path / name).measured for name in ("default.h5", "default.cells.h5", "auto.cells.h5")]
+    assert all(np.array_equal(each.metric.values, given[0].metric.values) for each in given if each.metric)
+    assert len({tuple(load_partition(tmp_path / f"{n}.cells.h5").sizes.tolist()) for n in ("default", "auto")}) == 1
+    table = json.loads(invoke("cv", "--json", *common, *POINTS, file).stdout)
+    assert table["metric"] == given[0].about and table["config"]["metric"] == "auto"
+
+
+def test_what_was_trained_is_told_and_kept(file: Path, tmp_path: Path) -> None:
+    """A model says which metric it has, so that a refit of its classifier is of the same kind."""
+    told = invoke("train", "-g", 1, "-C", 1, "-j", 1, file, tmp_path / "auto.h5").stderr
+    assert "\nmetric      auto: diag; loss " in told
+    told = invoke("train", "-g", 1, "-C", 1, "-j", 1, "--metric", "none", file, tmp_path / "none.h5").stderr
+    assert "metric" not in told
+    assert [load(tmp_path / f"{name}.h5").metric for name in ("auto", "none")] == ["auto", "none"]
+
+
+def test_cells_of_a_file_bring_their_metric(file: Path, tmp_path: Path) -> None:
+    """Also where the run would learn one: what the model says is what the file has."""
+    invoke("partition", "--metric", "none", "-c", 80, "-q", file, tmp_path / "cells.h5")
+    X, y = rows()
+    train(Dataset(X, y), TrainingConfig(POINT), tmp_path / "m.h5", partition_file=str(tmp_path / "cells.h5"))
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert model.metric is None and "metric" not in model.file.config
+    invoke("partition", "-c", 80, "-q", file, tmp_path / "learned.h5")
+    told = invoke("train", "-m", "svml", "--partition-file", tmp_path / "learned.h5", file, tmp_path / "s.h5", code=2)
+    assert "give --metric none, to lsvm-partition as well" in " ".join(told.stderr.split())
+
+
+def test_a_few_rows_train_as_without(tmp_path: Path) -> None:
+    for n in (2, 3, 10):
+        X, (y, values) = rows(n)[0], (np.arange(n) % 2.0, [])
+        for metric in (None, "none"):
+            summary = train(Dataset(X.copy(), y), TrainingConfig(POINT, metric=metric), tmp_path / f"{metric}{n}.h5")
+            with LocalModel(tmp_path / f"{metric}{n}.h5") as model:
+                values.append(model.decision_function(X.copy()))
+        assert summary.metric is None
+        np.testing.assert_array_equal(*values)
+
+
+def test_wide_rows_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dense sample of them would not fit in memory."""
+    monkeypatch.setattr(measuring, "choose", Mock(side_effect=AssertionError("a metric was tried")))
+    monkeypatch.setattr(measuring, "_labelled", Mock(side_effect=AssertionError("a metric was tried")))
+    X, y = wide()
+    found = measure(Dataset(X, y), TrainingConfig(), ALONE)
+    assert found.metric is None and measuring_bytes(X, "auto", 2, 4) == 0
+    values = []
+    for metric in (None, "none"):
+        X, y = wide()
+        summary = train(Dataset(X, y), TrainingConfig(POINT, metric=metric), tmp_path / f"{metric}.h5")
+        with LocalModel(tmp_path / f"{metric}.h5") as model:
+            values.append(model.decision_function(wide()[0]))
+        told = summary.metric and metric_text(summary.metric)
+        assert told == (None if metric else "auto: none (too many columns to try one)")
+    np.testing.assert_array_equal(*values)
+    assert "\nmetric      auto: none (too many columns to try one)\n" in invoke("inspect", tmp_path / "None.h5").stdout
+
+
+def test_wide_rows_are_those_of_many_values_in_a_sample() -> None:
+    few = sparse.csr_array(np.ones((40, 20_000), np.float32))  # its samples are small
+    assert measuring.untried(few, 2) == ""
+    assert measuring.untried(np.broadcast_to(np.float32(0.0), (1 << 27, 1400)), 3) == "too many classes to try one"
+    assert measuring.untried(np.broadcast_to(np.float32(0.0), (1 << 20, 1500)), 2) == "too many columns to try one"
+    assert measuring.untried(np.broadcast_to(np.float32(0.0), (1 << 20, 1400)), 100) == ""
+    assert measuring.untried(np.broadcast_to(np.float32(0.0), (1 << 27, 28)), 2) == ""
+
+
+@pytest.mark.parametrize("labels", ["one class", "values"])
+def test_rows_without_classes_are_divided_as_without(labels: str, tmp_path: Path) -> None:
+    """lsvm-partition needs no labels, and a metric that is asked for does."""
+    X, y = rows(60)
+    y = np.full(60, 3.0) if labels == "one class" else X[:, 0].astype(float)
+    found = []
+    for metric in (None, "none"):
+        config = TrainingConfig(POINT, "voronoi", 20, metric=metric)
+        partition_only(Dataset(X.copy(), y.copy()), config, tmp_path / f"{metric}.h5")
+        found.append(load_partition(tmp_path / f"{metric}.h5"))
+    np.testing.assert_array_equal(*(file.assignment for file in found))
+    assert found[0].config["learned"]["name"] == "none" and "learned" not in found[1].config
+
+
+def test_less_memory_takes_fewer_threads_and_then_names_the_remedy(file: Path, tmp_path: Path) -> None:
+    X, y = rows(6000, 40)
+    config = TrainingConfig(POINT)
+    need = [measuring_bytes(X, "auto", 2, count) + X.nbytes + 16 * len(y) for count in (1, 2, 3)]
+    room = UNBOUNDED.bytes - UNBOUNDED.room
+    found = [Demand(Dataset(X, y), config, Budget(room + bytes), 3).metric() for bytes in need]
+    assert found == [1, 2, 3] and need[0] < need[1] < need[2]
+    write(tmp_path / "rows", X, y)
+    line = ("train", "-g", 1, "-C", 1, "-P", "voronoi", "-c", 100, "-j", 1, "--memory", "128M")
+    assert error(*line, tmp_path / "rows", tmp_path / "m.h5").endswith("; give more --memory, or --metric none\n")
+    invoke(*line, "--metric", "none", tmp_path / "rows", tmp_path / "m.h5")

@@ -1,0 +1,43 @@
+"""The table of the MLLKM paper on a set of a few rows: all maps, kept and not repeated."""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reproduce_mllkm
+from reproduce_mllkm import MAPS, PAPER
+
+from localsvm.data.writing import write
+
+
+def test_all_maps_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for part, n in (("train", 70), ("test", 30)):
+        X = rng.standard_normal((n, 3))
+        with lzma.open(tmp_path / f"heart.{part}.libsvm.xz", "wb") as file:
+            write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
+    monkeypatch.setattr(reproduce_mllkm, "SPLITS", 2)
+    monkeypatch.setattr(reproduce_mllkm, "COST", 1.0)
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["x", str(tmp_path), "--out", str(out), "--sets", "heart"])
+    reproduce_mllkm.main()
+    log = (out / "table.jsonl").read_text()
+    assert log.count("\n") == 2 * len(MAPS)
+    lines = [line.split("|") for line in (out / "table.md").read_text().splitlines() if line.startswith("| heart")]
+    assert [line[2].strip() for line in lines] == list(MAPS)
+    for line, paper in zip(lines, PAPER["heart"], strict=True):
+        assert float(line[3].split()[0]) > 65 and float(line[4].split()[0]) == paper.accuracy
+        assert float(line[7]) <= 1.0
+    reproduce_mllkm.main()
+    assert (out / "table.jsonl").read_text() == log
+
+
+def test_splits_are_stratified() -> None:
+    y = np.repeat([1.0, -1.0], 50)
+    seen, out = reproduce_mllkm.divided(y, 3)
+    assert len(seen) == 70 and len(out) == 30 and not set(seen) & set(out)
+    assert y[out].sum() == 0.0
