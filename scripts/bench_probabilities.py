@@ -1,6 +1,6 @@
 """Probabilities of `-b 1` against scikit-learn's CalibratedClassifierCV around the same classifier.
 
-    python scripts/bench_probabilities.py DATA [--sets magic,letter] [--quick]
+    python scripts/bench_probabilities.py DATA [--sets magic,letter] [--metrics none,auto] [--quick]
 
 Scores are those of the test file: mean log loss, and the expected calibration error of the most probable label over 15
 bins of equal count. Large sets are cut to the first training rows of a random order.
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from harness.experiment import Experiment, carry_out
 from harness.machine import cores_of_processors
-from harness.options import parsed, parser
+from harness.options import names, parsed, parser
 from harness.runlog import Run
 from harness.tables import table, thousands
 from sklearn.calibration import CalibratedClassifierCV
@@ -33,6 +33,7 @@ ROWS = {  # of training: all of them where there are fewer
 BINARY_COVTYPE = 2  # class 2 against the rest
 TEST_ROWS, QUICK_ROWS = 30_000, 1000
 BINS = 15
+METRICS = ("none", "auto")
 OURS, REPEATED = "localsvm -b 1", "localsvm -b 1 --repeats 5"
 OWN: dict[str, dict[str, Any]] = {OURS: {}, REPEATED: {"repeats": 5}}
 PEERS: dict[str, dict[str, Any]] = {"ensemble": {}, "one model": {"ensemble": False}}
@@ -52,16 +53,18 @@ class ProbabilityRun(Run):
     log_loss: float
     calibration_error: float
     error: float
+    metric: str = "none"
 
     @property
     def key(self) -> Hashable:
-        """The set, and who calibrated."""
-        return self.set, self.contestant, self.quick
+        """The set, who calibrated, and the metric of the classifier."""
+        return self.set, self.contestant, self.quick, self.metric
 
 
 def cases(options: argparse.Namespace) -> list[Hashable]:
     """All sets with one contestant after the other."""
-    return [(name, contestant, options.quick) for contestant in (*OWN, *PEERS) for name in options.sets]
+    contestants = [(contestant, metric) for metric in options.metrics for contestant in (*OWN, *PEERS)]
+    return [(name, contestant, options.quick, metric) for contestant, metric in contestants for name in options.sets]
 
 
 def measure(
@@ -69,10 +72,11 @@ def measure(
 ) -> Iterator[ProbabilityRun]:
     """Fit, and score the test rows."""
     for case in wanted:
-        name, contestant, quick = case  # type: ignore[misc]
+        name, contestant, quick, metric = case  # type: ignore[misc]
         (X, y), (X_test, y_test) = rows_of(options, name, quick)
-        model = LocalSVC(metric="none", probability=contestant in OWN)
-        model = model if contestant in OWN else CalibratedClassifierCV(model, cv=5)
+        own = contestant in OWN
+        model = LocalSVC(probability=own, metric=metric)
+        model = model if own else CalibratedClassifierCV(model, cv=5)
         model.set_params(**(OWN | PEERS)[contestant])
         start = time.process_time()
         model.fit(X, y)
@@ -80,7 +84,7 @@ def measure(
         p, codes = model.predict_proba(X_test), model.classes_.searchsorted(y_test)
         yield ProbabilityRun(
             set=name, contestant=contestant, quick=quick, rows=len(y), test_rows=len(y_test), classes=p.shape[1],
-            seconds=seconds, **scores(p, codes),
+            seconds=seconds, metric=metric, **scores(p, codes),
         )  # fmt: skip
 
 
@@ -109,17 +113,40 @@ def scores(p: Any, codes: Any) -> dict[str, float]:
 
 
 def page(runs: list[ProbabilityRun], options: argparse.Namespace) -> str:
-    """One table; quick runs only where there are no others."""
+    """A table a metric; quick runs only where there are no others."""
     kept = [run for run in runs if not run.quick] or runs
-    known = {(run.set, run.contestant): run for run in kept}
-    peers = [peer for peer in PEERS if any((run.set, peer) in known for run in kept)]
+    sections = []
+    for metric in METRICS:
+        lines = table_of([run for run in kept if run.metric == metric])
+        sections += ["", f"## `--metric {metric}`", "", *lines] if lines else []
+    return "\n".join(
+        [
+            "# Probabilities",
+            "",
+            "`-b 1` (`LocalSVC(probability=True)`), also with `--repeats 5`, against scikit-learn's",
+            "`CalibratedClassifierCV(LocalSVC(), cv=5)`: its default, an ensemble of five classifiers with a sigmoid",
+            "each, and `ensemble=False`, one classifier and the sigmoid of its cross-validated decision values. Both",
+            "run the whole selection five or six times. All have the same metric. Mean log loss and expected",
+            "calibration error (ECE: most probable label, 15 bins of equal count) on the test file (at most",
+            f"{thousands(TEST_ROWS)} rows of it). Processor seconds of training, one process on",
+            f"{cores_of_processors(run.machine for run in kept)}, other work beside it: they are rough. The last",
+            "columns of a peer are ratios of log losses. covtype is class 2 against the rest.",
+            *sections,
+            "",
+            "`make bench-probabilities DATA=folder` measures this again.",
+        ]
+    )
+
+
+def table_of(runs: list[ProbabilityRun]) -> list[str]:
+    """The lines of the runs with one metric, none without runs of `-b 1`."""
+    known = {(run.set, run.contestant): run for run in runs}
+    peers = [peer for peer in PEERS if any((run.set, peer) in known for run in runs)]
     lines = []
-    for name in dict.fromkeys(run.set for run in kept):
+    for name in dict.fromkeys(run.set for run in runs):
         if (ours := known.get((name, OURS))) is None:
             continue
-        cells: list[Any] = [name, thousands(ours.rows), thousands(ours.test_rows), ours.classes]
-        cells += [f"{ours.log_loss:.4f}", f"{ours.calibration_error:.4f}", f"{100 * ours.error:.2f}"]
-        cells += [f"{ours.seconds:.1f}"]
+        cells: list[Any] = [name, thousands(ours.rows), thousands(ours.test_rows), ours.classes, *figures(ours)]
         repeated = known.get((name, REPEATED))
         cells += figures(repeated)
         for peer in peers:
@@ -129,24 +156,7 @@ def page(runs: list[ProbabilityRun], options: argparse.Namespace) -> str:
     for peer in ["5 repeats", *peers]:
         head += [f"{peer}: log loss", "ECE", "error %", "s"]
         head += ["ours / theirs", "5 repeats / theirs"] if peer in PEERS else []
-    return "\n".join(
-        [
-            "# Probabilities",
-            "",
-            "By Euclidean distances (`--metric none`): `-b 1` (`LocalSVC(probability=True)`), also with `--repeats 5`,",
-            "against scikit-learn's `CalibratedClassifierCV(LocalSVC(), cv=5)`: its default, one sigmoid for each,",
-            "and `ensemble=False`, one classifier and the sigmoid of its cross-validated decision values. Both",
-            "run the whole selection five or six times. Mean log loss and expected calibration error (ECE: most",
-            "probable label, 15 bins of equal count) on the test file (at most",
-            f"{thousands(TEST_ROWS)} rows of it). Processor seconds of training, one process on",
-            f"{cores_of_processors(run.machine for run in kept)}, other work beside it: they are rough. The last",
-            "columns of a peer are ratios of log losses. covtype is class 2 against the rest.",
-            "",
-            *table(head, lines),
-            "",
-            "`make bench-probabilities DATA=folder` measures this again.",
-        ]
-    )
+    return table(head, lines) if lines else []
 
 
 def figures(run: ProbabilityRun | None) -> list[str]:
@@ -171,4 +181,5 @@ EXPERIMENT = Experiment("probabilities", ProbabilityRun, cases, measure, page, p
 
 if __name__ == "__main__":
     made = parser(__doc__, out=Path("docs/results/bench"), sets=list(ROWS), quick=f"{QUICK_ROWS} training rows")
+    made.add_argument("--metrics", type=names, default=list(METRICS), help=f"default {','.join(METRICS)}")
     carry_out(EXPERIMENT, parsed(made))
