@@ -172,6 +172,24 @@ def test_any_cost_reaches_the_tolerance_by_either_way_to_directions(
     assert found.converged and primal - dual <= 1.01e-3 * primal
 
 
+def any_problem(seed: int) -> tuple[LocalBank, np.ndarray, np.ndarray]:
+    """Rows of any scale, some of them equal, a map, and costs from 0.001 to 10 000."""
+    rng = np.random.default_rng(seed)
+    n, d, kind = int(rng.integers(5, 120)), int(rng.integers(1, 4)), MAPS[rng.integers(5)]
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2)
+    X = (np.round(X) if seed % 3 == 0 else X) - X.mean(axis=0)
+    y = np.where(X[:, 0] * X[:, -1] + X.std() * rng.standard_normal(n) * rng.integers(0, 2) > 0, 1.0, -1.0)
+    gammas = tuple(np.geomspace(0.1, 100.0, 4) / np.square(X).sum(axis=1).mean())
+    cost = 10.0 ** rng.uniform(-3, 4) * (rng.random(n) + 0.1 if seed % 2 else np.ones(n))
+    return bank_of(X, kind, bool(rng.integers(2)), gammas), y, cost
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_problem_is_solved(seed: int) -> None:
+    bank, y, cost = any_problem(seed)
+    assert sequential_mkl(bank, y, cost, 1e-3).converged
+
+
 def test_active_kernels_share_one_gradient_and_no_other_exceeds_it() -> None:
     X, y = problem(80)
     bank = bank_of(X)

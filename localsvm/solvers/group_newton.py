@@ -276,7 +276,6 @@ class GroupNewton:
         after = 0.5 * float(self._groups.norms(w).sum()) ** 2 + self._margins.terms(self._shifted(f)).smooth
         if after >= 0.5 * self._total**2 + self._terms.smooth:
             return False
-        self._damping = max(self._damping / DAMPING, LEAST_DAMPING)
         self._w, self._f = w, f
         self._look()
         return True
@@ -307,13 +306,13 @@ class GroupNewton:
         low, high, t = 0.0, np.inf, 1.0
         for _ in range(LINE_STEPS):
             here = slope(t)
-            if abs(here) <= -FLAT * first:
-                break
+            if FLAT * first <= here <= 0.0:
+                return t
             low, high = (t, high) if here < 0.0 else (low, t)
-            t = 2.0 * low if high == np.inf else 0.5 * (low + high)
             if high - low <= SHORT * high:
                 break
-        return t
+            t = 2.0 * low if high == np.inf else 0.5 * (low + high)
+        return low  # beyond it the objective may be larger than at 0
 
     def _give_up(self) -> None:
         """Leave out kernels without weight."""
