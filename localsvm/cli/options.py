@@ -78,7 +78,8 @@ method = option(
     "-m",
     "--method",
     type=Methods(tuple(method_options.methods())),
-    help="Learning method.",
+    metavar="METHOD",  # the names are too many for the first line of an option
+    help=f"Learning method: {', '.join(method_options.methods())}.",
     show_default="svm",
     group=Group.METHOD,
 )
