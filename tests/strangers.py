@@ -40,6 +40,7 @@ HARMLESS = {
 ANOTHER = {
     ("/cells/support", "a row more"): "a support vector without coefficient moves the origin of distances",
     ("/cells/support_indptr", "a row more"): "a support vector without coefficient and values",
+    ("/cells/anchors", "a row more"): "an anchor without a kernel moves the origin of distances",
     ("/cells/centres", "a row more"): "a cluster more, here without support vectors",
     ("/cells/landmarks", "a row less"): "a landmark less, as in a cell of few rows",
 }
