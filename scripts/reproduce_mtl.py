@@ -43,7 +43,7 @@ SETS = {
     "svmguide1": Set("svmguide1"),
     "pendigits": Set("pendigits"),
     "satimage": Set("satimage", "zscore", "ava", few=True),
-    "ijcnn1": Set("ijcnn1", few=True),
+    "ijcnn1": Set("ijcnn1"),
     "skin": Set("skin_nonskin", few=True),
     "letter": Set("letter", "none", "ava", few=True),
 }
