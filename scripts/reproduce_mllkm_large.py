@@ -42,11 +42,11 @@ Written by `make reproduce-mllkm DATA=...` (`scripts/reproduce_mllkm_large.py`).
 larger sets, and for size and speed beside other methods. LDKL and DCPred++, which belong here too, have no maintained
 implementation and are missing.
 
-All parameters are chosen by three-fold cross-validation (`lsvm-cv`) on at most {thousands(SELECTION_ROWS)} random training
-rows, then one model is trained on all; one run each, seed 0. covtype is class 2 against the rest, on random rows of its training
-file. A stroke: not run, as it would take long. mllkm scales features to [-1, 1] (`minmax`), much as for its
-[Table 2](table.md), the others by standard deviations, their default. The grids are small, and for time `mllkm rows`
-has no C above 10 and a certified gap of 5 % (else 1 %):
+All parameters are chosen by three-fold cross-validation (`lsvm-cv`) on at most {thousands(SELECTION_ROWS)} random
+training rows, then one model is trained on all; one run each, seed 0. covtype is class 2 against the rest, on random
+rows of its training file. A stroke: not run, as it would take long. mllkm scales features to [-1, 1] (`minmax`), much
+as for its [Table 2](table.md), the others by standard deviations, their default. The grids are small, and for time
+`mllkm rows` has no C above 10 and a certified gap of 5 % (else 1 %):
 
 {{grids}}
 
