@@ -18,7 +18,7 @@ from test_mtl import fitted
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
-from localsvm.methods.mllkm import LocallyLinearKernels
+from localsvm.methods.mllkm import MOST_GAMMA, LocallyLinearKernels
 from localsvm.representations.component_sums import component_sums
 from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeatures
 from localsvm.runs.config import TrainingConfig
@@ -26,6 +26,7 @@ from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.solvers import group_newton
 from localsvm.solvers.sequential_mkl import Found, sequential_mkl
+from localsvm.store.pieces import Unsound, check
 from localsvm.targets.classification import Classification
 
 GAMMAS = (0.1, 1.0)
@@ -267,6 +268,27 @@ def test_a_model_gives_the_values_of_its_weights(options: dict[str, Any]) -> Non
         expected += features_of(method.map, method.componentwise, gamma, Z.astype(np.float64), c) @ w
     assert_allclose(predictor.decision_function(Z)[:, 0], expected, atol=1e-5)
     assert state["kernel_share"].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "square", "linear"])
+@pytest.mark.parametrize("componentwise", [False, True])
+def test_a_row_that_is_too_far_for_float32_has_no_part_of_a_kernel(kind: str, componentwise: bool) -> None:
+    X, y = examples(60)
+    predictor, state = fitted(replace(ONE, map=kind, componentwise=componentwise), cell_of(X, y))
+    state["kernel_gamma"][:] = MOST_GAMMA
+    far = np.full_like(X[:2], 1e10)
+    assert_array_equal(predictor.decision_function(far), 0.0)
+
+
+def test_a_gamma_that_no_training_makes_is_refused() -> None:
+    X, y = examples(60)
+    cell = cell_of(X, y)
+    state = fitted(ONE, cell)[1]
+    pieces = {"kernel_gamma": ONE.pieces(cell.target, True)["kernel_gamma"]}
+    for gamma in (-1.0, 1e34, np.inf):
+        state["kernel_gamma"][0] = gamma
+        with pytest.raises(Unsound, match="kernel_gamma"):
+            check("/cells", pieces, {"kernel_gamma": state["kernel_gamma"]}, {})
 
 
 @pytest.mark.parametrize("componentwise", [False, True])

@@ -37,6 +37,7 @@ from localsvm.targets.base import Target
 Floats = NDArray[np.float64]
 COSTS: Values = (0.1, 1.0, 10.0, 100.0)
 ACTIVE, ROWS, SCORES, COPIES = 3, 12, 4, 4  # sets of entering kernels in the active one; copies of arrays, see `memory`
+MOST_GAMMA = 1e33  # finite in float32, and above all that options and defaults give
 ROUGHEST = 3.0  # times the tolerance for solutions that are only compared: 3 % by default
 
 
@@ -155,7 +156,7 @@ class LocallyLinearKernels(Clustered, CostOptions):
             **table("problem", "fold", "cost", "gap", "iterations", "converged"),
             "kernel_ptr": pointer("m", "k"),
             "kernel_anchor": index("k", below="a"),
-            "kernel_gamma": floats64("k", low=0),
+            "kernel_gamma": floats64("k", low=0, high=MOST_GAMMA),
             "kernel_share": floats64("k", low=0),
             "anchors": floats32("a", "features"),
             "weights": floats64("k", "features"),

@@ -28,7 +28,8 @@ def transformed(kind: str, gamma: float, squares: NDArray[np.floating], out: NDA
         out[:] = 1.0
         return
     base = np.sqrt(squares, out=out) if kind in ("exponential", "linear") else squares
-    np.multiply(base, -gamma, out=out)
+    with np.errstate(over="ignore"):  # where it does, a row is too far from the anchor for either map
+        np.multiply(base, -gamma, out=out)
     if kind in ("exponential", "gaussian"):
         np.exp(out, out=out)
     else:

@@ -68,9 +68,9 @@ def floats32(*shape: Length, least: int = 0, low: float = -np.inf) -> Piece:
     return Piece("f4", shape, least, low=low)
 
 
-def floats64(*shape: Length, least: int = 0, low: float = -np.inf, nan: bool = False) -> Piece:
+def floats64(*shape: Length, least: int = 0, low: float = -np.inf, high: float = np.inf, nan: bool = False) -> Piece:
     """Finite numbers, or with `nan` also "not a number"."""
-    return Piece("f8", shape, least, low=low, nan=nan)
+    return Piece("f8", shape, least, low=low, high=high, nan=nan)
 
 
 def index(*shape: Length, below: str, low: int = 0) -> Piece:
