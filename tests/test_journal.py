@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -383,3 +384,13 @@ def test_a_record_of_nonsense_with_a_checksum_is_refused(body: bytes, tmp_path: 
         open_journal(tmp_path / "j", KEY, resume=True) as found,
     ):
         found["0"]
+
+
+@pytest.mark.parametrize("dtype", ["2,f", ",", "O", "f8,f8", "<f16", 8])
+def test_a_record_of_anything_but_numbers_is_refused(dtype: object) -> None:
+    """numpy reads a type with a comma as Python source."""
+    body = journal._pack("1", {"x": np.zeros(3)})
+    forged = body.replace(b'"<f8"', json.dumps(dtype).encode())
+    assert journal._unpack(body)["x"].tobytes() == bytes(24)
+    with pytest.raises(ValueError, match="only numbers"):
+        journal._unpack(forged)

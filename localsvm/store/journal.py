@@ -38,6 +38,7 @@ _HEADER = struct.Struct("<8sI64sII")  # magic, version, key, bytes of what it wa
 _RECORD = struct.Struct("<4sQ32sI")  # mark, bytes of the body, SHA-256 of the body, CRC-32 likewise
 _MARK = b"task"
 _ALIGN = 16  # bytes, where arrays begin
+_NUMBERS = re.compile("[<>|][biuf][1248]")  # their types, as numpy writes them
 _SHOWN = 3  # differences between two runs that a message names
 _KEPT = "what was finished is kept: free some space, and run again with --resume"
 
@@ -317,7 +318,7 @@ def _pack(name: str, arrays: Arrays) -> bytes:
 def _unpack(body: bytes) -> dict[str, NDArray[Any]]:
     arrays, at = {}, body.index(b"\n") + 1
     for name, dtype, shape in json.loads(body[:at])[1]:
-        if np.dtype(dtype).kind not in "biuf" or min(shape, default=0) < 0:
+        if not _NUMBERS.fullmatch(str(dtype)) or min(shape, default=0) < 0:  # np.dtype would read it as Python
             raise ValueError(f"{name}: only numbers are kept")
         arrays[name] = np.ndarray(shape, dtype, body, at)
         at += arrays[name].nbytes + -arrays[name].nbytes % _ALIGN
