@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from localsvm.data.dataset import Dense, Examples
 from localsvm.kernels import Kernel
+from localsvm.kernels.gram import columns_of
 from localsvm.methods.base import State
 from localsvm.methods.kernel_expansion import ExpansionPredictor, sparse_support, support_state
 from localsvm.targets.base import Target
@@ -75,4 +75,4 @@ def column(X: Examples, variable: int) -> Dense:
     """One column (n, 1), dense."""
     if isinstance(X, np.ndarray):
         return np.ascontiguousarray(X[:, variable : variable + 1])
-    return np.asarray(sparse.csr_array(X)[:, [variable]].toarray(), np.float32)
+    return columns_of(X, np.asarray([variable]))

@@ -139,10 +139,10 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
         raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
     if rank is not None and rank > features:
         raise OptionError(f"--metric {asked}: there are only {features} features")
-    rng = Plan.rng(config.seed, -1, 0)
-    rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
     if asked == "auto" and (why := untried(data.X, len(np.unique(data.y)))):
         return Measured(about=asdict(NONE_TRIED) | {"why": why})
+    rng = Plan.rng(config.seed, -1, 0)
+    rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
     labelled, codes = _labelled(data, config)
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
