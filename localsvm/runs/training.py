@@ -37,11 +37,12 @@ from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
-RECORDS = "records 4"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 5"  # how they are packed: a journal of other records belongs to another run
 CONTENT = "the content of the data"  # in the key of a run
 OPTIONS = {
     "class_weights": "-w",
     "balanced": "--weights balanced",
+    "scoring": "--score",
 }  # whose names are not made of those of TrainingConfig
 
 
@@ -109,7 +110,7 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer, resume: 
                 journal.append(str(result.index), pack(result))
                 reports[result.index] = result.report
                 work.finished(result.index)
-                observer.cell_done(result.report.wrong, result.report.weight)
+                observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
                 observer.work(work.share, work.settings)
             journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]
@@ -223,7 +224,8 @@ def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
     names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
     fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
-    known = CellReport(**(report | {"fit": fit, "chosen": tuple(report["chosen"])}))
+    tuples = {name: tuple(report[name]) for name in ("weight", "wrong", "chosen")}
+    known = CellReport(**(report | {"fit": fit} | tuples))
     return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
 
 
