@@ -6,6 +6,7 @@ ones.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,7 +21,8 @@ Vector = NDArray[np.float64]
 ADMITTED = 32  # kernels that enter in a round
 SAMPLE = 2000  # rows by which the first kernels are chosen
 ROUNDING = 1e-3  # relative errors of a bank's scores
-FIRST_SHARE = 1e-3  # weight of kernels that enter, of that of all
+FIRST_SHARE = 1e-3  # weight of kernels that enter, of that of all, ...
+AGAIN, LEAST_SHARE = 0.1, 1e-9  # ... less by a factor for each time that one entered before, but no less than this
 
 
 class Bank(Protocol):
@@ -88,6 +90,7 @@ class ActiveFeatures:
     def __init__(self, at: GroupNewton, admitted: int) -> None:
         self._at, self._admitted = at, admitted
         self._entering: tuple[Names, Features] | None = None
+        self._entered: Counter[int] = Counter()
         self._dual = 0.0
 
     def solve(self, share: float) -> bool:
@@ -103,10 +106,13 @@ class ActiveFeatures:
         return (at.primal - self._dual) / at.primal
 
     def admit(self) -> bool:
-        """With little weight at first."""
+        """With little weight at first; less where one entered before: with more than its due it leaves again."""
         if self._entering is None:
             return False
-        self._at.admit(*self._entering, FIRST_SHARE)
+        names, features = self._entering
+        before = max(self._entered[name] for name in names.tolist())
+        self._entered.update(names.tolist())
+        self._at.admit(names, features, max(LEAST_SHARE, FIRST_SHARE * AGAIN**before))
         return True
 
     def found(self, rounds: int, tolerance: float) -> Found:
