@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.validation import Point, Validation
 
+LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
+
 
 def print_points(result: Validation) -> None:
     """Print the points as CSV on stdout: `error`, or `loss` where that is 1 - TPR x TNR; `best` is 1 or 0."""

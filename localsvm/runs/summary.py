@@ -106,8 +106,7 @@ def summarise(
     Parameters
     ----------
     labels, class_rows : (classes,) ascending, and the rows of each.
-    features : how many columns occur, of how many.
-    partition : its name.
+    features, partition : how many columns occur, of how many; its name.
     sizes : (cells,) rows of each cell.
     reports : of all cells.
     seconds : wall clock, by phase.
