@@ -66,9 +66,8 @@ static inline __attribute__((always_inline)) void local_tile(const struct lsvm_r
     }
 }
 
-static inline __attribute__((always_inline)) void local_kind(const struct lsvm_rows *a, int kind,
-                                                             const struct lsvm_local_maps *maps, float *out,
-                                                             int64_t ldo)
+static inline __attribute__((always_inline)) void
+local_kind(const struct lsvm_rows *a, int kind, const struct lsvm_local_maps *maps, float *out, int64_t ldo)
 {
     for (int64_t p = 0; p < maps->panels; p++)
         for (int64_t i = 0; i < a->n; i += LOCAL_ROWS)
