@@ -114,10 +114,17 @@ class Divided:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        about = {"features": self.features, "dense": self.X.dense, "partition": self.partition.name}
-        about |= {"weighted": self.mass is not None} | ({} if self.columns is None else {"width": self.width})
-        about |= self.measured.as_dict()
+        width = None if self.columns is None else self.width
+        about = about_data(self.features, self.X.dense, self.partition, self.mass is not None, width, self.measured)
         return about | ({"classes": self.classes} if self.classes else {})
+
+
+def about_data(
+    features: int, dense: bool, partition: Partition, weighted: bool, width: int | None, measured: Measured
+) -> dict[str, Any]:
+    """What prediction has to know of the training data; see `Divided`. width: None where all columns occur."""
+    about = {"features": features, "dense": dense, "partition": partition.name, "weighted": weighted}
+    return about | ({} if width is None else {"width": width}) | measured.as_dict()
 
 
 def divide(
@@ -292,7 +299,7 @@ def _fit(
     else:
         scaling = given.scaling_of(data)
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
-    _check_reach(data.X)
+    check_reach(data.X)
     with clock("metric") if config.metric_name != EUCLIDEAN else nullcontext():
         if given is None:
             with Threads(demand.metric()) as some:
@@ -324,7 +331,8 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Part
     return scaling, measured, partition, cells
 
 
-def _check_reach(X: Examples) -> None:
+def check_reach(X: Examples) -> None:
+    """DataError where scaled rows have values that are too large."""
     if out_of_reach(X):
         raise DataError(
             f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
