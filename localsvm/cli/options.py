@@ -100,6 +100,14 @@ cell_size = option(
     help="No cell has more training rows than this. (Not LIBSVM's -c: the cost is -C.)",
     group=Group.PARTITION,
 )
+coarse_size = option(
+    "--coarse-size",
+    metavar="ROWS",
+    type=click.IntRange(1),
+    help="Divide the rows into coarse cells of about this many first, by centres that a sample gives, and each of them "
+    "into cells: less memory and time for very many rows. At least -c.",
+    group=Group.PARTITION,
+)
 scale = option(
     "--scale",
     type=Names(SCALES),
@@ -246,7 +254,7 @@ def plot(what: str) -> Decorator:
 
 
 learning = together(method, _method_options)
-partitioning = together(partition, cell_size, scale, metric, metric_file)
+partitioning = together(partition, cell_size, coarse_size, scale, metric, metric_file)
 selection = together(folds, multiclass, class_weights)
 resources = together(jobs, memory)
 

@@ -81,7 +81,6 @@ class RunInputs:
     Attributes
     ----------
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
-    average_rows : the mean size of all cells.
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
     count, mass, places : how many rows each row of each cell stands for, with which weight in all (None: their number),
         and where that row is in X and y.
@@ -95,7 +94,6 @@ class RunInputs:
     folds: int
     select: str
     seed: int
-    average_rows: float
     X: ExamplesHandle
     y: Handle
     count: Handle
@@ -107,8 +105,12 @@ class RunInputs:
     probability: bool = False
     search: Search = field(default_factory=Search)
 
-    def cell(self, index: int, first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None) -> Cell:
-        """The training cell of places first .. last - 1; without a copy of rows that lie in its order."""
+    def cell(
+        self, stream: tuple[int, ...], first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None
+    ) -> Cell:
+        """The training cell of places first .. last - 1, with random numbers of this name (`Divided.streams`); without
+        a copy of rows that lie in its order.
+        """
         rows = self.places.rows(first, last)
         y = self.y.open()[rows]
         cost = np.ones(len(y))
@@ -122,7 +124,7 @@ class RunInputs:
             cost=cost,
             mass=None if self.mass is None else self.mass.open()[first:last],
             folds=ordered_folds(len(y), self.folds),
-            random=np.random.SeedSequence(self.seed, spawn_key=(index, 1)),
+            random=np.random.SeedSequence(self.seed, spawn_key=(*stream, 1)),
             threads=threads,
             scratch=scratch or Scratch(),
         )
@@ -134,6 +136,8 @@ class WorkUnit:
 
     Attributes
     ----------
+    stream : the name of the cell's random numbers (`Divided.streams`).
+    average_rows : the mean size of a cell.
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
     known : scores of settings that an interrupted run has scored, by their indices.
@@ -145,6 +149,8 @@ class WorkUnit:
     index: int
     first: int
     last: int
+    stream: tuple[int, ...]
+    average_rows: float
     settings: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
     known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
@@ -161,8 +167,8 @@ class WorkUnit:
         """
         started, inputs = time.process_time(), self.inputs
         with Threads(self.threads) as threads:
-            cell = inputs.cell(self.index, self.first, self.last, threads, scratch)
-            grid = inputs.method.grid(cell, inputs.average_rows, inputs.folds)
+            cell = inputs.cell(self.stream, self.first, self.last, threads, scratch)
+            grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
             selection = CellSelection(inputs.method, cell, grid)
             if self.settings:
                 return selection.score(self.settings, inputs.search)

@@ -22,10 +22,11 @@ from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import SCHEMES, Classification
 
 DEFAULT_CELL_SIZE = 2000
+MOST_ROWS = 1 << 40
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
 WHERE_TRUE = ("zero_based", "probability", "balanced")
 # a model without these options has their defaults
-LATER = {"metric", "repeats", "balanced", "zero_based", "force_classes", "probability"}
+LATER = {"metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class TrainingConfig:
     repeats : partitions by different seeds, which answer together.
     zero_based : indices of data files start at 0.
     force_classes : labels are classes, however little they look like it.
+    coarse_size : rows of the coarse cells that are divided into cells, at least cell_size; None to divide at once.
 
     Raises
     ------
@@ -73,6 +75,7 @@ class TrainingConfig:
     balanced: bool = False
     zero_based: bool = False
     force_classes: bool = False
+    coarse_size: int | None = None
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -99,8 +102,13 @@ class TrainingConfig:
             raise OptionError("--seed must be a whole number from 0 of up to 1000 digits")
         if self.repeats < 1:
             raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
-        if self.repeats > 1 and self.partition == "none":
+        if self.repeats > 1 and self.partition == "none" and self.coarse_size is None:
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
+        if self.coarse_size is not None and not self.cell_size <= self.coarse_size < MOST_ROWS:
+            raise OptionError(
+                f"--coarse-size {self.coarse_size}: a coarse cell is divided into cells of up to {self.cell_size} rows "
+                "(-c), and has at least as many; give a larger one, or a smaller -c"
+            )
 
     @property
     def metric_name(self) -> str:
@@ -141,6 +149,7 @@ class TrainingConfig:
         # a model that could be made before there were these options stays the same
         left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
         left_out |= {"metric"} if self.metric_name == EUCLIDEAN else set()
+        left_out |= {"coarse_size"} if self.coarse_size is None else set()
         decided = {"method": method, "metric": self.metric_name}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 

@@ -111,8 +111,9 @@ def _check(config: TrainingConfig) -> LinearMethod:
         raise OptionError("--stream is for linear methods with -s sgd; try -m linear -s sgd")
     if config.partition not in (None, "none"):
         raise OptionError(f"--stream trains on all rows at once, not in cells; leave -P {config.partition} out")
-    if config.repeats > 1:
-        raise OptionError("--stream trains on all rows at once, not in cells; leave --repeats out")
+    for option, given in (("--repeats", config.repeats > 1), ("--coarse-size", config.coarse_size is not None)):
+        if given:
+            raise OptionError(f"--stream trains on all rows at once, not in cells; leave {option} out")
     if config.metric_name != EUCLIDEAN:
         raise OptionError("--stream holds no rows to learn a metric from; leave --metric or --stream out")
     if config.select == "vote":
