@@ -15,6 +15,7 @@ EXTENSIONS = {
     # the hot loops are compiled once: the others are handed the table of a level by this one
     "localsvm._core": ["csrc/simd.c", *(f"csrc/level_{level}.c" for level in LEVELS)],
     "localsvm.kernels._kernels": ["csrc/kernels.c"],
+    "localsvm.kernels._local_maps": ["csrc/local_maps.c", "csrc/kernels.c"],
     "localsvm.solvers._smo": ["csrc/smo.c", "csrc/lasvm.c"],
     "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c"],
     "localsvm.solvers._ml3": ["csrc/ml3.c"],

@@ -17,6 +17,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 
 #include "kernels_hot.h"
 
+#include "local_maps_hot.h"
+
 #define REAL float
 #define VREAL vfloat
 #define VMASK vint
@@ -53,6 +55,7 @@ const struct lsvm_ops LSVM_OPS = {
     .norms = norms,
     .expansions = expansions,
     .accumulate = accumulate,
+    .local_values = local_values,
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,
     .smo_f64 = smo_f64,

@@ -7,6 +7,7 @@
 
 #include "kernels.h"
 #include "linear.h"
+#include "local_maps.h"
 #include "mixture.h"
 #include "ml3.h"
 #include "nearest.h"
@@ -48,6 +49,7 @@ struct lsvm_ops {
     void (*expansions)(const struct lsvm_points *a, const struct lsvm_expansion *e, float *scratch, double *out);
     void (*accumulate)(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
                        const double *coef, double *out);
+    void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     void (*multiply_f32)(const struct lsvm_smo *problem, const double *c, double *out);

@@ -117,6 +117,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--grid": ("full", "adaptive"),
     "--select": ("vote", "refit"),
     "--multiclass": ("ova", "ava"),
+    "--score": ("accuracy", "tpr-tnr"),
 }
 OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
     ("svm", "rbf", "lasvm", "l3-kernel"): {

@@ -24,7 +24,7 @@ from localsvm.methods.mkl import MultipleKernelSVM, PreparedBank
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
-from localsvm.solvers import mkl
+from localsvm.solvers import active_set, mixed_svm
 from localsvm.solvers.mkl import Mixture, sequential_mkl, simple_mkl
 from localsvm.targets.classification import Classification
 
@@ -203,8 +203,8 @@ def test_a_start_saves_solves_and_what_was_not_reached_is_said(solver: Any, monk
     assert again.solves < before.solves / 2
     warm, cold = (solver(bank, y, np.full(60, 2.2), 1e-4, start) for start in (before, None))
     assert warm.primal == pytest.approx(cold.primal, rel=2e-4)
-    monkeypatch.setattr(mkl, "MOST_STEPS", 1)
-    monkeypatch.setattr(mkl, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(mixed_svm, "MOST_STEPS", 1)
+    monkeypatch.setattr(active_set, "MOST_ROUNDS", 1)
     stopped = solver(bank, y, np.full(60, 2.0), 1e-4)
     assert not stopped.converged and stopped.gap > 1e-4
     check_certificate(bank, y, np.full(60, 2.0), stopped)

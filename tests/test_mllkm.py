@@ -25,7 +25,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.solvers import group_newton
-from localsvm.solvers.sequential_mkl import Found, sequential_mkl
+from localsvm.solvers.feature_mkl import Found, feature_mkl
 from localsvm.store.pieces import Unsound, check
 from localsvm.targets.classification import Classification
 
@@ -151,7 +151,7 @@ def test_features_are_products_of_what_is_written_out(kind: str, componentwise: 
 def test_the_optimum_is_that_of_scipy_and_the_gap_is_certified(kind: str, componentwise: bool) -> None:
     X, y = problem()
     bank = bank_of(X, kind, componentwise)
-    found = sequential_mkl(bank, y, np.full(40, 2.0), 1e-4, admitted=5)
+    found = feature_mkl(bank, y, np.full(40, 2.0), 1e-4, admitted=5)
     best = oracle(bank, y, 2.0)
     assert found.converged
     assert found.primal == pytest.approx(best, rel=1e-3) and found.dual == pytest.approx(best, rel=1e-3)
@@ -168,7 +168,7 @@ def test_any_cost_reaches_the_tolerance_by_either_way_to_directions(
     monkeypatch.setattr(group_newton, "DIRECT", direct)
     X, y = problem(120, 3)
     bank = bank_of(X)
-    found = sequential_mkl(bank, y, np.full(120, cost), 1e-3)
+    found = feature_mkl(bank, y, np.full(120, cost), 1e-3)
     primal, dual = certificate(bank, y, cost, found)
     assert found.converged and primal - dual <= 1.01e-3 * primal
 
@@ -188,13 +188,13 @@ def any_problem(seed: int) -> tuple[LocalBank, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("seed", range(40))
 def test_every_problem_is_solved(seed: int) -> None:
     bank, y, cost = any_problem(seed)
-    assert sequential_mkl(bank, y, cost, 1e-3).converged
+    assert feature_mkl(bank, y, cost, 1e-3).converged
 
 
 def test_active_kernels_share_one_gradient_and_no_other_exceeds_it() -> None:
     X, y = problem(80)
     bank = bank_of(X)
-    found = sequential_mkl(bank, y, np.full(80, 1.0), 1e-6)
+    found = feature_mkl(bank, y, np.full(80, 1.0), 1e-6)
     scores = np.asarray([0.5 * ((found.coef @ phi) ** 2).sum() for phi in written_out(bank)])
     share = found.norms / found.norms.sum()
     active = scores[found.names[share > 1e-2]]
@@ -207,7 +207,7 @@ def test_the_primal_form_is_the_dual_one_with_the_labels_put_back() -> None:
     """Equation (10) of the paper is (8): f(x) = sum_m beta_m sum_i alpha_i y_i k_m(x_i, x)."""
     X, y = problem(60)
     bank = bank_of(X)
-    found = sequential_mkl(bank, y, np.full(60, 1.0), 1e-7)
+    found = feature_mkl(bank, y, np.full(60, 1.0), 1e-7)
     Z, _ = problem(20, seed=5)
     here, there = written_out(bank, found.names), written_out(replace(bank, X=Z), found.names)
     beta, W = found.norms / found.norms.sum(), found.w.reshape(len(found.names), -1)
@@ -219,9 +219,9 @@ def test_the_primal_form_is_the_dual_one_with_the_labels_put_back() -> None:
 def test_a_kernel_that_is_there_twice_changes_nothing() -> None:
     X, y = problem(60)
     cost = np.full(60, 1.0)
-    once = sequential_mkl(bank_of(X), y, cost, 1e-4)
+    once = feature_mkl(bank_of(X), y, cost, 1e-4)
     doubled = replace(bank_of(X), anchors=np.vstack([X, X]), open=np.arange(120))
-    twice = sequential_mkl(doubled, y, cost, 1e-4)
+    twice = feature_mkl(doubled, y, cost, 1e-4)
     assert twice.converged
     assert twice.primal == pytest.approx(once.primal, rel=2e-4)
 
@@ -230,7 +230,7 @@ def test_rows_that_no_kernel_reaches_cost_their_whole_loss() -> None:
     X, y = problem(40)
     X[:3] = [[50.0, 0.0], [0.0, 60.0], [-70.0, 0.0]]  # the maps of all other anchors are 0 there
     bank = bank_of(X, "square")
-    found = sequential_mkl(bank, y, np.full(40, 1.0), 1e-3)
+    found = feature_mkl(bank, y, np.full(40, 1.0), 1e-3)
     assert_array_equal(found.coef[:3], y[:3])
     primal, dual = certificate(bank, y, 1.0, found)
     assert primal - dual <= 1.01e-3 * primal
@@ -241,18 +241,18 @@ def test_rows_that_no_kernel_reaches_cost_their_whole_loss() -> None:
 
 def test_rows_without_any_feature_have_no_kernel() -> None:
     X = np.ones((10, 2))
-    found = sequential_mkl(bank_of(X), np.where(np.arange(10) < 3, 1.0, -1.0), np.full(10, 2.0), 1e-3)
+    found = feature_mkl(bank_of(X), np.where(np.arange(10) < 3, 1.0, -1.0), np.full(10, 2.0), 1e-3)
     assert len(found.names) == 0 and found.primal == found.dual == 20.0
 
 
 def test_a_solution_of_a_similar_problem_is_a_start() -> None:
     X, y = problem(150, 3)
     bank = bank_of(X)
-    before = sequential_mkl(bank, y, np.full(150, 1.0), 1e-3)
-    cold = sequential_mkl(bank, y, np.full(150, 2.0), 1e-3)
-    warm = sequential_mkl(bank, y, np.full(150, 2.0), 1e-3, start=before)
+    before = feature_mkl(bank, y, np.full(150, 1.0), 1e-3)
+    cold = feature_mkl(bank, y, np.full(150, 2.0), 1e-3)
+    warm = feature_mkl(bank, y, np.full(150, 2.0), 1e-3, start=before)
     assert warm.converged and warm.primal == pytest.approx(cold.primal, rel=2e-3)
-    again = sequential_mkl(bank, y, np.full(150, 1.0), 1e-3, start=before)
+    again = feature_mkl(bank, y, np.full(150, 1.0), 1e-3, start=before)
     assert again.steps < cold.steps / 4
 
 

@@ -6,6 +6,7 @@ import lzma
 import sys
 from pathlib import Path
 
+import bench_mllkm
 import numpy as np
 import pytest
 import reproduce_mllkm
@@ -41,3 +42,14 @@ def test_splits_are_stratified() -> None:
     seen, out = reproduce_mllkm.divided(y, 3)
     assert len(seen) == 70 and len(out) == 30 and not set(seen) & set(out)
     assert y[out].sum() == 0.0
+
+
+def test_prediction_is_timed_beside_llsvm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bench_mllkm, "ROWS", 300)
+    monkeypatch.setattr(bench_mllkm, "REPEATS", 1)
+    monkeypatch.setattr(sys, "argv", ["x", "--quick", "--out", str(tmp_path)])
+    bench_mllkm.main()
+    lines = (tmp_path / "prediction.md").read_text().splitlines()
+    assert [line.split("|")[1].strip() for line in lines if "." in line and line.startswith("|")] == [
+        *bench_mllkm.CASES
+    ]

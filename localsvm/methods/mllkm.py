@@ -5,7 +5,7 @@ For each binary problem: f(x) = sum_m phi_m(x) . w_m, phi_m(x) = h_m(x) (x - c_m
     min_w  1/2 (sum_m |w_m|)^2 + C sum_i max(0, 1 - y_i f(x_i)),
 
 l1 multiple kernel learning over the kernels phi_m . phi_m of all anchors c_m and all gammas of their maps h_m. Few of
-them get weights. There is no bias. See localsvm/solvers/sequential_mkl.py for how it is solved, and
+them get weights. There is no bias. See localsvm/solvers/feature_mkl.py for how it is solved, and
 localsvm/representations/local_kernels.py for the maps.
 """
 
@@ -30,7 +30,7 @@ from localsvm.methods.mllkm_predictor import LocalPredictor
 from localsvm.methods.saved import table
 from localsvm.representations.kmeans import find_centres
 from localsvm.representations.local_kernels import BLOCK, LocalBank
-from localsvm.solvers.sequential_mkl import Found, sequential_mkl
+from localsvm.solvers.feature_mkl import Found, feature_mkl
 from localsvm.store.pieces import Pieces, floats32, floats64, index, pointer
 from localsvm.targets.base import Target
 
@@ -273,7 +273,7 @@ class LocalSystem(System):
         gammas, X = self.prepared.gammas, self.prepared.X[taken]
         bank = LocalBank(X, self.anchors, may, method.map, gammas, method.componentwise)
         before = None if start is None else replace(start, coef=start.coef[taken])
-        found = sequential_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before)
+        found = feature_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before)
         coef: Floats = np.zeros(len(y))
         coef[taken] = found.coef
         order = np.argsort(found.names)  # kernels of one gamma together

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples, between, dense_rows, within_reach
 from localsvm.kernels._kernels import Panels, aligned, padded
+from localsvm.kernels._local_maps import LocalMaps
 from localsvm.kernels.gram import centre_of
 from localsvm.methods.base import State
 from localsvm.representations.local_kernels import transformed
@@ -45,7 +46,7 @@ class LocalPredictor:
         n, d = X.shape
         out = np.zeros((n, len(self._state["model_problem"])))
         kernels = len(self._anchor)
-        step = max(1, BLOCK_ELEMENTS // max(1, d, kernels * (d if self._componentwise else 1)))
+        step = max(1, BLOCK_ELEMENTS // max(1, d, kernels))
         for first in range(0, n if kernels and d else 0, step):
             part = between(X, first, min(n, first + step))
             dense = part if isinstance(part, np.ndarray) else dense_rows(part, np.arange(part.shape[0]))
@@ -57,8 +58,11 @@ class LocalPredictor:
     def _add(self, X: Dense, out: Floats) -> None:
         """Add the values of all kernels, part by part."""
         if self._componentwise:
+            values = aligned((len(X), padded(self._maps.size)), np.float32)
+            self._maps.values(np.ascontiguousarray(X), values)
             for part in self._parts:
-                out[:, part.model] += self._componentwise_values(X, part)
+                sums = values[:, part.first : part.last].sum(axis=1, dtype=np.float64)
+                out[:, part.model] += self._units[part.model] * sums
             return
         moved = X - self._centre
         squares, products = (aligned((len(X), padded(panels.size)), np.float32) for panels in self._panels)
@@ -70,16 +74,6 @@ class LocalPredictor:
             transformed(self._kind, part.gamma, maps, maps)
             maps *= products[:, kernels] - self._offsets[kernels]
             out[:, part.model] += self._units[part.model] * maps.sum(axis=1, dtype=np.float64)
-
-    def _componentwise_values(self, X: Dense, part: Part) -> Floats:
-        kernels = slice(part.first, part.last)
-        moved = X[:, None, :] - self._anchors[self._anchor[kernels]]
-        maps = np.square(moved)
-        transformed(self._kind, part.gamma, maps, maps)
-        maps *= moved
-        maps *= self._weights[kernels]
-        sums = maps.reshape(len(X), -1).sum(axis=1, dtype=np.float64)
-        return np.asarray(self._units[part.model] * sums)
 
     @cached_property
     def _anchors(self) -> Dense:
@@ -127,6 +121,11 @@ class LocalPredictor:
         """(kernels,) (c_m - centre) . w_m."""
         moved = self._anchors.astype(np.float64) - self._centre
         return np.asarray(np.einsum("ij,ij->i", moved[self._anchor], self._exact_weights), np.float32)
+
+    @cached_property
+    def _maps(self) -> LocalMaps:
+        gammas = np.asarray(self._state["kernel_gamma"], np.float32)
+        return LocalMaps(self._kind, gammas, self._anchors[self._anchor], self._weights)
 
     @cached_property
     def _panels(self) -> tuple[Panels, Panels]:

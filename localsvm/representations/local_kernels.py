@@ -119,7 +119,7 @@ class MadeFeatures:
 
 @dataclass(frozen=True)
 class LocalBank:
-    """A kernel for each anchor and gamma, as solvers.sequential_mkl has them; m = gamma number * anchors + anchor.
+    """A kernel for each anchor and gamma, as solvers.feature_mkl has them; m = gamma number * anchors + anchor.
 
     Attributes
     ----------

@@ -1,65 +1,27 @@
-"""l1 multiple kernel learning: an SVM without an offset, whose kernel is a mixture of the kernels of a bank.
+"""l1 multiple kernel learning for kernels that are given by their matrices, see localsvm/solvers/active_set.py.
 
-    min over beta >= 0, sum beta = 1:  J(beta) = max over 0 <= a_i <= c_i:  sum_i a_i - sum_m beta_m q_m(a),
-    q_m(a) = 1/2 (a y)' K_m (a y)
+SimpleMKL lowers J(beta) of localsvm/solvers/mixed_svm.py on all kernels, along the reduced gradient (Rakotomamonjy,
+Bach, Canu, Grandvalet, JMLR 9, 2008). SequentialMKL does so on an active set (Picard 2024). There a step is Newton's,
+as second derivatives are at hand (Chapelle, Rakotomamonjy 2008). Both stop at the duality gap over the whole bank.
 
-SimpleMKL lowers J(beta), whose derivatives are -q_m, on all kernels along the reduced gradient (Rakotomamonjy, Bach,
-Canu, Grandvalet, JMLR 9, 2008). SequentialMKL does so on an active set, which the kernels outside with the largest q_m
-enter (Picard 2024); there a step is Newton's, as second derivatives are at hand (Chapelle, Rakotomamonjy 2008).
-
-Both stop at one number, the duality gap over the whole bank: P - (sum a - max over all m of q_m(a)), over P. Here P is
-the SVM's primal objective at beta, sum_m beta_m q_m + sum_i c_i hinge(y_i f_i), f = sum_m beta_m K_m (a y).
-
-localsvm/solvers/sequential_mkl.py does this for kernels that are given by few features, without matrices.
-
-Where rows are equal to a kernel, as those with one value of its variable are, many a are best, and J has kinks. So the
-SVM has a small ridge, K + r I, which makes them one. It is part of the gap: r |a|^2 is kept below what the gap may be.
+localsvm/solvers/feature_mkl.py does this for kernels that are given by few features, without matrices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import nnls
 
-from localsvm.kernels._kernels import aligned, padded
-from localsvm.pulse import beat
-from localsvm.solvers._smo import KernelDual
-
-Floats = NDArray[np.float64]
-Names = NDArray[np.int64]
+from localsvm.solvers.active_set import Certified, sequential
+from localsvm.solvers.mixed_svm import Bank, Floats, Machine, Names
 
 ADMITTED = 16  # kernels that enter in a round
-MOST_ROUNDS, MOST_STEPS = 500, 20_000
-ACTIVE_SHARE, ROUGHER, FINEST = 0.5, 0.2, 1e-3  # of the tolerance, and of the gap, for the gap of the active kernels
-PRECISION, FINEST_SVM = 1e-3, 1e-13  # gap of an SVM: share of the gap to reach at first, and share of P at last
-RIDGE_SHARE = 0.1  # of the gap to reach: r |a|^2 at first
-FINER = 0.1  # factor on precision and ridge where no step helps
-FLAT, LINE_STEPS = 0.1, 30  # a line search ends at this share of the slope at its start
-JITTER = 1e-8  # of second derivatives, over their mean
-WHOLE = 1e4  # weight of sum beta = 1 against the second derivatives
-
-
-class Bank(Protocol):
-    """Kernels over n rows, named 0 to size - 1; solvers ask for one matrix after another."""
-
-    @property
-    def size(self) -> int: ...
-
-    def matrix(self, name: int) -> Floats:
-        """(n, n), symmetric positive semidefinite."""
-
-    def prefer(self, names: Iterable[int]) -> None:
-        """These will be asked for again and again."""
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Certified):
     """A solution.
 
     Attributes
@@ -80,168 +42,6 @@ class Mixture:
     solves: int
     rounds: int
     converged: bool
-
-    @property
-    def gap(self) -> float:
-        """The duality gap over the primal objective."""
-        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
-
-
-class Machine:
-    """The SVM of a mixture of some kernels: its weights, its solution, and how a step changes them.
-
-    Attributes: names, beta; b, f, primal of the SVM, J with the ridge; q (M,) scores of the kernels; solves so far.
-    """
-
-    def __init__(self, bank: Bank, y: Floats, cost: Floats, tolerance: float, b: Floats) -> None:
-        self.bank, self.n, self.tolerance = bank, len(y), tolerance
-        side = padded(self.n)
-        self._K = aligned((side, side), np.float64)
-        self._K[:] = 0.0
-        wide = np.zeros((3, side))
-        wide[:, : self.n] = y, np.where(y < 0, -cost, 0.0), np.where(y > 0, cost, 0.0)
-        self._y, self._lo, self._hi = wide
-        self._dual, self._total = KernelDual(self._K, self._y), float((self._hi - self._lo).sum())
-        self._b, self._f, self.primal, self.solves = np.zeros(side), np.zeros(side), self._total, 0
-        self._b[: self.n] = b
-        self.J, self._share = 0.0, ROUGHER
-        self._sharpen(1.0)
-
-    @property
-    def b(self) -> Floats:
-        """(n,)."""
-        return self._b[: self.n]
-
-    @property
-    def f(self) -> Floats:
-        """(n,)."""
-        return self._f[: self.n]
-
-    @property
-    def sum_alpha(self) -> float:
-        """sum_i a_i."""
-        return float(np.abs(self._b).sum())
-
-    @property
-    def inside_gap(self) -> float:
-        """The duality gap among these kernels, over P."""
-        return (self.primal - self.sum_alpha + float(self.q.max())) / self.primal
-
-    def set(self, names: Names, beta: Floats) -> None:
-        """Solve for these kernels with these weights."""
-        self.names, self.beta = names, beta
-        self._mixed = self._sum(beta)
-        self._solve(self._mixed)
-        self._score()
-
-    def scores(self, names: Iterable[int]) -> Floats:
-        """q of any kernels of the bank."""
-        found = []
-        for name in names:
-            found.append(0.5 * float(self.b @ (self.bank.matrix(int(name)) @ self.b)))
-            beat(self.solves)
-        return np.asarray(found)
-
-    def descend(self, share: float, newton: bool) -> bool:
-        """Go on until the gap among these kernels is this share of P; False if rounding or MOST_STEPS ended it."""
-        self._share, factor = share, 1.0
-        self._again(factor)
-        for _ in range(MOST_STEPS):
-            if self.inside_gap <= share:
-                return True
-            step = self._newton() if newton else self._reduced_gradient()
-            if not (float(self.q @ step) > 0.0 and self._along(step)):
-                factor *= FINER
-                if PRECISION * factor * share < FINEST_SVM:
-                    return False
-                self._again(factor)
-        return False
-
-    def _again(self, factor: float) -> None:
-        """Solve with another ridge and precision."""
-        self._sharpen(factor)
-        self._solve(self._mixed)
-        self._score()
-
-    def _sharpen(self, factor: float) -> None:
-        """Set both, from the gap that is to be reached."""
-        self._precision = PRECISION * factor * self._share
-        square = float(self._b @ self._b)
-        self._ridge = RIDGE_SHARE * factor * self._share * self.primal / square if square else 0.0
-
-    def _sum(self, weights: Floats) -> Floats:
-        out = np.zeros((self.n, self.n))
-        for name, weight in zip(self.names, weights, strict=True):
-            if weight:
-                out += weight * self.bank.matrix(int(name))
-        return out
-
-    def _solve(self, K: Floats) -> None:
-        """The SVM with the kernel K, to the precision that is asked for now."""
-        self._K[: self.n, : self.n] = K
-        np.einsum("ii->i", self._K)[: self.n] += self._ridge
-        wanted = max(self._precision * self.primal, FINEST_SVM * self._total)
-        while True:
-            self._b, self._f, report = self._dual.solve(self._lo, self._hi, wanted / self._total, self._b)
-            self._f -= self._ridge * self._b
-            hinge = (self._hi - self._lo) @ np.maximum(0.0, 1.0 - self._y * self._f)
-            self.primal = 0.5 * float(self._b @ self._f) + float(hinge)
-            self.J, self.solves = report.objective, self.solves + 1
-            enough = max(self._precision * self.primal, FINEST_SVM * self._total)
-            if report.gap <= 2.0 * enough or wanted <= enough or not report.converged:
-                return
-            wanted = enough
-
-    def _score(self) -> None:
-        self._products = np.stack([self.bank.matrix(int(name)) @ self.b for name in self.names])
-        self.q = 0.5 * (self._products @ self.b)
-
-    def _reduced_gradient(self) -> Floats:
-        """SimpleMKL's direction, as far as the first weight comes to 0."""
-        first = int(np.argmax(self.beta))
-        step = self.q - self.q[first]
-        step[(self.beta <= 0.0) & (step < 0.0)] = 0.0
-        step[first] = 0.0
-        step[first] = -step.sum()
-        falling = step < 0.0
-        return np.asarray(step * (self.beta[falling] / -step[falling]).min()) if falling.any() else step
-
-    def _newton(self) -> Floats:
-        """To the least of the quadratic model of J over the simplex, by non-negative least squares."""
-        free = np.flatnonzero((self._b > self._lo) & (self._b < self._hi))
-        M, R = len(self.names), np.zeros((0, len(self.names)))
-        if len(free):
-            inner = self._mixed[np.ix_(free, free)].copy()
-            inner[np.diag_indices(len(free))] += self._ridge + JITTER * (np.trace(inner) / len(free) + JITTER)
-            R = solve_triangular(cholesky(inner, lower=True), self._products[:, free].T, lower=True)
-        H = R.T @ R
-        H[np.diag_indices(M)] += JITTER * (np.trace(H) / M + float(self.q.max())) or 1.0  # where all kernels vanish
-        root = cholesky(H)
-        right = root @ self.beta + solve_triangular(root, self.q, trans="T")
-        heavy = WHOLE * float(np.abs(root).max())
-        to, _ = nnls(np.vstack([root, np.full(M, heavy)]), np.append(right, heavy))
-        return np.asarray(to / to.sum() - self.beta)
-
-    def _along(self, step: Floats) -> bool:
-        """Line search for a share up to 1 of the step: the slope of J rises along it. False where nothing is gained."""
-        J, before, first = self.J, (self.primal, self._b, self._f), -float(self.q @ step)
-        turn = self._sum(step)
-        low, high, t = (0.0, first), (1.0, np.inf), 1.0
-        for _ in range(LINE_STEPS):
-            self._solve(self._mixed + t * turn)
-            slope = -0.5 * float(self.b @ (turn @ self.b))
-            if abs(slope) <= -FLAT * first or (slope <= 0.0 and t == 1.0):
-                break
-            low, high = ((t, slope), high) if slope < 0.0 else (low, (t, slope))
-            share = low[1] / (low[1] - high[1])
-            t = low[0] + min(max(share, 0.1), 0.9) * (high[0] - low[0])
-        if self.J >= J:
-            self.J, (self.primal, self._b, self._f) = J, before
-            return False
-        beta = np.maximum(self.beta + t * step, 0.0)
-        beta[(t == 1.0) & (step < 0.0) & (beta <= 1e-12)] = 0.0
-        self.set(self.names, beta / beta.sum())
-        return True
 
 
 def simple_mkl(bank: Bank, y: Floats, cost: Floats, tolerance: float, start: Mixture | None = None) -> Mixture:
@@ -271,29 +71,40 @@ def sequential_mkl(bank: Bank, y: Floats, cost: Floats, tolerance: float, start:
         at.set(np.asarray([best]), np.ones(1))
     else:
         at.set(start.names, start.beta)
-    finest, gap, rounds = ACTIVE_SHARE * tolerance, 1.0, 0
-    while rounds < MOST_ROUNDS:
-        rounds += 1
-        share = max(finest, ROUGHER * gap)
-        solved = at.descend(share, newton=True)
-        active = at.beta > 0.0
-        bank.prefer(at.names[active])
-        scores = at.scores(everything)
-        gap = (at.primal - at.sum_alpha + float(scores.max())) / at.primal
-        if gap <= tolerance:
-            break
-        outside = scores.copy()
-        outside[at.names] = 0.0
+    active = ActiveMatrices(at)
+    rounds = sequential(active, everything, tolerance)
+    return _found(at, float(active.scores.max()), rounds)
+
+
+class ActiveMatrices:
+    """The active kernels of solvers.active_set. scores: of the kernels that were looked at last."""
+
+    def __init__(self, at: Machine) -> None:
+        self._at, self._looked = at, np.empty(0, np.int64)
+        self.scores: Floats = np.empty(0)
+
+    def solve(self, share: float) -> bool:
+        """By Newton's method on the weights."""
+        return self._at.descend(share, newton=True)
+
+    def look(self, kernels: Sequence[int]) -> float:
+        """Score them; active kernels are kept rather than these."""
+        at = self._at
+        at.bank.prefer(at.names[at.beta > 0.0])
+        self._looked, self.scores = np.asarray(kernels), at.scores(kernels)
+        return at.gap(float(self.scores.max()))
+
+    def admit(self) -> bool:
+        """Without weight at first; those that lost theirs leave."""
+        at, active = self._at, self._at.beta > 0.0
+        outside = np.where(np.isin(self._looked, at.names), 0.0, self.scores)
         entering = np.argsort(-outside, kind="stable")[:ADMITTED]
         entering = entering[outside[entering] > float(at.q.max())]
-        if len(entering):
-            names = np.concatenate([at.names[active], entering])
-            at.set(names, np.concatenate([at.beta[active], np.zeros(len(entering))]))
-        elif not solved or finest <= FINEST * tolerance:
-            break
-        elif share == finest:
-            finest *= 0.5
-    return _found(at, float(scores.max()), rounds)
+        if not len(entering):
+            return False
+        names = np.concatenate([at.names[active], self._looked[entering]])
+        at.set(names, np.concatenate([at.beta[active], np.zeros(len(entering))]))
+        return True
 
 
 def _first(y: Floats, cost: Floats, start: Mixture | None) -> Floats:

@@ -60,6 +60,7 @@ __all__ = [
     "BASELINE_ROWS",
     "L3SVM",
     "SVML",
+    "TARGET",
     "Ascent",
     "Dataset",
     "Examples",

@@ -1,30 +1,28 @@
-"""SequentialMKL (Picard 2024): l1 multiple kernel learning over a bank of kernels, of which few get weights.
+"""SequentialMKL for kernels that are given by few features, without matrices; see localsvm/solvers/active_set.py.
 
-The problem is that of localsvm/solvers/group_newton.py over all kernels of the bank. It is solved on an active set. The
-kernels outside with the largest 1/2 |v_m|^2, which exceed those inside, enter, until one duality gap over the whole
-bank, P(w) - (sum a - max over all kernels of 1/2 |v_m|^2), is small enough.
+The problem is that of localsvm/solvers/group_newton.py over all kernels of a bank. There it is solved for the active
+ones.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.solvers.active_set import Certified, sequential
 from localsvm.solvers.group_newton import FIRST_WIDTH, Features, GroupNewton, Groups, Names
 
 Vector = NDArray[np.float64]
 
 ADMITTED = 32  # kernels that enter in a round
-MOST_ROUNDS = 200
-ACTIVE_SHARE = 0.5  # of the tolerance, for the gap among the active kernels; halved where that is not enough
-ROUGHER = 0.2  # of the gap over the bank: what the next round may leave among the active kernels, before the last ones
-FINEST = 1e-3  # the smallest share of the tolerance for the active kernels
 SAMPLE = 2000  # rows by which the first kernels are chosen
 ROUNDING = 1e-3  # relative errors of a bank's scores
-FIRST_SHARE = 1e-3  # weight of kernels that enter, of that of all
+FIRST_SHARE = 1e-3  # weight of kernels that enter, of that of all, ...
+AGAIN, LEAST_SHARE = 0.1, 1e-9  # ... less by a factor for each time that one entered before, but no less than this
 
 
 class Bank(Protocol):
@@ -41,7 +39,7 @@ class Bank(Protocol):
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Certified):
     """A solution.
 
     Attributes
@@ -67,13 +65,8 @@ class Found:
     rounds: int = 0
     converged: bool = field(default=True)
 
-    @property
-    def gap(self) -> float:
-        """The duality gap over the primal objective."""
-        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
 
-
-def sequential_mkl(
+def feature_mkl(
     bank: Bank, y: Vector, cost: Vector, tolerance: float, admitted: int = ADMITTED, start: Found | None = None
 ) -> Found:
     """Solve to a duality gap of `tolerance` times the primal objective.
@@ -87,22 +80,49 @@ def sequential_mkl(
     at = _begin(bank, y, cost, admitted, start)
     if at is None:
         return _nothing(y, cost)
-    finest, gap, rounds = ACTIVE_SHARE * tolerance, 1.0, 0
-    while True:
-        rounds += 1
-        share = max(finest, ROUGHER * min(gap, 1.0))
-        solved, inside = at.run(share), float(at.scores.max())
-        entering, largest = _outside(bank, at, admitted, inside)
-        gap = (at.primal - at.dual(max(inside, largest))) / at.primal
-        if gap <= tolerance or rounds == MOST_ROUNDS:
-            break
-        if entering is not None:
-            at.admit(*entering, FIRST_SHARE)
-        elif not solved or finest <= FINEST * tolerance:
-            break
-        elif share == finest:
-            finest *= 0.5
-    return _found(at, at.dual(max(inside, largest)), rounds, gap <= tolerance)
+    active = ActiveFeatures(at, admitted)
+    return active.found(sequential(active, bank, tolerance), tolerance)
+
+
+class ActiveFeatures:
+    """The active kernels of solvers.active_set, at a state of Newton's method. admitted: how many enter in a round."""
+
+    def __init__(self, at: GroupNewton, admitted: int) -> None:
+        self._at, self._admitted = at, admitted
+        self._entering: tuple[Names, Features] | None = None
+        self._entered: Counter[int] = Counter()
+        self._dual = 0.0
+
+    def solve(self, share: float) -> bool:
+        """By Newton's method."""
+        return self._at.run(share)
+
+    def look(self, kernels: Bank) -> float:
+        """Score them, and keep the features of those that may enter."""
+        at = self._at
+        inside = float(at.scores.max())
+        self._entering, largest = _outside(kernels, at, self._admitted, inside)
+        self._dual = at.dual(max(inside, largest))
+        return (at.primal - self._dual) / at.primal
+
+    def admit(self) -> bool:
+        """With little weight at first; less where one entered before: with more than its due it leaves again."""
+        if self._entering is None:
+            return False
+        names, features = self._entering
+        before = max(self._entered[name] for name in names.tolist())
+        self._entered.update(names.tolist())
+        self._at.admit(names, features, max(LEAST_SHARE, FIRST_SHARE * AGAIN**before))
+        return True
+
+    def found(self, rounds: int, tolerance: float) -> Found:
+        """The solution, where kernels were last looked at."""
+        at, w, groups = self._at, self._at.w, Groups(self._at.features.sizes)
+        converged = at.primal - self._dual <= tolerance * at.primal
+        return Found(
+            at.names, w, groups.norms(w), at.shares * at.unit, at.width, at.primal * at.unit, self._dual * at.unit,
+            at.steps, rounds, converged,
+        )  # fmt: skip
 
 
 def _begin(bank: Bank, y: Vector, cost: Vector, admitted: int, start: Found | None) -> GroupNewton | None:
@@ -155,14 +175,6 @@ def _outside(bank: Bank, at: GroupNewton, admitted: int, inside: float) -> tuple
     scores[names] = exact
     better = exact > inside
     return ((names[better], features.of_kernels(better)) if better.any() else None), float(scores.max())
-
-
-def _found(at: GroupNewton, dual: float, rounds: int, converged: bool) -> Found:
-    w, groups = at.w, Groups(at.features.sizes)
-    return Found(
-        at.names, w, groups.norms(w), at.shares * at.unit, at.width, at.primal * at.unit, dual * at.unit, at.steps,
-        rounds, converged,
-    )  # fmt: skip
 
 
 def _nothing(y: Vector, cost: Vector) -> Found:
