@@ -20,7 +20,16 @@ from typing import Any
 import numpy as np
 from harness.datasets import examples
 from harness.experiment import Experiment, carry_out
-from harness.library import TARGET, Search, fit_at_one_point, methods, parse_values, predicted, selection_of
+from harness.library import (
+    TARGET,
+    Search,
+    fit_at_one_point,
+    methods,
+    parse_values,
+    predicted,
+    selection_of,
+    transformed,
+)
 from harness.machine import processors
 from harness.options import parsed, parser
 from harness.pictures import BLUE, ORANGE, empty_figure
@@ -259,19 +268,14 @@ def draw_cloud() -> Any:
     figure = empty_figure(11.5, 4.8)
     panels = figure.subplots(2, 5)
     panels[1, 0].set_axis_off()
-    places = [
-        (panels[0, 0], "plain", False),
-        *((panels[c, 1 + i], kind, bool(c)) for i, kind in enumerate(KINDS) for c in (0, 1)),
-    ]
-    for panel, kind, componentwise in places:
-        r = np.abs(X) if componentwise else np.linalg.norm(X, axis=1, keepdims=True)
-        h = {"exponential": np.exp(-gamma * r), "gaussian": np.exp(-gamma * r**2), "plain": np.ones_like(r),
-             "linear": np.maximum(0.0, 1.0 - gamma * r), "square": np.maximum(0.0, 1.0 - gamma * r**2)}[kind]  # fmt: skip
+    for panel, kind in [(panels[0, 0], "plain"), *zip(panels[:, 1:].ravel(), ALL_MAPS, strict=True)]:
+        name, componentwise = ALL_MAPS.get(kind, (kind, False))
+        h = np.square(X) if componentwise else np.square(X).sum(axis=1, keepdims=True)
+        transformed(name, gamma, h, h)
         panel.scatter(*(h * X).T, c=colours, s=3, linewidths=0)
         limit = 2.1 if kind == "plain" else 0.85
         panel.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
-        title = "the points" if kind == "plain" else f"{'component-wise ' if componentwise else ''}{kind}"
-        panel.set_title(title, fontsize=10)
+        panel.set_title("the points" if kind == "plain" else kind, fontsize=10)
     return figure
 
 
