@@ -33,6 +33,7 @@ from localsvm.representations import svm_metric
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.representations.landmarks import choose_landmarks
+from localsvm.representations.local_kernels import transformed
 from localsvm.representations.metric_learning import Learner
 from localsvm.representations.mixture import Prior, estimate
 from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture
@@ -92,6 +93,7 @@ __all__ = [
     "svm_metric",
     "thinned",
     "train",
+    "transformed",
     "training",
     "write",
 ]  # fmt: skip
