@@ -46,6 +46,7 @@ ALL_MAPS = {f"{'component ' if c else ''}{kind}": (kind, c) for c in (False, Tru
 ROWS, TEST_ROWS, FIGURE_COST = 300, 10_000, 1000.0
 COMPARED = ("gaussian", "square")
 ADMITTED, ADMITTED_ROWS, ADMITTED_SETS = (1, 2, 4, 8, 16, 32, 64, 128, 256), 2000, ("ijcnn1", "magic")
+PIXELS = 201
 CLOUD_PICTURE, MODELS_PICTURE = "maps.png", "synthetic.png"
 ABOUT = f"""\
 # The figures of the MLLKM paper, gammas and rounds
@@ -58,8 +59,8 @@ another.
 
 A grid of points in [-2, 2] x [-2, 2] (left), and h(x) (x - c) of them for the anchor c = 0 and g = 0.5. Points are
 coloured by their place. Those near the anchor stay about where they are, those far away fall back to it; the maps
-`linear` and `square` put all on it from a distance on. A component-wise map does so in each feature. The axes of the
-images are longer.
+`linear` and `square` put all on it from a distance on. A component-wise map does so in each feature. The images are
+drawn larger than the grid.
 
 ![What the maps make of a grid of points]({CLOUD_PICTURE})
 
@@ -281,7 +282,7 @@ def draw_cloud() -> Any:
 
 def draw_models() -> Any:
     """A panel a map: decision values, support vectors and anchors."""
-    figure, side = empty_figure(12.0, 6.2), np.linspace(-2.0, 2.0, 201)
+    figure, side = empty_figure(12.0, 6.2), np.linspace(-2.0, 2.0, PIXELS)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2).astype(np.float32)
     image = None
     for panel, kind in zip(figure.subplots(2, 4, sharex=True, sharey=True).ravel(), ALL_MAPS, strict=True):

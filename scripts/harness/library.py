@@ -93,8 +93,8 @@ __all__ = [
     "svm_metric",
     "thinned",
     "train",
-    "transformed",
     "training",
+    "transformed",
     "write",
 ]  # fmt: skip
 TARGET = Classification(np.array((-1.0, 1.0)))
