@@ -45,6 +45,7 @@ GOLDEN: dict[str, tuple[str, str]] = {
     "svm-default": (DENSE, "-m svm"),
     "svm-metric": (DENSE, "-m svm -P voronoi -c 20 --metric rank:2 -g 0.5,2 -C 1,10 -v 3"),
     "svm-sparse-ava": (SPARSE, "-m svm --metric none --multiclass ava -g 0.1 -C 1,10 -v 3"),
+    "svm-coarse": (DENSE, "-m svm -P voronoi -c 12 --coarse-size 30 --metric none -g 0.5,2 -C 1,10 -v 3"),
     PARTITION: (DENSE, "-P kmeans -c 20 --metric none"),
 }
 

@@ -364,7 +364,7 @@ def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
 
 @pytest.mark.parametrize("names", [(), ("gamma",), ("clusters", "gamma")])
 def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
-    from localsvm.runs.training import pack, unpack
+    from localsvm.runs.records import pack, unpack
 
     table = np.ones((2, len(names))), np.ones(3), np.zeros((2, 3)), np.ones(2, int), np.ones((1, 4), np.float32)
     result = CellResult(3, {"a": np.arange(3)}, CellReport(2.5, 0.1, FitReport(5, largest_gap=0.1)), names, *table)
@@ -378,7 +378,7 @@ def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
 
 def test_the_table_of_a_grid_is_whole_whatever_the_search() -> None:
     result = cross_validate(data(), TrainingConfig(KernelSVM(), None, 1000, grid="adaptive", metric="none"))
-    assert len(result.points) == 100 and np.isfinite([p.error for p in result.points]).all()
+    assert len(result.points) == 100 and np.isfinite([p.loss for p in result.points]).all()
 
 
 class CostAlone(KernelSVM):

@@ -34,11 +34,20 @@ def describe(model: Model) -> dict[str, Any]:
         "metric": weights_of(model),
         "partition": model.partition[0],
         "repeats": model.config.get("repeats", 1),
+        "coarse_cells": _coarse_cells(model),
         "cells": model.n_cells,
         "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
         "calibration": None if model.calibration is None else Calibration.from_state(model.calibration[1]).describe(),
     }
+
+
+def _coarse_cells(model: Model) -> int | None:
+    """How many there are, None where the rows were divided at once."""
+    from localsvm.partition.two_step import POINTER
+
+    pointers = [array for name, array in model.partition[1].items() if name.rpartition("/")[2] == POINTER]
+    return sum(len(pointer) - 1 for pointer in pointers) if pointers else None
 
 
 def _select(model: Model) -> str:
@@ -78,7 +87,8 @@ def description_text(found: dict[str, Any], every: bool = False) -> str:
     """The description as a table for people. every: whether to list the weights of all features."""
     config, models = found["config"], found["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
-    weights = ", rows weighted" if config.get("weighted") else ""
+    weights = ", scored by TPR x TNR" if config.get("scoring") else ""
+    weights += ", rows weighted" if config.get("weighted") else ""
     weights += "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
     from_0 = " with indices from 0" if config.get("zero_based") else ""
     lines = [
@@ -95,7 +105,7 @@ def description_text(found: dict[str, Any], every: bool = False) -> str:
         ),
         *_metric(found, every),
         ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
-        ("partition", _partition(found, config["cell_size"])),
+        ("partition", _partition(found, config)),
     ]
     if found["calibration"]:
         lines.append(("probabilities", calibration_text(found["calibration"])))
@@ -121,12 +131,14 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
     return lines + [(label, spread_text(models[name])) for name, label in named.items() if name in models]
 
 
-def _partition(found: dict[str, Any], cell_size: int) -> str:
+def _partition(found: dict[str, Any], config: dict[str, Any]) -> str:
     """The partition, and the largest size of its cells, which has no limit without one."""
-    if found["partition"] == "none":
+    coarse, cells = found["coarse_cells"], found["cells"]
+    if found["partition"] == "none" and coarse is None:
         return "none, 1 cell"
-    cells = f"{found['cells']:,} cells (at most {cell_size:,} rows each)"
-    return f"{repeated_text(found['partition'], found['repeats'])}, {cells}"
+    most = "" if found["partition"] == "none" else f" (at most {config['cell_size']:,} rows each)"
+    within = "" if coarse is None else f" in {coarse:,} coarse ones (about {config['coarse_size']:,} rows each)"
+    return f"{repeated_text(found['partition'], found['repeats'])}, {cells:,} cells{most}{within}"
 
 
 def _text(value: Any) -> str:

@@ -11,9 +11,9 @@ from localsvm.cli.paths import seekable
 if TYPE_CHECKING:
     from localsvm.runs.given import Given
 
-FIXED_BY_PARTITION = {"partition": "-P", "cell_size": "-c", "scale": "--scale", "metric": "--metric"}
 FIXED_BY_METRIC = {"scale": "--scale", "metric": "--metric"}
-EARLIER = {"metric": "none"}  # what a partition file says that was made before there were metrics
+FIXED_BY_PARTITION = {"partition": "-P", "cell_size": "-c", "coarse_size": "--coarse-size", **FIXED_BY_METRIC}
+EARLIER = {"metric": "none", "coarse_size": None}  # what a partition file stands for that does not say it
 PARTITION, METRIC = "--partition-file", "--metric-file"
 
 

@@ -100,6 +100,14 @@ cell_size = option(
     help="No cell has more training rows than this. (Not LIBSVM's -c: the cost is -C.)",
     group=Group.PARTITION,
 )
+coarse_size = option(
+    "--coarse-size",
+    metavar="ROWS",
+    type=click.IntRange(1),
+    help="Divide the rows into coarse cells of about this many first, by centres that a sample gives, and each of them "
+    "into cells: less memory and time for very many rows. At least -c.",
+    group=Group.PARTITION,
+)
 scale = option(
     "--scale",
     type=Names(SCALES),
@@ -151,6 +159,15 @@ multiclass = option(
     type=Names(("ova", "ava")),
     show_default="ova",
     help="More than two classes: one against all others, or all pairs.",
+    group=Group.SELECTION,
+)
+score = option(
+    "--score",
+    "scoring",
+    type=Names(("accuracy", "tpr-tnr")),
+    show_default="accuracy",
+    help="Choose the parameters of each cell by the held-out accuracy, or by TPR x TNR, the product of the recalls of "
+    "all classes, which counts a rare class as much as a frequent one.",
     group=Group.SELECTION,
 )
 class_weights = option(
@@ -246,8 +263,8 @@ def plot(what: str) -> Decorator:
 
 
 learning = together(method, _method_options)
-partitioning = together(partition, cell_size, scale, metric, metric_file)
-selection = together(folds, multiclass, class_weights)
+partitioning = together(partition, cell_size, coarse_size, scale, metric, metric_file)
+selection = together(folds, multiclass, score, class_weights)
 resources = together(jobs, memory)
 
 

@@ -50,7 +50,11 @@ Result = TypeVar("Result")
 SMALLEST_CELL = 10  # as on the command line
 FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
 # of TrainingConfig
-RUN = ("partition", "cell_size", "scale", "metric", "folds", "grid", "select", "multiclass", "probability", "repeats")
+RUN = (
+    "partition", "cell_size", "coarse_size", "scale", "metric", "folds", "grid", "select", "multiclass", "scoring",
+    "probability",
+    "repeats",
+)  # fmt: skip
 
 
 def _has_probabilities(self: LocalClassifier) -> bool:

@@ -54,6 +54,11 @@ COMMON: dict[str, Parameter] = {
         "rows, and Voronoi cells beyond if the method divides.",
     ),
     "cell_size": Parameter(2000, ("-c", "--cell-size"), "int", "No cell has more training rows than this."),
+    "coarse_size": Parameter(
+        None, ("--coarse-size",), "int or None",
+        "About how many rows a coarse cell has, found on a sample of the rows and then divided into cells: for very "
+        "many rows. None: the rows are divided at once.",
+    ),
     "scale": Parameter(
         "std", ("--scale",), "str",
         'Scaling, kept in the model: "std" divides by the standard deviation without centring, "zscore" centres as '
@@ -81,6 +86,10 @@ COMMON: dict[str, Parameter] = {
     ),
     "multiclass": Parameter(
         "ova", ("--multiclass",), "str", 'More than two classes: "ova", one against all others, or "ava", all pairs.'
+    ),
+    "scoring": Parameter(
+        "accuracy", ("--score",), "str",
+        'What cross-validation scores by: "accuracy", or "tpr-tnr", the product of the recalls of all classes.',
     ),
     "decision_function_shape": Parameter(
         "ovr", (), "str",
@@ -150,6 +159,8 @@ def typed(name: str, value: Any, kind: str) -> Any:
     number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if kind == "bool" and (isinstance(value, (bool, np.bool_)) or (number and value in (0, 1))):
         return bool(value)
+    if kind == "int | None":
+        return None if value is None else typed(name, value, "int")
     if kind == "int" and number and float(value).is_integer():
         return int(value)
     if kind == "float" and number:

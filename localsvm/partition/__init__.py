@@ -1,4 +1,4 @@
-"""Ways to divide the rows into cells, one file each: none, chunks, Voronoi cells, k-means cells."""
+"""Ways to divide the rows into cells, one file each: none, chunks, Voronoi cells, k-means cells; repeats, two steps."""
 
 from __future__ import annotations
 
@@ -13,20 +13,38 @@ from localsvm.partition.duplicates import summed
 from localsvm.partition.kmeans import KMeansCells
 from localsvm.partition.none import NoPartition
 from localsvm.partition.repeated import Repeated
+from localsvm.partition.two_step import POINTER, SHARE, Maker, TwoStep
 from localsvm.partition.voronoi import Voronoi
 from localsvm.store.pieces import Unsound, check
 
 REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
 
-__all__ = ["REGISTRY", "Partition", "TrainingCell", "create", "restore", "size_spread", "smallest_size", "summed"]
+__all__ = [
+    "REGISTRY", "Partition", "TrainingCell", "create", "inside", "restore", "size_spread", "smallest_size", "summed",
+]  # fmt: skip
 
 
-def create(name: str, repeats: int = 1) -> Partition:
-    """A partition by its name, or so many that answer together, not fitted yet; OptionError for an unknown name."""
+def create(name: str, repeats: int = 1, coarse_size: int | None = None) -> Partition:
+    """A partition by its name, or so many that answer together, not fitted yet; OptionError for an unknown name.
+
+    coarse_size : rows of the coarse cells that it divides; None for none.
+    """
     if name not in REGISTRY:
         raise OptionError(f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
     kind = REGISTRY[name]
-    return kind() if repeats == 1 else Repeated([kind(), *(kind.further() for _ in range(repeats - 1))])
+    first: Partition = kind() if coarse_size is None else TwoStep(kind, coarse_size)
+    if repeats == 1:
+        return first
+    return Repeated([first, *(_further(kind, coarse_size) for _ in range(repeats - 1))])
+
+
+def _further(kind: type[Partition], coarse_size: int | None) -> Partition:
+    return kind.further() if coarse_size is None else TwoStep(kind.further, coarse_size, SHARE)
+
+
+def inside(name: str, repeat: int) -> Maker:
+    """What makes the partitions inside the coarse cells of a repeat, by their name."""
+    return REGISTRY[name].further if repeat else REGISTRY[name]
 
 
 def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int) -> Partition:
@@ -45,6 +63,8 @@ def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: i
 
 
 def _restored(place: str, kind: type[Partition], state: dict[str, NDArray[Any]], features: int) -> Partition:
+    if POINTER in state:
+        return TwoStep.restored(place, kind, state, features)
     check(place, kind.pieces, state, {"features": features})
     return kind.from_state(state)
 

@@ -55,6 +55,7 @@ class Partition(ABC):
 
     name: str  # of the kind, as -P takes it
     pieces: ClassVar[Pieces] = {}
+    threaded: ClassVar[bool] = True  # whether several may be fitted at once, each in a thread, and one in several
 
     @abstractmethod
     def fit(
@@ -109,6 +110,11 @@ class Partition(ABC):
     def cells_by_repeat(self) -> list[int]:
         """The number of cells of each repeat; see `repeated.Repeated`. Any other partition is one repeat."""
         return [self.n_cells]
+
+    @property
+    def cells_by_coarse(self) -> list[int] | None:
+        """The number of cells in each coarse cell; see `two_step.TwoStep`. None where there are none."""
+        return None
 
     @abstractmethod
     def route(self, X: Examples) -> sparse.csr_array:

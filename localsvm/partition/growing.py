@@ -199,7 +199,7 @@ def _grow_parts(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, th
     """As `_grow`, for rows that make several parts of about `part` rows."""
     growing = _sketch(matrix, rows, part, empty, threads)
     top = growing.finish()
-    bounds, centres, streams = _sort(matrix, rows, top, threads), top.leaf_centres, empty.rng.spawn(top.n_cells)
+    bounds, centres, streams = sort_by(matrix, rows, top, threads), top.leaf_centres, empty.rng.spawn(top.n_cells)
 
     def below(i: int) -> _Growing:
         branch = _Growing(empty.split, empty.cell_size, empty.enough, streams[i])
@@ -223,8 +223,8 @@ def _sketch(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, thread
     return _grow(sample, np.arange(sample.shape[0], dtype=np.int64), rules, threads)
 
 
-def _sort(matrix: Matrix, rows: RowIndices, tree: CentreTree, threads: Threads) -> list[int]:
-    """Sort rows, in place, by the cells of the tree; returns the bounds of the cells."""
+def sort_by(matrix: Matrix, rows: RowIndices, tree: CentreTree, threads: Threads) -> list[int]:
+    """Sort rows, in place and stably, by the cells of the tree; returns the bounds of the cells."""
     cell = np.empty(matrix.shape[0], dtype=np.int32)
 
     def route(first: int, last: int) -> None:

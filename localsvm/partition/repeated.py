@@ -62,6 +62,11 @@ class Repeated(Partition):
     def cells_by_repeat(self) -> list[int]:
         return [part.n_cells for part in self.parts]
 
+    @property
+    def cells_by_coarse(self) -> list[int] | None:
+        found = [part.cells_by_coarse for part in self.parts]
+        return None if None in found else [cells for of_part in found for cells in of_part or ()]
+
     def route(self, X: Examples) -> sparse.csr_array:
         routes = sparse.hstack([part.route(X) for part in self.parts], format="csr")
         return sparse.csr_array(routes / len(self.parts))

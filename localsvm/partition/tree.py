@@ -55,7 +55,6 @@ class TreePartition(Partition):
         self._training: _Training | None = None
 
     pieces: ClassVar[Pieces] = PIECES
-    threaded: ClassVar[bool] = True  # whether `split` may run in several threads at once
 
     @classmethod
     def fitting_bytes(cls, X: Examples, cell_size: int) -> int:

@@ -17,7 +17,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Cell
 from localsvm.methods.grids import Grid
-from localsvm.selection.cross_validation import CellSelection, Point, Scores, finish
+from localsvm.selection.cross_validation import CellSelection, Kept, Point, Scores, finish
 from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
@@ -33,8 +33,9 @@ class CellReport:
     rows : that it stands for, identical ones counted as often as they occur.
     seconds : of processor time.
     fit : what the method reports.
-    weight : of the rows that were held out, 0 where nothing was cross-validated.
-    wrong : of this the weight that the chosen point decides wrongly.
+    weight : of the rows that were held out, for each part of the score (see Target.mass); empty where nothing was
+        cross-validated.
+    wrong : of this the weight that the chosen point decides wrongly, for each part.
     points : of the grid.
     chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
         cell where the grid has costs.
@@ -43,8 +44,8 @@ class CellReport:
     rows: float
     seconds: float
     fit: FitReport
-    weight: float = 0.0
-    wrong: float = 0.0
+    weight: tuple[float, ...] = ()
+    wrong: tuple[float, ...] = ()
     points: int = 1
     chosen: tuple[float, ...] = ()
 
@@ -58,7 +59,7 @@ class CellResult:
     index, state, report : the cell's number, what the model file keeps of it, and numbers for the summary.
     names, settings : of the grid's parameters, and (settings, names) float64 their values.
     costs : (costs,) float64, C on all rows of the cell.
-    loss : (settings, costs) float64 held-out errors, nan where a point was not scored; (0, 0) without cross-validation.
+    loss : (settings, costs) float64 held-out losses, nan where a point was not scored; (0, 0) without cross-validation.
     best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
     values : (problems, rows) float32 held-out values of the chosen point; empty unless probabilities are wanted.
     """
@@ -81,7 +82,6 @@ class RunInputs:
     Attributes
     ----------
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
-    average_rows : the mean size of all cells.
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
     count, mass, places : how many rows each row of each cell stands for, with which weight in all (None: their number),
         and where that row is in X and y.
@@ -95,7 +95,6 @@ class RunInputs:
     folds: int
     select: str
     seed: int
-    average_rows: float
     X: ExamplesHandle
     y: Handle
     count: Handle
@@ -107,8 +106,12 @@ class RunInputs:
     probability: bool = False
     search: Search = field(default_factory=Search)
 
-    def cell(self, index: int, first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None) -> Cell:
-        """The training cell of places first .. last - 1; without a copy of rows that lie in its order."""
+    def cell(
+        self, stream: tuple[int, ...], first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None
+    ) -> Cell:
+        """The training cell of places first .. last - 1, with random numbers of this name (`Divided.streams`); without
+        a copy of rows that lie in its order.
+        """
         rows = self.places.rows(first, last)
         y = self.y.open()[rows]
         cost = np.ones(len(y))
@@ -122,7 +125,7 @@ class RunInputs:
             cost=cost,
             mass=None if self.mass is None else self.mass.open()[first:last],
             folds=ordered_folds(len(y), self.folds),
-            random=np.random.SeedSequence(self.seed, spawn_key=(index, 1)),
+            random=np.random.SeedSequence(self.seed, spawn_key=(*stream, 1)),
             threads=threads,
             scratch=scratch or Scratch(),
         )
@@ -134,6 +137,8 @@ class WorkUnit:
 
     Attributes
     ----------
+    stream : the name of the cell's random numbers (`Divided.streams`).
+    average_rows : the mean size of a cell.
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
     known : scores of settings that an interrupted run has scored, by their indices.
@@ -145,6 +150,8 @@ class WorkUnit:
     index: int
     first: int
     last: int
+    stream: tuple[int, ...]
+    average_rows: float
     settings: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
     known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
@@ -161,8 +168,8 @@ class WorkUnit:
         """
         started, inputs = time.process_time(), self.inputs
         with Threads(self.threads) as threads:
-            cell = inputs.cell(self.index, self.first, self.last, threads, scratch)
-            grid = inputs.method.grid(cell, inputs.average_rows, inputs.folds)
+            cell = inputs.cell(self.stream, self.first, self.last, threads, scratch)
+            grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
             selection = CellSelection(inputs.method, cell, grid)
             if self.settings:
                 return selection.score(self.settings, inputs.search)
@@ -180,14 +187,15 @@ class WorkUnit:
         steps = selection.steps(self.inputs.search, self.known)
         return (yield from steps) if self.tells else finish(steps)
 
-    def _error(self, cell: Cell, scores: Scores) -> tuple[float, float]:
-        """The weight of the rows that say what the error is, and how much of it the best point decides wrongly."""
-        if self.inputs.fresh is None or scores.kept is None or scores.kept.values is None:
-            weight = float(cell.weight.sum())
-            return weight, scores.best.loss * weight
-        weight = cell.weight * self.inputs.fresh.open()[self.first : self.last]
-        loss, _ = cell.target.losses(scores.kept.values[None], cell.y, cell.Y, weight)
-        return float(weight.sum()), float(loss[0])
+    def _error(self, cell: Cell, kept: Kept) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The weight of the rows that say what the error is, and how much of it the best point decides wrongly, for
+        each part of the score.
+        """
+        weight, wrong = cell.weight, kept.wrong
+        if self.inputs.fresh is not None and kept.values is not None:
+            weight = weight * self.inputs.fresh.open()[self.first : self.last]
+            wrong = cell.target.wrong(kept.values[None], cell.y, cell.Y, weight)[0][0]
+        return tuple(cell.target.mass(cell.y, weight).tolist()), tuple(wrong.tolist())
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
@@ -196,10 +204,10 @@ class WorkUnit:
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
         report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
-        if scores is not None:
-            if self.inputs.probability and scores.kept and scores.kept.values is not None:
+        if scores is not None and scores.kept is not None:
+            if self.inputs.probability and scores.kept.values is not None:
                 values = scores.kept.values.astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
-            weight, wrong = self._error(cell, scores)
+            weight, wrong = self._error(cell, scores.kept)
             report = replace(report, weight=weight, wrong=wrong)
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)

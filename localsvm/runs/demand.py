@@ -14,7 +14,7 @@ from localsvm.data.stream import Stream
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
-from localsvm.partition import REGISTRY
+from localsvm.partition import REGISTRY, two_step
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measuring_bytes
@@ -84,6 +84,8 @@ class Demand:
         """Dividing the rows into cells."""
         rows, config = len(self._data.y), self._config
         tree = REGISTRY[kind].fitting_bytes(self._data.X, config.cell_size) if kind in REGISTRY else 0
+        if config.coarse_size is not None:
+            tree += two_step.fitting_bytes(self._data.X, config.coarse_size, self._threads)
         more = (config.repeats - 1) * (tree + REPEAT_BYTES * rows)
         fewer = ", or fewer --repeats" if more else ""
         self._check(

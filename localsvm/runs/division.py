@@ -26,14 +26,14 @@ from localsvm.runs.demand import Demand
 from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured, measure
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.stored import cells_of, check_kept
+from localsvm.runs.stored import cells_of, check_coarse, check_kept
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
 
-KEPT = ("cell_size", "scale", "seed", "zero_based")  # options that a partition file has, beside the metric
+KEPT = ("cell_size", "scale", "seed", "zero_based", "coarse_size")  # options of a partition file, beside the metric
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
 
 
@@ -56,6 +56,8 @@ class Divided:
     fresh : in shared memory, (all,) float64: the share of those rows that say what the error is; None where all do.
     measured : the metric after the scaling, and what is told of how it was chosen.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
+    streams : of each cell, the name of its random numbers: its number; with coarse cells the coarse cell's, and its
+        number in there.
     """
 
     scaling: Scaling
@@ -74,6 +76,7 @@ class Divided:
     off_centre: int = 0
     fresh: SharedArray | None = None
     measured: Measured = field(default_factory=Measured)
+    streams: list[tuple[int, ...]] = field(default_factory=list)
 
     @property
     def nbytes(self) -> int:
@@ -99,9 +102,15 @@ class Divided:
         return [places.rows(int(first), int(last)) for first, last in pairwise(self.edges)]
 
     @property
-    def average_rows(self) -> float:
-        """The mean size of a cell, that of the first repeat: its models are then those of a run without repeats."""
-        return float(self.sizes[: self.partition.cells_by_repeat[0]].mean())
+    def average_rows(self) -> NDArray[np.float64]:
+        """(cells,) the mean size of a cell: of those in its coarse cell; else of those of the first repeat, whose
+        models are then those of a run without repeats.
+        """
+        if len(self.streams[0]) == 1:
+            return np.full(len(self.sizes), self.sizes[: self.partition.cells_by_repeat[0]].mean())
+        coarse = np.asarray([stream[0] for stream in self.streams]) - self.streams[0][0]
+        means: NDArray[np.float64] = (np.bincount(coarse, self.sizes) / np.bincount(coarse))[coarse]
+        return means
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
@@ -142,7 +151,8 @@ def divide(
     demand.scaling()
     config, clock = config.for_classes(labels, class_rows.tolist()), clock or Clock(Silent())
     found = _load(data, stored) if stored else _fit(data, config, threads, demand, clock, key, given)
-    return _shared(data, config, *found, (labels, class_rows.tolist()), width, threads, demand)
+    streams = _streams(found[2])
+    return in_cells(data, config, *found, streams, (labels, class_rows.tolist()), width, threads, demand)
 
 
 def _without_weight_0(data: Dataset, config: TrainingConfig, demand: Demand, known: str | None) -> str:
@@ -155,22 +165,33 @@ def _without_weight_0(data: Dataset, config: TrainingConfig, demand: Demand, kno
     return known if known and len(data.y) == rows else fingerprint(data.X, data.y)
 
 
-def _shared(
+def _streams(partition: Partition) -> list[tuple[int, ...]]:
+    coarse = partition.cells_by_coarse
+    if coarse is None:
+        return [(cell,) for cell in range(partition.n_cells)]
+    return [(number, cell) for number, cells in enumerate(coarse) for cell in range(cells)]
+
+
+def in_cells(
     data: Dataset, config: TrainingConfig, scaling: Scaling, measured: Measured, partition: Partition,
-    cells: list[TrainingCell], classes: tuple[NDArray[np.float64], list[int]], width: int, threads: Threads,
-    demand: Demand,
+    cells: list[TrainingCell], streams: list[tuple[int, ...]], classes: tuple[NDArray[np.float64], list[int]],
+    width: int, threads: Threads = ALONE, demand: Demand | None = None,
 ) -> Divided:  # fmt: skip
-    """The rows in shared memory, in the order of cells and folds."""
+    """The scaled and mapped rows in shared memory, in the order of cells and folds.
+
+    streams, classes, width : as in `Divided`, the labels with their rows.
+    """
     cells = weighing.weighed(data, partition, cells, measured.fresh)
-    in_order, count, mass, share = _in_order(data.y, cells, config, threads)
+    order, count, mass, share = in_order(data.y, cells, streams, config, threads)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
-    rows, places = each_once(in_order, int(edges[partition.cells_by_repeat[0]]))
-    demand.copying(int(edges[-1]))
+    rows, places = each_once(order, int(edges[partition.cells_by_repeat[0]]))
+    if demand is not None:
+        demand.copying(int(edges[-1]))
     shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights, fresh = (None if array is None else SharedArray.copy(array) for array in (mass, share))
     off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
     about, columns = (scaling, partition, *classes), (data.columns, width, data.classes)
-    return Divided(*about, *shared, weights, edges, places, *columns, off_centre, fresh, measured)
+    return Divided(*about, *shared, weights, edges, places, *columns, off_centre, fresh, measured, streams)
 
 
 def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> PartitionFile:
@@ -179,13 +200,14 @@ def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> Partitio
     return load_partition(path, fingerprint(data.X, data.y))
 
 
-def _in_order(
-    y: NDArray[np.float64], cells: list[TrainingCell], config: TrainingConfig, threads: Threads
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]:
+def in_order(
+    y: NDArray[np.float64], cells: list[TrainingCell], streams: list[tuple[int, ...]], config: TrainingConfig,
+    threads: Threads,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]:  # fmt: skip
     """The rows of all cells, cell after cell in the order of their folds; counts; masses and fresh shares if any."""
 
     def order_of(index: int) -> NDArray[np.int64]:
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(index, 0)))
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(*streams[index], 0)))
         return fold_order(y[cells[index].rows], config.folds, rng)
 
     orders = threads.map(order_of, len(cells))
@@ -222,7 +244,8 @@ def partition_only(
     scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()), key, given)
     assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
-    kept = {name: getattr(config, name) for name in KEPT} | {"metric": config.metric_name}
+    kept = {name: value for name in KEPT if (value := getattr(config, name)) is not None}
+    kept |= {"metric": config.metric_name}
     write_partition(
         output,
         config={"partition": partition.name, **measured.as_dict()} | kept,
@@ -264,7 +287,7 @@ def _fit(
 ) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:  # fmt: skip
     """Scales and maps the data, too. key: their fingerprint."""
     if given is None:
-        scaling = Scaling.fit(data.X, config.scale, threads)
+        scaling = Scaling.fit(data.X, config.scale, threads, exact=config.coarse_size is not None)
         scaling.read_from(data.shift, data.X.shape[1])
     else:
         scaling = given.scaling_of(data)
@@ -278,8 +301,8 @@ def _fit(
             measured = given.metric_of(data, key)
         data.X = measured.apply(data.X)
     with clock("partition"):  # again, for who watches
-        kind = _partition_name(config, len(data.y))
-        partition = create(kind, config.repeats)
+        kind = partition_name(config, len(data.y))
+        partition = create(kind, config.repeats, config.coarse_size)
         demand.partition(kind)
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
         partition.fit(data.X, data.y, config.cell_size, rng, threads)
@@ -291,6 +314,7 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Part
     features = data.X.shape[1]
     with checked(stored.path):
         check_kept(stored.config)
+        check_coarse(stored.config.get("coarse_size"), stored.partition[1])
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.read_from(data.shift, data.X.shape[1])
         measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
@@ -318,6 +342,7 @@ def tell_off_centre(observer: Observer, columns: int) -> None:
         )
 
 
-def _partition_name(config: TrainingConfig, rows: int) -> str:
+def partition_name(config: TrainingConfig, rows: int) -> str:
+    """The partition of so many rows."""
     divided = config.method.divides and rows > config.cell_size
     return config.partition or ("voronoi" if divided else "none")

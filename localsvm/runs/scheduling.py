@@ -84,7 +84,6 @@ class RunCells:
             folds=config.folds,
             select=config.select,
             seed=config.seed,
-            average_rows=divided.average_rows,
             X=divided.X.handle(),
             y=divided.y.handle(),
             count=divided.count.handle(),
@@ -165,10 +164,10 @@ class RunCells:
             Scores.of(self._grid()).loss.shape
         }:
             raise ModelError("the journal has scores of another grid; give --force to start afresh")
-        edges = self.divided.edges.tolist()
+        edges, average = self.divided.edges.tolist(), self.divided.average_rows.tolist()
         return [
             WorkUnit(
-                self.inputs, i, edges[i], edges[i + 1],
+                self.inputs, i, edges[i], edges[i + 1], self.divided.streams[i], average[i],
                 known=known.get(i, {}), tells=few or self._squares([i]) > SMALL_RUN,
             )
             for i in todo
@@ -176,7 +175,7 @@ class RunCells:
 
     def _grid(self) -> Grid:
         """A grid of as many points as that of each cell."""
-        return self.config.method.grid(self.inputs.cell(0, 0, 1), 1.0, self.config.folds)
+        return self.config.method.grid(self.inputs.cell((0,), 0, 1), 1.0, self.config.folds)
 
     def _workers(self, todo: list[int], cores: int) -> int:
         """How many workers the run is worth."""

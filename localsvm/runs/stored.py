@@ -13,6 +13,7 @@ from localsvm.errors import OptionError
 from localsvm.methods import method_from
 from localsvm.methods.svml import SVML
 from localsvm.partition import REGISTRY, TrainingCell
+from localsvm.partition.two_step import POINTER
 from localsvm.representations.metric import EUCLIDEAN, MATRIX, METRICS, RANK, WEIGHTS, Metric, check_metric
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse, size_of
@@ -28,8 +29,9 @@ OPTIONAL = {"weighted", "width", "classes", "learned"}
 KEPT_ABOUT = {"fingerprint": "str", "learned": "dict"}
 # what a partition file's config says
 KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str", "seed": "Seed", "zero_based": "bool"}
+KEPT["coarse_size"] = "int"
 KEPT |= KEPT_ABOUT
-KEPT_LATER = {"metric", "learned", "zero_based"}
+KEPT_LATER = {"metric", "learned", "zero_based", "coarse_size"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
 LEARNED = {"name": "str", "fingerprint": "str", "rows": "int"}  # what `learned` says, ...
 CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
@@ -53,6 +55,7 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     model.check_header()
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
+    check_coarse(config.coarse_size, model.partition[1])
     check("", {"labels": floats64("classes", least=2)}, {"labels": model.labels}, {})
     classes = len(model.labels)
     if np.any(np.diff(model.labels) <= 0):
@@ -93,6 +96,12 @@ def check_kept(config: Mapping[str, Any]) -> None:
         raise Unsound(f"/@config: {error}") from error
     if config["cell_size"] < 1 or config["partition"] not in REGISTRY:
         raise Unsound("/@config: the options are not those of a partition")
+
+
+def check_coarse(coarse_size: int | None, partition: Mapping[str, Any]) -> None:
+    """Unsound unless a partition has coarse cells where an option asks for them, and nowhere else."""
+    if (coarse_size is not None) != any(name.rpartition("/")[2] == POINTER for name in partition):
+        raise Unsound("/@config: the option coarse_size is not that of /partition")
 
 
 def calibration_of(model: Model, problems: int) -> Calibration | None:

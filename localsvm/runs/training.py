@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,17 @@ from localsvm import __version__
 from localsvm.data.dataset import Dataset, size_of
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.memory import Budget
-from localsvm.methods.base import FitReport
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
-from localsvm.runs.cell_work import CellReport, CellResult
+from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.given import Given
 from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.records import RECORDS, pack, pack_scores, unpack, unpack_scores
 from localsvm.runs.scheduling import PoolFactory, RunCells
 from localsvm.runs.summary import Summary, report_state, summarise
-from localsvm.selection.cross_validation import Point, Scores
+from localsvm.selection.cross_validation import Scores
 from localsvm.store.container_writing import creation_time
 from localsvm.store.fingerprint import fingerprint
 from localsvm.store.journal import Journal, journal_path, open_journal
@@ -36,12 +36,11 @@ from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
-TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point, in the journal
-RECORDS = "records 4"  # how they are packed: a journal of other records belongs to another run
 CONTENT = "the content of the data"  # in the key of a run
 OPTIONS = {
     "class_weights": "-w",
     "balanced": "--weights balanced",
+    "scoring": "--score",
 }  # whose names are not made of those of TrainingConfig
 
 
@@ -109,7 +108,7 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer, resume: 
                 journal.append(str(result.index), pack(result))
                 reports[result.index] = result.report
                 work.finished(result.index)
-                observer.cell_done(result.report.wrong, result.report.weight)
+                observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
                 observer.work(work.share, work.settings)
             journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]
@@ -207,34 +206,3 @@ def run_key(
     parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}
     parts["the SIMD level"] = LEVELS[simd_level()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest(), parts
-
-
-def pack(result: CellResult) -> dict[str, NDArray[Any]]:
-    """A cell's result as arrays, for the journal."""
-    arrays: dict[str, NDArray[Any]] = {f"state/{name}": array for name, array in result.state.items()}
-    arrays |= {name: getattr(result, name) for name in TABLE}
-    texts = {"names": json.dumps(result.names).encode(), "report": json.dumps(asdict(result.report)).encode()}
-    arrays |= {name: np.frombuffer(text, np.uint8) for name, text in texts.items()}
-    return arrays | {"index": np.asarray(result.index)}
-
-
-def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
-    """A cell's result from a journal's record."""
-    state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
-    names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
-    fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
-    known = CellReport(**(report | {"fit": fit, "chosen": tuple(report["chosen"])}))
-    return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
-
-
-def pack_scores(scores: Scores) -> dict[str, NDArray[Any]]:
-    """The scores of one setting as arrays, for the journal; what is kept for the final solutions is none."""
-    return {"loss": scores.loss, "best": np.asarray([scores.best.loss, scores.best.tie, scores.best.cost])}
-
-
-def unpack_scores(arrays: dict[str, NDArray[Any]], setting: int) -> Scores:
-    """The scores of this setting from a journal's record; ValueError where they are none."""
-    table, (loss, tie, cost) = arrays["loss"], arrays["best"].tolist()
-    if min(setting, cost) < 0 or table.dtype != np.float64 or table.ndim != 2 or table[setting, int(cost)] != loss:
-        raise ValueError("no scores of a setting")
-    return Scores(table, Point(loss, tie, int(cost), setting), None)

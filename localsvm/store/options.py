@@ -51,6 +51,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "int": _whole,
     "Seed": _seed,
     "float": _number,
+    "int | None": lambda value: value is None or _whole(value),
     "str": lambda value: isinstance(value, str),
     "str | None": lambda value: value is None or isinstance(value, str),
     "tuple[float, ...]": _list_of(_number),

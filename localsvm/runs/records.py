@@ -1,0 +1,49 @@
+"""What a journal keeps of a run: a trained cell, or the scores of a setting, as arrays."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.methods.base import FitReport
+from localsvm.runs.cell_work import CellReport, CellResult
+from localsvm.selection.cross_validation import Point, Scores
+
+TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
+RECORDS = "records 5"  # how they are packed: a journal of other records belongs to another run
+
+
+def pack(result: CellResult) -> dict[str, NDArray[Any]]:
+    """A cell's result as arrays, for the journal."""
+    arrays: dict[str, NDArray[Any]] = {f"state/{name}": array for name, array in result.state.items()}
+    arrays |= {name: getattr(result, name) for name in TABLE}
+    texts = {"names": json.dumps(result.names).encode(), "report": json.dumps(asdict(result.report)).encode()}
+    arrays |= {name: np.frombuffer(text, np.uint8) for name, text in texts.items()}
+    return arrays | {"index": np.asarray(result.index)}
+
+
+def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
+    """A cell's result from a journal's record."""
+    state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
+    names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
+    fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
+    tuples = {name: tuple(report[name]) for name in ("weight", "wrong", "chosen")}
+    known = CellReport(**(report | {"fit": fit} | tuples))
+    return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
+
+
+def pack_scores(scores: Scores) -> dict[str, NDArray[Any]]:
+    """The scores of one setting as arrays, for the journal; what is kept for the final solutions is none."""
+    return {"loss": scores.loss, "best": np.asarray([scores.best.loss, scores.best.tie, scores.best.cost])}
+
+
+def unpack_scores(arrays: dict[str, NDArray[Any]], setting: int) -> Scores:
+    """The scores of this setting from a journal's record; ValueError where they are none."""
+    table, (loss, tie, cost) = arrays["loss"], arrays["best"].tolist()
+    if min(setting, cost) < 0 or table.dtype != np.float64 or table.ndim != 2 or table[setting, int(cost)] != loss:
+        raise ValueError("no scores of a setting")
+    return Scores(table, Point(loss, tie, int(cost), setting), None)
