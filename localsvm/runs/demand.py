@@ -81,7 +81,7 @@ class Demand:
         return count
 
     def mapping(self, columns: int) -> None:
-        """Mapping the rows onto so many columns by a metric that is known: dense ones as wide as before stay in place."""
+        """Mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
         X = self._data.X
         if isinstance(X, np.ndarray):
             made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
