@@ -286,19 +286,48 @@ def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(
     assert np.mean(again._target.decide(values) == y) > 0.6
 
 
-def test_labels_of_held_out_rows_say_nothing_about_their_values() -> None:
-    X, y = examples(200)
-    cell = cell_of(X, y)
-    method = replace(ALL[1], cost=(10.0, 100.0))
-    grid = method.grid(cell, 200.0, 4)
-    first = score(method, cell, grid).kept
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_of_held_out_rows_say_nothing_about_their_values(classes: int, scheme: str) -> None:
+    """Nor do they by who is in a pair: the point here is one at which mixtures fit their rows too well."""
+    X, y = examples(200, classes=classes)
+    cell = cell_of(X, y, scheme=scheme)
+    method = replace(ALL[1], clusters=(8.0,), shrinkage=(1e-4,))
     out = cell.folds == 1
-    other = replace(cell, y=np.where(out, 1.0 - cell.y, cell.y))
-    second = score(method, other, replace(grid, costs=(10.0, 100.0))).kept
+    other = replace(cell, y=np.where(out, (cell.y + 1) % classes, cell.y))
+    first, second = (score(method, one, method.grid(one, 200.0, 4)).kept for one in (cell, other))
     assert first is not None and second is not None and first.values is not None and second.values is not None
-    if score(method, cell, grid).best.cost == score(method, other, grid).best.cost:
-        assert_allclose(first.values[0, out], second.values[0, out], atol=1e-12)
-    assert not np.allclose(first.values[0, ~out], second.values[0, ~out])
+    assert_allclose(first.values[:, out], second.values[:, out], atol=1e-12)
+    assert not np.allclose(first.values[:, ~out], second.values[:, ~out])
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: MixtureMethod) -> None:
+    X, y = examples(240, classes=3)
+    cell = cell_of(X, y, scheme="ava")
+    together, _ = fitted(method, cell)
+    for p, pair in enumerate([(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)]):
+        taken = np.isin(cell.y, pair)
+        n = int(taken.sum())
+        alone = Cell(
+            cell.X[taken], cell.y[taken], Classification(np.asarray(pair)), np.ones(n), np.ones(n), cell.folds[taken]
+        )
+        expected, _ = fitted(method, alone)
+        assert_allclose(together.decision_function(X)[:, p], expected.decision_function(X)[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_a_pair_with_fewer_rows_than_components_or_none_decides(method: MixtureMethod) -> None:
+    X, y = examples(120, classes=3)
+    few = np.flatnonzero(y == 2.0)[4:]
+    y[few] = 1.0
+    cell = cell_of(X, y, scheme="ava")
+    predictor, _ = fitted(replace(method, clusters=(50.0,)), cell)
+    assert np.isfinite(predictor.decision_function(X)).all()
+    two = replace(cell, y=np.minimum(cell.y, 1.0))  # a class that is not in this cell
+    values = fitted(method, two)[0].decision_function(X)
+    assert_array_equal(values[:, 2] <= 0, True)
+    assert np.mean(cell.target.decide(values) == np.minimum(y, 1.0)) > 0.7
 
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)

@@ -157,7 +157,7 @@ def divide(
         _keep_columns(data, demand, given)
     demand.scaling()
     config, clock = config.for_classes(labels, class_rows.tolist()), clock or Clock(Silent())
-    found = _load(data, stored) if stored else _fit(data, config, threads, demand, clock, key, given)
+    found = _load(data, stored, demand) if stored else _fit(data, config, threads, demand, clock, key, given)
     streams = _streams(found[2])
     return in_cells(data, config, *found, streams, (labels, class_rows.tolist()), width, threads, demand)
 
@@ -306,6 +306,7 @@ def _fit(
                 measured = measure(data, config, some).learned_from(key)
         else:
             measured = given.metric_of(data, key)
+            demand.mapping(measured.columns(data.X.shape[1]))
         data.X = measured.apply(data.X)
     with clock("partition"):  # again, for who watches
         kind = partition_name(config, len(data.y))
@@ -316,7 +317,9 @@ def _fit(
     return scaling, measured, partition, partition.training_cells()
 
 
-def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
+def _load(
+    data: Dataset, stored: PartitionFile, demand: Demand
+) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
     """Scales and maps the data, too."""
     features = data.X.shape[1]
     with checked(stored.path):
@@ -327,7 +330,10 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Part
         measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
-    data.X = measured.apply(scaling.apply(data.X, in_place=True))
+    data.X = scaling.apply(data.X, in_place=True)
+    if measured.metric is not None:
+        demand.mapping(measured.columns(features))
+        data.X = measured.apply(data.X)
     return scaling, measured, partition, cells
 
 
