@@ -1,10 +1,12 @@
 """Training on Spark against one process, on the same cores: processor seconds of all processes, and shuffled bytes.
 
     python scripts/bench_spark.py [--rows 100000] [--masters 'local-cluster[1,1,1024]' 'local-cluster[2,1,1024]']
+    python scripts/bench_spark.py --passes [--rows 100000]
 
 HIGGS-like rows (localsvm.data.synthetic), cells of 2 000 in coarse cells of 20 000, one gamma and C or the default
 grid (--grid). The same rows in the same coarse cells by `lsvm-train` alone come first, and the models are compared by
-their manifests. Wall clock is told as well, by phase; on a machine that does other work it says little.
+their manifests. Wall clock is told as well, by phase; on a machine that does other work it says little. --passes tells,
+without Spark, what its workers spend on the three passes over the rows, and the bytes that they hand to the shuffle.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -22,8 +25,14 @@ from typing import Any
 import h5py
 import numpy as np
 
+from localsvm.data.scaling import Scaling
 from localsvm.data.synthetic import higgs_like
 from localsvm.data.writing import write
+from localsvm.parallel.spark import PIECE_BYTES
+from localsvm.partition.two_step import TwoStep
+from localsvm.partition.voronoi import Voronoi
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.part_work import assigned, counted, form_of, looked_at
 
 TICK = os.sysconf("SC_CLK_TCK")
 OPTIONS = ["-P", "voronoi", "-c", "2000", "--coarse-size", "20000", "--metric", "none", "--force", "--json", "-q"]
@@ -88,17 +97,45 @@ def told(name: str, report: dict[str, Any], rows: int) -> str:
     return f"| {name} | {ours:.1f} | {java:.1f} | {each:.0f} | {report['wall']:.0f} | {phases} |"
 
 
+def passes(file: str, rows: int) -> None:
+    """Print the processor seconds of each pass, for a text in one part, and the bytes of its blocks."""
+    text = Path(file).read_bytes()
+    lines = text.splitlines(keepends=True)
+    step = max(1, PIECE_BYTES * len(lines) // len(text))
+    pieces = [b"".join(lines[i : i + step]) for i in range(0, len(lines), step)]
+    config = TrainingConfig(partition="voronoi", coarse_size=20_000, metric="none")
+    seconds = [time.process_time()]
+    form = form_of("rows", False, None, [counted("rows", False, None, None, 0, iter(pieces))])
+    seconds.append(time.process_time())
+    look = looked_at(form, 20_000, [1], 0, iter(pieces))
+    seconds.append(time.process_time())
+    scaling, step_one = Scaling.of_sums(look.sums, config.scale), TwoStep(Voronoi, 20_000)
+    X, y = look.sample(0)
+    step_one.sketch(scaling.apply(X), y, rows, np.random.default_rng(0))
+    seconds.append(time.process_time())
+    size = sum(len(pickle.dumps(each, 5)) for each in assigned(form, scaling, [step_one.coarse], 0, iter(pieces)))
+    seconds.append(time.process_time())
+    names = ("counted", "looked at", "coarse centres (the driver)", "assigned, pickled")
+    each = ", ".join(f"{name} {1e6 * s / rows:.1f}" for name, s in zip(names, np.diff(seconds), strict=True))
+    print(f"{rows} rows of {form.features} features, {len(text) / rows:.0f} bytes of text each")
+    print(f"microseconds a row: {each}\nto the shuffle: {size / rows:.0f} bytes a row")
+
+
 def main() -> None:
     """Run all, and print a table."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--rows", type=int, default=100_000)
     given.add_argument("--masters", nargs="+", default=["local-cluster[1,1,1024]", "local-cluster[2,1,1024]"])
     given.add_argument("--grid", action="store_true", help="the default grid instead of one point")
+    given.add_argument("--passes", action="store_true", help="only what workers spend on the rows, without Spark")
     options = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file, manifests = f"{folder}/rows", set()
         X, y = higgs_like(options.rows, np.random.default_rng(0))
         write(file, X, y)
+        if options.passes:
+            passes(file, options.rows)
+            return
         print("| run | Python, s | Java, s | shuffled bytes a row | wall, s | phases, s |\n|---|---|---|---|---|---|")
         for name in ["one process", *options.masters]:
             on = ["-j", "1"] if name == "one process" else ["--backend", "spark", "--master", name]
