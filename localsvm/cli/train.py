@@ -73,9 +73,11 @@ def train(
     check_outputs(force, [train_file, partition_file, metric_file, weights], [output])
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
+    once = getattr(config.method, "online", None) == "full"
+    stream, named = stream or once, "--online full" if once else "--stream"
     if stream and (train_file == "-" or resume or time_limit or partition_file or given):
         without = "--resume, --time-limit, --partition-file and --metric-file"
-        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
+        raise click.UsageError(f"{named} reads a file several times, and goes without {without}.")
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)

@@ -63,7 +63,7 @@ class MultipleKernelSVM(CostOptions):
     online: str = option(
         "none",
         "--online",
-        help="See each kernel once, in random order (kernels), instead of the whole bank in each round.",
+        help="See each kernel once, in random order (kernels), or each kernel and row, as a file streams by (full).",
         choices=("none", "kernels"),
     )
     widths: tuple[float, ...] = option(

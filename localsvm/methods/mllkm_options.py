@@ -12,6 +12,7 @@ from localsvm.methods.clustered import Clustered
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear_options import ONCE_REMEDY, CostOptions
 
+LEAST_KEPT = 10
 COSTS: Values = (0.1, 1.0, 10.0, 100.0)
 
 
@@ -47,9 +48,10 @@ class LocalOptions(Clustered, CostOptions):
     online: str = option(
         "none",
         "--online",
-        help="See each kernel once, in random order (kernels), instead of the whole bank in each round.",
-        choices=("none", "kernels"),
+        help="See each kernel once, in random order (kernels), or each kernel and row, as a file streams by (full).",
+        choices=("none", "kernels", "full"),
     )
+    kept_rows: int = option(5000, "--kept-rows", help="Rows that mllkm keeps for each problem with --online full.")
     tolerance: float = option(
         1e-2,
         "-e",
@@ -64,6 +66,11 @@ class LocalOptions(Clustered, CostOptions):
             raise OptionError("--bank-gammas takes numbers from 1e-30 to 1e30")
         if not 1 <= self.admit < 1 << 31:
             raise OptionError(f"--admit must be a whole number from 1, not {self.admit}")
+
+        if not LEAST_KEPT <= self.kept_rows < 1 << 31:
+            raise OptionError(f"--kept-rows must be a whole number from {LEAST_KEPT}, not {self.kept_rows}")
+        if self.online == "full" and self.anchors != "rows":
+            raise OptionError("--online full takes rows for anchors, as they stream by; leave --anchors out")
 
     @property
     def remedy(self) -> str:
