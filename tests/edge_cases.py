@@ -147,6 +147,8 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--admit": ("0", "1", "1000000"),
         "--online": ("kernels", "full"),
         "--kept-rows": ("9", "10", "1000000000000"),
+        "-s": ("auto", "sdca"),
+        "--epochs": ("0", "1"),
     },
     ("lasvm",): {"--epochs": ("0", "1", "5", "1000")},
     ("svm-knn",): {"--neighbours": ("1", "24", "1000", "1,5")},

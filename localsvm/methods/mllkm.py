@@ -23,7 +23,7 @@ from localsvm.errors import OptionError
 from localsvm.kernels.gram import active_columns, columns_of
 from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View
 from localsvm.methods.cell import WHOLE, Cell, Job, fill_held_out
-from localsvm.methods.clustered import CENTRES, KERNELS, stream
+from localsvm.methods.clustered import CENTRES, EPOCHS, KERNELS, stream
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.mllkm_online import OnePass
 from localsvm.methods.mllkm_options import LocalOptions
@@ -32,6 +32,7 @@ from localsvm.methods.saved import table
 from localsvm.representations.kmeans import find_centres
 from localsvm.representations.local_kernels import BLOCK, LocalBank
 from localsvm.solvers.feature_mkl import Found, feature_mkl
+from localsvm.solvers.feature_sdca import feature_sdca
 from localsvm.store.pieces import Pieces, floats32, floats64, index, pointer
 from localsvm.targets.base import Target
 
@@ -240,9 +241,17 @@ class LocalSystem(System):
         may = taken if self._centres is None else np.arange(len(self.anchors))
         gammas, X = self.prepared.gammas, self.prepared.X[taken]
         bank = LocalBank(X, self.anchors, may, method.map, gammas, method.componentwise)
+        if method.solver == "sdca":
+            rng = stream(cell.random, EPOCHS)
+            found = feature_sdca(bank, y[taken], cost[taken], tolerance, method.admit, method.epochs, rng)
+            return self._placed(found, taken)
         before = None if start is None else replace(start, coef=start.coef[taken])
         parts = bank.parts(stream(cell.random, KERNELS)) if method.online == "kernels" else ()
         found = feature_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before, parts)
-        coef: Floats = np.zeros(len(y))
+        return self._placed(found, taken)
+
+    def _placed(self, found: Found, taken: NDArray[np.intp]) -> Found:
+        """With kernels of one gamma together, and a coefficient for each row of the cell."""
+        coef: Floats = np.zeros(len(self.cell.y))
         coef[taken] = found.coef
         return replace(by_gamma(found, self.prepared.X.shape[1]), coef=coef)
