@@ -51,6 +51,7 @@ class LocallyLinearKernels(LocalOptions):
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows in float64, from their mean; k-means centres of all of them."""
+        self._refuse_cells()
         return PreparedRows(self, cell)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
@@ -85,9 +86,12 @@ class LocallyLinearKernels(LocalOptions):
 
     def memory(self, size: CellSize) -> int:
         """What solving takes. OptionError where rows are to stream by."""
+        self._refuse_cells()
+        return self.solving_bytes(size)
+
+    def _refuse_cells(self) -> None:
         if self.online == "full":
             raise OptionError("--online full trains on a file, as a stream: it is for lsvm-train, without cells")
-        return self.solving_bytes(size)
 
     def solving_bytes(self, size: CellSize) -> int:
         """The rows in float64 and their copies, a block of distances, the scores, and what active kernels take."""
