@@ -75,10 +75,8 @@ def train(
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
-    once = getattr(config.method, "online", None) == "full"
-    stream, named = stream or once, "--online full" if once else "--stream"
-    if stream:
-        _check_stream(named, train_file == "-" or resume or time_limit or partition_file or given)
+    goes_without = train_file == "-" or resume or time_limit or partition_file or given
+    stream = _streams(stream, config, goes_without)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -114,10 +112,14 @@ def _train(
     return train(data, config, output, **extra)
 
 
-def _check_stream(named: str, goes_without: Any) -> None:
-    if goes_without:
+def _streams(asked: bool, config: TrainingConfig, goes_without: Any) -> bool:
+    """Whether the file is a stream; UsageError for what then goes without."""
+    once = getattr(config.method, "online", None) == "full"
+    if (asked or once) and goes_without:
+        name = "--online full" if once else "--stream"
         without = "--resume, --time-limit, --partition-file and --metric-file"
-        raise click.UsageError(f"{named} reads a file several times, and goes without {without}.")
+        raise click.UsageError(f"{name} reads a file several times, and goes without {without}.")
+    return asked or once
 
 
 def _stream(file: str, config: TrainingConfig, output: str, extra: dict[str, Any]) -> Summary:
