@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 @opt.zero_based
 @opt.force_classes
 @opt.stream
+@opt.out_of_core
 @opt.resources
 @opt.time_limit
 @opt.resume
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
 @opt.quiet
 def train(
     train_file: str, model_file: str | None, partition_file: str | None, metric_file: str | None, stream: bool,
-    jobs: int | None, memory: int | None, time_limit: float | None, resume: bool, force: bool, as_json: bool,
-    quiet: bool, **options: Any,
+    out_of_core: bool, jobs: int | None, memory: int | None, time_limit: float | None, resume: bool, force: bool,
+    as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
@@ -76,6 +77,10 @@ def train(
     if stream and (train_file == "-" or resume or time_limit or partition_file or given):
         without = "--resume, --time-limit, --partition-file and --metric-file"
         raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
+    if out_of_core and stream:
+        raise click.UsageError("--stream keeps no rows, in memory or on a disk; leave --out-of-core out.")
+    if out_of_core and given:
+        raise click.UsageError("--metric-file goes with rows in memory; leave --out-of-core out.")
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -84,7 +89,7 @@ def train(
             summary = _stream(train_file, config, path, common | {"memory": memory, "weights": weights})
         else:
             own = {"memory": memory, "resume": resume, "partition_file": partition_file, "given": given}
-            summary = _train(train_file, weights, config, path, clock, options, common | own)
+            summary = _train(train_file, weights, config, path, clock, options, common | own, out_of_core)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
@@ -94,17 +99,24 @@ def train(
 
 def _train(
     file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, options: dict[str, Any],
-    extra: dict[str, Any],
+    extra: dict[str, Any], out_of_core: bool,
 ) -> Summary:  # fmt: skip
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
     from localsvm.memory import Budget
+    from localsvm.runs.out_of_core import needs_disk, read_spilled
     from localsvm.runs.training import train
 
     with clock("read"):
-        budget = Budget.of(extra["memory"])
-        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"], budget=budget)
-        data.weight = None if weights is None else read_weights(weights, len(data.y))
+        budget, jobs = Budget.of(extra["memory"]), extra["jobs"]
+        if not (out_of_core or extra["given"]) and needs_disk(file, config, budget, jobs):
+            out_of_core = True
+            extra["observer"].note("the rows do not fit into the memory: they go to scratch files (--out-of-core)")
+        if out_of_core:
+            data = read_spilled(file, config, weights, jobs, budget)
+        else:
+            data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget)
+            data.weight = None if weights is None else read_weights(weights, len(data.y))
     opt.note_undivided(options, config, len(data.y), extra["observer"].note)
     return train(data, config, output, **extra)
 
