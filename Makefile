@@ -126,9 +126,10 @@ reproduce-svml: build ## DATA=folder [QUICK=1] tables and figures of the SVML pa
 	$(BIN)/python scripts/reproduce_svml_figures.py "$(DATA)"
 	$(BIN)/python scripts/reproduce_svml.py $(if $(QUICK),--quick) "$(DATA)"
 
-reproduce-mllkm: build ## DATA=folder [QUICK=1] the MLLKM rows of Table 2 of its paper, and larger sets; into docs/results/mllkm
+reproduce-mllkm: build ## DATA=folder [QUICK=1] Table 2 and the figures of the MLLKM paper, and larger sets; into docs/results/mllkm
 	@test -n "$(DATA)" || { echo "make reproduce-mllkm DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce_mllkm.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce_mllkm_figures.py $(if $(QUICK),--quick) "$(DATA)"
 	$(BIN)/python scripts/reproduce_mllkm_large.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-mtl: build ## DATA=folder [QUICK=1] table and figures of the LSVM-MTL paper, into docs/results/mtl

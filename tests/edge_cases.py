@@ -117,6 +117,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--grid": ("full", "adaptive"),
     "--select": ("vote", "refit"),
     "--multiclass": ("ova", "ava"),
+    "--score": ("accuracy", "tpr-tnr"),
 }
 OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
     ("svm", "rbf", "lasvm", "l3-kernel"): {
@@ -136,6 +137,7 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--mkl": ("sequential", "simple"),
         "--bank": ("each", "whole"),
         "--widths": ("1e-100", "1e100", "0.1,10", "0"),
+        "--online": ("kernels",),
     },
     ("mllkm",): {
         "--map": ("exponential", "gaussian", "linear", "square", "plain"),
@@ -143,6 +145,7 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--bank-gammas": ("1e-30", "1e30", "1e-31", "0.1,10", "1e-5:1e5:3"),
         "--anchors": ("rows", "kmeans"),
         "--admit": ("0", "1", "1000000"),
+        "--online": ("kernels",),
     },
     ("lasvm",): {"--epochs": ("0", "1", "5", "1000")},
     ("svm-knn",): {"--neighbours": ("1", "24", "1000", "1,5")},

@@ -261,8 +261,8 @@ def test_systems_of_several_views_have_their_own_kernel() -> None:
 class NoNumber(Classification):
     """A target whose loss is not a number."""
 
-    def losses(self, values: Any, y: Any, Y: Any, weight: Any) -> Any:
-        return np.full(len(values), np.nan), np.zeros(len(values))
+    def loss(self, wrong: Any, mass: Any) -> Any:
+        return np.full(len(wrong), np.nan)
 
 
 def test_a_loss_that_is_no_number_ends_the_run() -> None:

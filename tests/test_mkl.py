@@ -25,7 +25,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.solvers import active_set, mixed_svm
-from localsvm.solvers.mkl import Mixture, sequential_mkl, simple_mkl
+from localsvm.solvers.mkl import ActiveMatrices, Mixture, sequential_mkl, simple_mkl
 from localsvm.targets.classification import Classification
 
 SOLVERS = (sequential_mkl, simple_mkl)
@@ -168,6 +168,27 @@ def test_both_reach_one_optimum_where_active_kernels_share_one_score(cost: float
         assert q.max() <= active.max() + 2e-5 * one.primal
 
 
+@pytest.mark.parametrize("cost", [0.3, 100.0])
+def test_kernels_that_are_seen_once_come_near_the_optimum(cost: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank, y = bank_of(80, 6)
+    parts, costs, looked = bank.parts(np.random.default_rng(0)), np.full(80, cost), []
+    look = ActiveMatrices.look
+
+    def watched(self: ActiveMatrices, kernels: np.ndarray) -> float:
+        looked.append(kernels)
+        return look(self, kernels)
+
+    best = sequential_mkl(bank, y, costs, 1e-4)
+    monkeypatch.setattr(ActiveMatrices, "look", watched)
+    found = sequential_mkl(bank, y, costs, 1e-4, parts=parts)
+    assert found.rounds == len(looked) == 8
+    assert_array_equal(np.sort(np.concatenate(looked[:-1])), np.arange(bank.size))
+    assert_array_equal(looked[-1], np.arange(bank.size))
+    assert best.primal * (1 - 1e-4) <= found.primal <= 1.03 * best.primal
+    check_certificate(bank, y, costs, found)
+    assert found.converged == (found.gap <= 1e-4)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_duplicated_kernel_changes_nothing(solver: Any) -> None:
     bank, y = bank_of(40, 3)
@@ -239,10 +260,14 @@ def test_held_out_values_are_those_of_models_without_the_fold() -> None:
         assert_allclose(out[0, 0, ~kept], K[np.ix_(~kept, kept)] @ alone.b, atol=1e-2)
 
 
-def test_models_do_not_depend_on_the_jobs_or_on_what_is_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("online", "tolerance"), [("none", 1e-2), ("kernels", 0.5)])
+def test_models_do_not_depend_on_the_jobs_or_on_what_is_kept(
+    online: str, tolerance: float, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, y = rows_of(90)
     y = y + 2 * (X[:, 3] > 0.5)
-    config = TrainingConfig(replace(SMALL, cost=(0.1, 1.0), tolerance=1e-2), "none", folds=3, scale="zscore")
+    method = replace(SMALL, cost=(0.1, 1.0), tolerance=tolerance, online=online)
+    config = TrainingConfig(method, "none", folds=3, scale="zscore")
     found = []
     for jobs, kept in ((1, 1 << 30), (2, 1 << 30), (1, 0)):
         monkeypatch.setattr(bank_module, "KEPT_BYTES", kept)
@@ -251,9 +276,8 @@ def test_models_do_not_depend_on_the_jobs_or_on_what_is_kept(tmp_path: Any, monk
             found.append(model.decision_function(X))
     assert_array_equal(found[1], found[0])
     assert_array_equal(found[2], found[0])
-    same = MultipleKernelSVMClassifier(widths=[0.5, 2.0], cost=[0.1, 1.0], tolerance=1e-2, folds=3, scale="zscore").fit(
-        X, y
-    )
+    options = {"widths": [0.5, 2.0], "cost": [0.1, 1.0], "tolerance": tolerance, "online": online}
+    same = MultipleKernelSVMClassifier(**options, folds=3, scale="zscore").fit(X, y)
     assert_array_equal(same.decision_function(X), found[0])
 
 
@@ -268,6 +292,7 @@ def test_rows_of_one_side_have_its_constant() -> None:
     ("options", "words"),
     [
         ({"mkl": "best"}, "--mkl"),
+        ({"mkl": "simple", "online": "kernels"}, "--online"),
         ({"bank": "none"}, "--bank"),
         ({"widths": (0.0,)}, "--widths"),
         ({"cost": (-1.0,)}, "-C"),

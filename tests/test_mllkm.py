@@ -173,6 +173,28 @@ def test_any_cost_reaches_the_tolerance_by_either_way_to_directions(
     assert found.converged and primal - dual <= 1.01e-3 * primal
 
 
+@pytest.mark.parametrize(("n", "kind", "componentwise"), [(150, "gaussian", False), (100, "linear", True)])
+def test_kernels_that_are_seen_once_come_near_the_optimum(n: int, kind: str, componentwise: bool) -> None:
+    X, y = problem(n, 3)
+    bank, cost = bank_of(X, kind, componentwise), np.full(n, 2.0)
+    parts = bank.parts(np.random.default_rng(0))
+    seen: list[int] = []
+
+    class Watched(LocalBank):
+        def scores(self, coef: np.ndarray) -> np.ndarray:
+            seen.extend(self.open.tolist())
+            return super().scores(coef)
+
+    watched = [Watched(X, X, part.open, kind, bank.gammas, componentwise) for part in parts]
+    found, best = feature_mkl(bank, y, cost, 1e-3, parts=watched), feature_mkl(bank, y, cost, 1e-3)
+    assert sorted(seen[len(seen) - n :]) == list(range(n))  # after the choice of the first ones
+    assert len(seen) <= n + len(parts[0].open)
+    assert best.primal * (1 - 1e-3) <= found.primal <= 1.03 * best.primal
+    primal, dual = certificate(bank, y, 2.0, found)
+    assert found.primal == pytest.approx(primal, rel=1e-8) and found.dual == pytest.approx(dual, rel=1e-4)
+    assert found.rounds == len(parts) + 1 and found.converged == (found.gap <= 1e-3)
+
+
 def any_problem(seed: int) -> tuple[LocalBank, np.ndarray, np.ndarray]:
     """Rows of any scale, some of them equal, a map, and costs from 0.001 to 10 000."""
     rng = np.random.default_rng(seed)
@@ -368,13 +390,15 @@ def test_kmeans_anchors_are_the_candidates() -> None:
     assert 1 <= len(state["anchors"]) <= grid.settings[scores.best.setting][0]
 
 
-@pytest.mark.parametrize("partition", ["none", "voronoi"])
-def test_models_do_not_depend_on_the_jobs(partition: str, tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("partition", "options"), [("none", {}), ("voronoi", {}), ("none", {"online": "kernels"})], ids=str
+)
+def test_models_do_not_depend_on_the_jobs(partition: str, options: dict[str, Any], tmp_path: Any) -> None:
     X, y = examples(240, classes=3)
     values = []
     for jobs in (1, 2):
         path = tmp_path / f"{jobs}.h5"
-        method = replace(ONE, cost=(0.5, 2.0))
+        method = replace(ONE, cost=(0.5, 2.0), **options)
         train(Dataset(X.copy(), y), TrainingConfig(method, partition=partition, cell_size=80), path, jobs=jobs)
         with LocalModel(path) as model:
             values.append(model.decision_function(X.copy()))
@@ -398,6 +422,7 @@ def test_many_classes(scheme: str) -> None:
         (lambda: LocallyLinearKernels(bank_gammas=(0.0,)), "--bank-gammas"),
         (lambda: LocallyLinearKernels(anchors="all"), "--anchors"),
         (lambda: LocallyLinearKernels(admit=0), "--admit"),
+        (lambda: LocallyLinearKernels(online="rows"), "--online"),
         (lambda: LocallyLinearKernels(clusters=(0.5,)), "--clusters"),
         (lambda: LocallyLinearKernels(cost=(0.0,)), "--cost"),
     ],

@@ -302,6 +302,40 @@ def test_labels_of_held_out_rows_say_nothing_about_their_values() -> None:
 
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: MixtureMethod) -> None:
+    X, y = examples(240, classes=3)
+    cell = cell_of(X, y, scheme="ava")
+    together, _ = fitted(method, cell)
+    held_out = score(method, cell, method.grid(cell, 240.0, 4)).kept
+    for p, pair in enumerate([(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)]):
+        taken = np.isin(cell.y, pair)
+        n = int(taken.sum())
+        alone = Cell(
+            cell.X[taken], cell.y[taken], Classification(np.asarray(pair)), np.ones(n), np.ones(n), cell.folds[taken]
+        )
+        expected, _ = fitted(method, alone)
+        assert_allclose(together.decision_function(X)[:, p], expected.decision_function(X)[:, 0], atol=1e-6)
+        kept = score(method, alone, method.grid(alone, float(n), 4)).kept
+        assert kept is not None and kept.values is not None
+        assert held_out is not None and held_out.values is not None
+        assert_allclose(held_out.values[p, taken], kept.values[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_a_pair_with_fewer_rows_than_components_or_none_decides(method: MixtureMethod) -> None:
+    X, y = examples(120, classes=3)
+    few = np.flatnonzero(y == 2.0)[4:]
+    y[few] = 1.0
+    cell = cell_of(X, y, scheme="ava")
+    predictor, _ = fitted(replace(method, clusters=(50.0,)), cell)
+    assert np.isfinite(predictor.decision_function(X)).all()
+    two = replace(cell, y=np.minimum(cell.y, 1.0))  # a class that is not in this cell
+    values = fitted(method, two)[0].decision_function(X)
+    assert_array_equal(values[:, 2] <= 0, True)
+    assert np.mean(cell.target.decide(values) == np.minimum(y, 1.0)) > 0.7
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
 def test_sparse_rows_give_the_same_model(method: MixtureMethod) -> None:
     X, y = examples(120)
     X[np.random.default_rng(1).random(X.shape) < 0.4] = 0.0

@@ -55,7 +55,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def drawn(names: tuple[str, ...], folder: Path, figures: list[Any]) -> Any:
     path = folder / "grid.png"
-    plotting.grid_error(names, mean_grid(points(LINES[names])), str(path))
+    plotting.grid_loss(names, mean_grid(points(LINES[names])), str(path))
     assert path.read_bytes().startswith(b"\x89PNG")
     return figures[-1]
 
@@ -106,7 +106,7 @@ def test_the_star_is_the_point_that_the_only_cell_chose(tmp_path: Path, figures:
     table = [Point(0, 50, (g,), c, 0.1, (g, c) == (2.0, 3.0)) for g in (1.0, 2.0) for c in (1.0, 3.0, 9.0)]
     grid = mean_grid(table)
     assert (grid.best, grid.shared) == ((1, 1), True)
-    plotting.grid_error(("gamma",), grid, str(tmp_path / "a.png"))
+    plotting.grid_loss(("gamma",), grid, str(tmp_path / "a.png"))
     star(figures[-1].axes[0], 2.0, 3.0)
     several = mean_grid(table + [replace(point, cell=1) for point in table])
     assert (several.best, several.shared) == ((0, 0), True)  # the smallest cost, and the first setting
@@ -118,7 +118,7 @@ def test_an_axis_of_one_value_is_not_drawn(
 ) -> None:
     values, error = np.geomspace(1, 2, lines)[:, None], np.linspace(0.1, 0.2, lines * costs).reshape(lines, costs)
     grid = MeanGrid(values, np.asarray(COSTS[:costs]), error, (lines // 2, costs // 2), True)
-    plotting.grid_error(("lambda",), grid, str(tmp_path / "grid.png"))
+    plotting.grid_loss(("lambda",), grid, str(tmp_path / "grid.png"))
     star(figures[-1].axes[0], (values[2, 0] if lines > 1 else COSTS[costs // 2]), 100 * error[grid.best])
     assert figures[-1].axes[0].get_xlabel() == label
 
@@ -130,6 +130,6 @@ def test_an_axis_shows_the_geometric_mean_of_the_cells_and_what_they_share_as_it
     ]
     grid = mean_grid(table)
     assert grid.settings.tolist() == [[pytest.approx(2.0), pytest.approx(50.0)]]
-    assert grid.costs.tolist() == [pytest.approx(4.0)] and grid.error.tolist() == [[pytest.approx(0.15)]]
+    assert grid.costs.tolist() == [pytest.approx(4.0)] and grid.loss.tolist() == [[pytest.approx(0.15)]]
     assert not grid.shared
     assert mean_grid(table[:1]).settings.tolist() == [[1.0, 50.0]]

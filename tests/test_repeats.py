@@ -170,7 +170,7 @@ def test_the_cross_validated_error_is_the_mean_over_the_repeats(tmp_path: Path) 
     summary = train(data(), config, tmp_path / "m.h5")
     table = cross_validate(data(), config)
     assert summary.cv_error == table.error and table.rows == 600
-    by_repeat = np.split(np.asarray([(p.rows, p.error * p.rows) for p in table.points if p.best]), [0])
+    by_repeat = np.split(np.asarray([(p.rows, p.loss * p.rows) for p in table.points if p.best]), [0])
     rows, wrong = by_repeat[1].sum(axis=0)
     assert rows == 1800 and table.error == pytest.approx(wrong / 1800)
 

@@ -378,7 +378,7 @@ def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
 
 def test_the_table_of_a_grid_is_whole_whatever_the_search() -> None:
     result = cross_validate(data(), TrainingConfig(KernelSVM(), None, 1000, grid="adaptive", metric="none"))
-    assert len(result.points) == 100 and np.isfinite([p.error for p in result.points]).all()
+    assert len(result.points) == 100 and np.isfinite([p.loss for p in result.points]).all()
 
 
 class CostAlone(KernelSVM):

@@ -8,7 +8,7 @@ import click
 
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
-from localsvm.cli.grid_table import best_text, print_points, validation_report
+from localsvm.cli.grid_table import LOSSES, best_text, loss_name, print_points, validation_report
 from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
@@ -45,8 +45,8 @@ def cv(
     """Cross-validate a grid of hyper-parameters (for svm, gamma and C) on TRAIN_FILE.
 
     This is what lsvm-train does in each cell before it trains. The table goes to stdout as CSV: a line for each cell
-    and point of the grid, with the share of held-out rows that were wrong, and whether the point is the best of its
-    cell. The best point goes to stderr.
+    and point of the grid, with its held-out error (or 1 - TPR x TNR, see --score), and whether the point is the best
+    of its cell. The best point goes to stderr.
     """
     from localsvm.cli import plotting
     from localsvm.data.reading import read
@@ -71,7 +71,7 @@ def cv(
         result.seconds = clock.seconds | result.seconds
     words = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:
-        plotting.grid_error(result.names, mean_grid(result.points), plot, force)
+        plotting.grid_loss(result.names, mean_grid(result.points), plot, force, LOSSES[loss_name(result)])
     if not quiet:
         click.echo(best_text(result, config.method.name, words), err=True)
     if as_json:

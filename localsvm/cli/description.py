@@ -87,7 +87,8 @@ def description_text(found: dict[str, Any], every: bool = False) -> str:
     """The description as a table for people. every: whether to list the weights of all features."""
     config, models = found["config"], found["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
-    weights = ", rows weighted" if config.get("weighted") else ""
+    weights = ", scored by TPR x TNR" if config.get("scoring") else ""
+    weights += ", rows weighted" if config.get("weighted") else ""
     weights += "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
     from_0 = " with indices from 0" if config.get("zero_based") else ""
     lines = [

@@ -11,26 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 from localsvm.cli import method_options
 from localsvm.cli.metric_report import metric_text
-from localsvm.cli.reporting import label_text, seconds_text, spread, spread_text, table_text
+from localsvm.cli.reporting import label_text, recalls_text, seconds_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.validation import Point, Validation
 
+LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
+
 
 def print_points(result: Validation) -> None:
-    """Print the points as CSV on stdout; the column `best` is 1 or 0."""
+    """Print the points as CSV on stdout: `error`, or `loss` where that is 1 - TPR x TNR; `best` is 1 or 0."""
     table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(("cell", "rows", *result.names, "cost", "error", "best"))
+    table.writerow(("cell", "rows", *result.names, "cost", loss_name(result), "best"))
     for p in result.points:
-        row = (p.cell, p.rows, *map(repr, p.setting), _number(_cost(p)), f"{p.error:.6g}", int(p.best))
+        row = (p.cell, p.rows, *map(repr, p.setting), _number(_cost(p)), f"{p.loss:.6g}", int(p.best))
         table.writerow(row)
+
+
+def loss_name(result: Validation) -> str:
+    """What the points are compared by."""
+    return "error" if result.recalls is None else "loss"
 
 
 def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str:
     """The best point as options for lsvm-train, after those that were given; with several cells, what they chose.
 
-    Several cells have a best point together only if all have the same grid. Its error is not told where only some rows
+    Several cells have a best point together only if all have the same grid. Its loss is not told where only some rows
     are new to the metric: the table is of all rows.
     """
     from localsvm.runs.validation import mean_grid
@@ -42,9 +49,11 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     fresh = result.error_rows == result.rows
     over = f"over {result.error_rows:,} rows{'' if fresh else ' that are new to the metric'}"
     lines = [("error", f"{result.error:.2%} cross-validated, {over}")]
+    if result.recalls:
+        lines.append(("score", recalls_text(result.recalls, result.labels)))
     if result.cells > 1:
         lines = [("chosen", f"by each of {result.cells:,} cells"), *_chosen(result), *lines]
-        shared = f"{table.error[table.best]:.2%} with this point in all cells"
+        shared = f"{loss_name(result)} {table.loss[table.best]:.2%} with this point in all cells"
         best = [*best, *([("", shared)] if fresh else [])] if table.shared else []
         return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
     return table_text([*metric, *best, *lines, ("time", seconds_text(result.seconds))])
@@ -72,8 +81,8 @@ def _chosen(result: Validation) -> list[tuple[str, str]]:
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
     """The report for --json."""
     values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
-    values |= {"error_rows": result.error_rows, "metric": result.metric}
-    return {**values, "seconds": result.seconds, "points": [_point(p, result.names) for p in result.points]}
+    values |= {"error_rows": result.error_rows, "recalls": result.recalls, "metric": result.metric}
+    return {**values, "seconds": result.seconds, "points": [_point(p, result) for p in result.points]}
 
 
 def _cost(point: Point) -> float | None:
@@ -85,13 +94,13 @@ def _number(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _point(point: Point, names: tuple[str, ...]) -> dict[str, Any]:
-    setting = dict(zip(names, point.setting, strict=True))
+def _point(point: Point, result: Validation) -> dict[str, Any]:
+    setting = dict(zip(result.names, point.setting, strict=True))
     return {
         "cell": point.cell,
         "rows": point.rows,
         **setting,
         "cost": _cost(point),
-        "error": point.error,
+        loss_name(result): point.loss,
         "best": point.best,
     }

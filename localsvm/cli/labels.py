@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from localsvm.cli.reporting import label_text, problem_text
+from localsvm.cli.reporting import accuracy_text, label_text, problem_text, recalls_text
 
 if TYPE_CHECKING:
     from localsvm.runs.prediction import Predicted, Score
@@ -36,6 +36,15 @@ class Lines:
             values = (" ".join(map(repr, row)) for row in columns.tolist())
             rows = [f"{name} {row}" for name, row in zip(rows, values, strict=True)]
         self._out.write("".join(f"{row}\n" for row in rows))
+
+
+def score_text(score: Score) -> str:
+    """The accuracy, and, for a model that was chosen by it, TPR x TNR where rows have labels that the model knows."""
+    recalls, target = score.recalls(), score.target
+    scored = target.scoring != "accuracy" and any(recall is not None for recall in recalls)
+    return accuracy_text(score.right, score.total) + (
+        f"\n{recalls_text(recalls, target.labels.tolist())}" if scored else ""
+    )
 
 
 def confusion_text(score: Score) -> str:

@@ -161,6 +161,15 @@ multiclass = option(
     help="More than two classes: one against all others, or all pairs.",
     group=Group.SELECTION,
 )
+score = option(
+    "--score",
+    "scoring",
+    type=Names(("accuracy", "tpr-tnr")),
+    show_default="accuracy",
+    help="Choose the parameters of each cell by the held-out accuracy, or by TPR x TNR, the product of the recalls of "
+    "all classes, which counts a rare class as much as a frequent one.",
+    group=Group.SELECTION,
+)
 class_weights = option(
     "-w",
     "class_weights",
@@ -262,7 +271,7 @@ def plot(what: str) -> Decorator:
 
 learning = together(method, _method_options)
 partitioning = together(partition, cell_size, coarse_size, scale, metric, metric_file)
-selection = together(folds, multiclass, class_weights)
+selection = together(folds, multiclass, score, class_weights)
 resources = together(jobs, memory)
 
 

@@ -46,8 +46,10 @@ def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool 
         axes.legend()
 
 
-def grid_error(names: Sequence[str], grid: MeanGrid, path: str, force: bool = False) -> None:
-    """Draw the cross-validated error over the grid, in per cent, with a star at its best point.
+def grid_loss(
+    names: Sequence[str], grid: MeanGrid, path: str, force: bool = False, what: str = "cross-validated error"
+) -> None:
+    """Draw the cross-validated loss over the grid, in per cent, with a star at its best point.
 
     One parameter: contours over it and C, both logarithmic, or a curve if one of them has a single value. No parameter:
     a curve over C. Several: curves over C for the best settings.
@@ -55,22 +57,23 @@ def grid_error(names: Sequence[str], grid: MeanGrid, path: str, force: bool = Fa
     Parameters
     ----------
     names : of the parameters beside the cost.
+    what : the loss is.
     """
     with figure_in(path, force) as figure:
         axes = figure.subplots()
         if len(names) > 1:
-            _curves(figure, axes, names, grid)
-        elif min(grid.error.shape) > 1:
-            _contours(figure, axes, names[0], grid)
+            _curves(figure, axes, names, grid, what)
+        elif min(grid.loss.shape) > 1:
+            _contours(figure, axes, names[0], grid, what)
         elif len(grid.settings) > 1:
-            _curve(axes, names[0], grid.settings[:, 0], grid)
+            _curve(axes, names[0], grid.settings[:, 0], grid, what)
         else:
-            _curve(axes, "cost C", grid.costs, grid)
+            _curve(axes, "cost C", grid.costs, grid, what)
 
 
 def _best_text(names: Sequence[str], values: Sequence[float], grid: MeanGrid) -> str:
     point = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
-    return f"best: {100 * grid.error[grid.best]:.2f} % at {point}"
+    return f"best: {100 * grid.loss[grid.best]:.2f} % at {point}"
 
 
 def _star(axes: Any, x: float, y: float, label: str | None = None) -> None:
@@ -78,41 +81,41 @@ def _star(axes: Any, x: float, y: float, label: str | None = None) -> None:
     axes.plot(x, y, "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False, zorder=3)
 
 
-def _contours(figure: Any, axes: Any, name: str, grid: MeanGrid) -> None:
-    values, error = grid.settings[:, 0], 100 * grid.error
+def _contours(figure: Any, axes: Any, name: str, grid: MeanGrid, what: str) -> None:
+    values, loss = grid.settings[:, 0], 100 * grid.loss
     # most points are far from the best, so levels at quantiles show more where it matters
-    levels = np.unique(np.quantile(error, np.linspace(0, 1, 13)))
+    levels = np.unique(np.quantile(loss, np.linspace(0, 1, 13)))
     if len(levels) < 2:
-        levels = np.asarray([error.min() - 0.5, error.max() + 0.5])
-    filled = axes.contourf(values, grid.costs, error.T, levels, cmap="viridis_r")
-    axes.contour(values, grid.costs, error.T, levels, colors="white", linewidths=0.4)
+        levels = np.asarray([loss.min() - 0.5, loss.max() + 0.5])
+    filled = axes.contourf(values, grid.costs, loss.T, levels, cmap="viridis_r")
+    axes.contour(values, grid.costs, loss.T, levels, colors="white", linewidths=0.4)
     point = float(values[grid.best[0]]), float(grid.costs[grid.best[1]])
     _star(axes, *point, _best_text((name, "C"), point, grid))
     axes.set(xscale="log", yscale="log", xlabel=name, ylabel="cost C")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     bar = figure.colorbar(filled, format="%.2f", ticks=levels)
-    bar.set_label("cross-validated error, %")
+    bar.set_label(f"{what}, %")
 
 
-def _curve(axes: Any, name: str, values: Floats, grid: MeanGrid) -> None:
-    axes.semilogx(values, 100 * grid.error.ravel(), "o-")
+def _curve(axes: Any, name: str, values: Floats, grid: MeanGrid, what: str) -> None:
+    axes.semilogx(values, 100 * grid.loss.ravel(), "o-")
     best = float(values[max(grid.best)])  # one of the two axes has a single value
-    _star(axes, best, float(100 * grid.error[grid.best]), _best_text((name.split()[-1],), (best,), grid))
-    axes.set(xlabel=name, ylabel="cross-validated error, %")
+    _star(axes, best, float(100 * grid.loss[grid.best]), _best_text((name.split()[-1],), (best,), grid))
+    axes.set(xlabel=name, ylabel=f"{what}, %")
     axes.legend()
 
 
-def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid) -> None:
+def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid, what: str) -> None:
     g, c = grid.best
-    order = [i for i in np.argsort(grid.error.min(axis=1), kind="stable").tolist() if i != g]
+    order = [i for i in np.argsort(grid.loss.min(axis=1), kind="stable").tolist() if i != g]
     for i in (g, *order[: SHOWN_SETTINGS - 1]):
         label = ", ".join(f"{value:.4g}" for value in grid.settings[i])
-        axes.semilogx(grid.costs, 100 * grid.error[i], "o-", markersize=4, label=label)
+        axes.semilogx(grid.costs, 100 * grid.loss[i], "o-", markersize=4, label=label)
     figure.legend(title=", ".join(names), loc="outside right center")
     point = [*grid.settings[g].tolist(), float(grid.costs[c])]
-    _star(axes, point[-1], float(100 * grid.error[g, c]))
+    _star(axes, point[-1], float(100 * grid.loss[g, c]))
     figure.suptitle(_best_text([*names, "C"], point, grid), fontsize="medium")
-    axes.set(xlabel="cost C", ylabel="cross-validated error, %")
+    axes.set(xlabel="cost C", ylabel=f"{what}, %")
 
 
 @contextmanager

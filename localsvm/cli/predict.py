@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from localsvm.cli import options as opt
-from localsvm.cli.labels import Lines, confusion_text
+from localsvm.cli.labels import Lines, confusion_text, score_text
 from localsvm.cli.paths import check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
-from localsvm.cli.reporting import accuracy_text, print_json
+from localsvm.cli.reporting import print_json
 from localsvm.cli.value_types import Group, ZeroOrOne
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def predict(
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model, text_output(output, force) as out:
         if probability:
             model.calibrated()
-        lines, score = Lines(out, model.target, decision_values, probability), Score(model.file.labels)
+        lines, score = Lines(out, model.target, decision_values, probability), Score(model.target)
         indices = Indices(model, zero_based)
         blocks = model.read(test_file, zero_based=indices.zero_based, tell=indices.count)
         scores = ProbabilityScores(model.file.labels) if report else None
@@ -100,7 +100,7 @@ def predict(
     if not quiet:
         if warning := indices.warning(test_file, model_file):
             click.echo(f"warning: {warning}", err=True)
-        click.echo(accuracy_text(score.right, score.total) + (confusion_text(score) if confusion else ""), err=True)
+        click.echo(score_text(score) + (confusion_text(score) if confusion else ""), err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,17 @@ def problem_text(problem: Sequence[float | None]) -> str:
 def accuracy_text(right: int, total: int) -> str:
     """The accuracy, in the words of LIBSVM's svm-predict."""
     return f"Accuracy = {100 * right / max(1, total):g}% ({right}/{total})"
+
+
+def recalls_text(recalls: Sequence[float | None], labels: Sequence[float]) -> str:
+    """The product of the recalls of all classes that have rows: of two classes, TPR x TNR of the larger label."""
+    known = [recall for recall in recalls if recall is not None]
+    product = f"{math.prod(known):.4f}"
+    if len(labels) == 2:
+        tnr, tpr = ("no rows" if recall is None else f"{recall:.4f}" for recall in recalls)
+        return f"TPR x TNR = {product} (TPR {tpr}, TNR {tnr})"
+    low = labels[recalls.index(smallest := min(known))]
+    return f"Product of {len(known)} recalls = {product} (smallest {smallest:.4f}, of {label_text(low)})"
 
 
 def print_json(command: str, values: dict[str, Any]) -> None:
@@ -137,7 +149,8 @@ def _selection(summary: Summary) -> str:
         return "none (one point)"
     why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
     mean = " of one repeat, in the mean" if summary.repeats > 1 else ""
-    return f"{why}error {summary.cv_error:.2%}{mean}"
+    scored = f"; {recalls_text(summary.cv_recalls, summary.labels)}" if summary.cv_recalls else ""
+    return f"{why}error {summary.cv_error:.2%}{mean}{scored}"
 
 
 def _convergence(summary: Summary, method: Method) -> str:

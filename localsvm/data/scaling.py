@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, is_dense, places_of, row_blocks, sparse_examples
+from localsvm.data.exact_sums import ExactSums
 from localsvm.data.shift import Shift
 from localsvm.data.spilled import RowsOnDisk
 from localsvm.errors import DataError, OptionError
@@ -60,8 +61,10 @@ class Scaling:
     origin: Vector | None = None  # (d,)
 
     @classmethod
-    def fit(cls, X: Examples, mode: str, threads: Threads = ALONE) -> Self:
+    def fit(cls, X: Examples, mode: str, threads: Threads = ALONE, exact: bool = False) -> Self:
         """Learn the scaling of rows X (n, d), n >= 1. The bits do not depend on the number of threads.
+
+        exact: by sums without rounding, which take longer: see `of_sums`.
 
         Raises
         ------
@@ -76,6 +79,11 @@ class Scaling:
             return cls(mode)
         if mode != "std":
             _check_dense_size(X, mode)
+        if exact:
+            sums = ExactSums(X.shape[1])
+            for part in (part for _, part in X.blocks()) if isinstance(X, RowsOnDisk) else [X]:
+                sums.add(part)
+            return cls.of_sums(sums, mode)
         low, high = _extremes(X, threads)
         if mode == "minmax":
             return cls._from_range(low, high)
@@ -100,6 +108,14 @@ class Scaling:
         if mode == "minmax":
             return cls._from_range(low, high)
         return cls._from_moments(mode, low, high, mean, np.sqrt(squares / rows))
+
+    @classmethod
+    def of_sums(cls, sums: ExactSums, mode: str) -> Self:
+        """As `fit` on the rows that were summed: of all machines, the same bits however the rows were divided."""
+        if mode in ("none", "row"):
+            return cls(mode)
+        low, high = sums.extremes()
+        return cls._from_range(low, high) if mode == "minmax" else cls._from_moments(mode, low, high, *sums.moments())
 
     @classmethod
     def _from_range(cls, low: Vector, high: Vector) -> Self:

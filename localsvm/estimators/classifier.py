@@ -51,7 +51,8 @@ SMALLEST_CELL = 10  # as on the command line
 FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
 # of TrainingConfig
 RUN = (
-    "partition", "cell_size", "coarse_size", "scale", "metric", "folds", "grid", "select", "multiclass", "probability",
+    "partition", "cell_size", "coarse_size", "scale", "metric", "folds", "grid", "select", "multiclass", "scoring",
+    "probability",
     "repeats",
 )  # fmt: skip
 

@@ -87,6 +87,10 @@ COMMON: dict[str, Parameter] = {
     "multiclass": Parameter(
         "ova", ("--multiclass",), "str", 'More than two classes: "ova", one against all others, or "ava", all pairs.'
     ),
+    "scoring": Parameter(
+        "accuracy", ("--score",), "str",
+        'What cross-validation scores by: "accuracy", or "tpr-tnr", the product of the recalls of all classes.',
+    ),
     "decision_function_shape": Parameter(
         "ovr", (), "str",
         'What decision_function gives for more than two classes: "ovr", a value a class, or, with multiclass="ava" '

@@ -70,6 +70,10 @@ class KernelBank:
             self._kept[name] = out
         return out
 
+    def parts(self, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+        """The names of all kernels: those of all variables and of each, in random order."""
+        return list(rng.permutation(np.arange(self.size).reshape(-1, len(self.kinds))))
+
     def prefer(self, names: Iterable[int]) -> None:
         """Keep these rather than others, where there is not room for all."""
         if self._room < self.size:

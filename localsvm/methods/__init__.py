@@ -25,7 +25,8 @@ from localsvm.store.pieces import Unsound
 __path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
 
 BECAME_LISTS = {"neighbours"}  # options that the first models have as one number
-LATER: set[str] = set()  # options that came after the first models; a model without one has its default
+# options that came after the first models of a method; a model without one has its default
+LATER: dict[str, set[str]] = {"mkl": {"online"}, "mllkm": {"online"}}
 
 
 @cache
@@ -64,7 +65,7 @@ def method_from(options: dict[str, Any]) -> Method:
     types = {f.name: str(f.type) for f in fields(known[name])}  # type: ignore[arg-type]
     for key in BECAME_LISTS & values.keys() & types.keys():
         values[key] = [values[key]] if isinstance(values[key], int) else values[key]
-    check_stored("/@config method", values, types, LATER)
+    check_stored("/@config method", values, types, LATER.get(name, set()))
     try:
         return known[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
     except OptionError as error:

@@ -14,6 +14,7 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.grids import LARGEST_COST, Grid, Values, check_values
 
 SMALLEST_TOLERANCE = 1e-12
+ONCE_REMEDY = "leave --online out, or loosen the tolerance (-e)"  # where each kernel is seen once
 COSTS: Values = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
 
 

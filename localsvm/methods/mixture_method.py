@@ -4,8 +4,9 @@ The problem is stated in localsvm/representations/svm_mixture.py. A row is decid
 answers for the row: f(x) = sum_j r_j(x) (exp(-loss(f_j)) - exp(-loss(-f_j))), r_j(x) the component's share of the
 density of x. So f is in [-1, 1], and classes compare.
 
-Points of the grid are scored with the mixture that EM finds without labels, which all folds, costs and problems share,
-and the weights for its responsibilities. The models to keep go on from there by EM with the labels of their rows.
+Points of the grid are scored with the mixture that EM finds without labels, which all folds, costs and problems of the
+same rows share, and the weights for its responsibilities. The models to keep go on from there by EM with the labels of
+their rows.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from localsvm.data.dataset import between, rows_of, thinned
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View, option
 from localsvm.methods.cell import Cell, Job, fill_held_out
-from localsvm.methods.clustered import CENTRES, Clustered, stream
+from localsvm.methods.clustered import Clustered
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_options import MeanLoss, most_first
+from localsvm.methods.mixture_parts import Part, mass, parts_of
 from localsvm.methods.mixture_predictor import MixturePredictor, decided
 from localsvm.methods.saved import table
-from localsvm.representations.kmeans import Centres, find_centres
-from localsvm.representations.mixture import BLOCK, Mixture, Prior, fit_mixture, responsibilities
+from localsvm.representations.mixture import BLOCK
 from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture, solve_tasks
 from localsvm.solvers.linear import working_bytes
-from localsvm.solvers.weighted_tasks import LARGEST_SYSTEM, TaskWeights, WeightedTasks, task_values
+from localsvm.solvers.weighted_tasks import LARGEST_SYSTEM, TaskWeights, task_values
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64, pointer
 from localsvm.targets.base import Target
 
@@ -40,7 +41,7 @@ PAIRS = 1.3  # of a row and a component that answers for it, for each row
 SPARSE_BYTES = 24  # for each entry of sparse rows while some are taken
 KNOWN, BLOCK_COPIES = 6, 6  # arrays of a number for each row and component; of a block of dense rows, in float64
 MOST_COLUMNS = 1000  # of full covariances
-LABEL_FREE, WITH_LABELS = (1e-3, 100), (1e-4, 200)  # of EM: the least rise of the objective a row, and the most rounds
+WITH_LABELS = 1e-4, 200  # of EM: the least rise of the objective a row, and the most rounds
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,11 @@ class MixtureMethod(Clustered, MeanLoss):
         models = size.problems * (size.folds if self.default_select(2) == "vote" else 1)
         system = 24 * min(K * (d + 1), LARGEST_SYSTEM) ** 2 if K * (d + 1) <= LARGEST_SYSTEM else 0
         solving = working_bytes(pairs, d, K, entries, "primal", True) + system
-        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored
+        parts = (
+            size.solutions // size.folds if size.part else 0
+        )  # pairs of classes that a row is in: each knows its rows
+        own = parts * (rows + 8 * n * K) + (size.problems * one if parts else 0)
+        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored + own
         return int(kept + max(BLOCK_COPIES * 8 * min(n * d, max(BLOCK, d)), solving))
 
 
@@ -169,24 +174,15 @@ class PreparedMixture(Prepared):
     def __init__(self, method: MixtureMethod, cell: Cell) -> None:
         X = cell.X if isinstance(cell.X, np.ndarray) else thinned(cell.X)
         self.method, self.cell = method, replace(cell, X=X)
-        self._known: dict[tuple[float, float], tuple[Mixture, Floats, WeightedTasks]] = {}
+        self._known: dict[tuple[float, float], list[Part]] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> MixtureSystem:
-        """The mixture of this setting."""
+        """The mixtures of this setting."""
         key = setting["clusters"], setting["shrinkage"]
         if key not in self._known:
             self._known.clear()  # settings that share one follow each other, and memory is for one
-            mixture = self._mixture(*key)
-            logs = mixture.log_densities(self.cell.X)
-            self._known[key] = mixture, logs, WeightedTasks(self.cell.X, responsibilities(logs))
-        return MixtureSystem(self.method, self.cell, setting, *self._known[key])
-
-    def _mixture(self, clusters: float, shrinkage: float) -> Mixture:
-        X, count, full = self.cell.X, mass(self.cell), self.method.covariance == "full"
-        centres = find_centres(X, int(clusters), stream(self.cell.random, CENTRES))
-        q = np.zeros((X.shape[0], len(centres)))
-        q[np.arange(len(q)), Centres(centres).nearest(X)] = 1.0
-        return fit_mixture(X, count, q, Prior.of(X, count, shrinkage, len(centres), full), *LABEL_FREE)
+            self._known[key] = parts_of(self.cell, int(key[0]), key[1], self.method.covariance == "full")
+        return MixtureSystem(self.method, self.cell, setting, self._known[key])
 
 
 @dataclass(frozen=True)
@@ -198,20 +194,10 @@ class Scored:
 
 
 class MixtureSystem(System):
-    """The problems of a cell over one mixture. logs (n, K): of its densities; rows: those for the weights."""
+    """The problems of a cell, each over the mixture of its part."""
 
-    def __init__(
-        self, method: MixtureMethod, cell: Cell, setting: dict[str, float], mixture: Mixture, logs: Floats,
-        rows: WeightedTasks,
-    ) -> None:  # fmt: skip
-        self.method, self.cell, self.setting, self.mixture, self.logs, self.rows = (
-            method,
-            cell,
-            setting,
-            mixture,
-            logs,
-            rows,
-        )
+    def __init__(self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: Sequence[Part]) -> None:
+        self.method, self.cell, self.setting, self.parts = method, cell, setting, parts
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Scored | None], roughness: float) -> list[list[Scored]]:
         """Cost by cost, all jobs side by side."""
@@ -228,8 +214,10 @@ class MixtureSystem(System):
         method = self.method
 
         def values(i: int, c: int, rows: slice) -> Floats:
-            f = task_values(between(self.cell.X, rows.start, rows.stop), solutions[i][c].weights.W)
-            return decided(self.logs[rows], f, method.loss == "squared", method.rule == "hard")
+            X, W, part = between(self.cell.X, rows.start, rows.stop), solutions[i][c].weights.W, self._part(jobs[i])
+            if part.taken is None:
+                return decided(part.logs[rows], task_values(X, W), method.loss == "squared", method.rule == "hard")
+            return part.decide(X, W, method.loss == "squared", method.rule == "hard")
 
         fill_held_out(self.cell, jobs, out, values)
 
@@ -240,7 +228,8 @@ class MixtureSystem(System):
 
         def work(i: int) -> SVMMixture:
             start = starts[i] or begin[i]
-            return self._fitted(jobs[i], SVMMixture(self.mixture, start.weights, start.M, np.empty(0), False, False))
+            mixture = self._part(jobs[i]).mixture
+            return self._fitted(jobs[i], SVMMixture(mixture, start.weights, start.M, np.empty(0), False, False))
 
         return self.cell.threads.map(work, len(jobs))
 
@@ -255,23 +244,22 @@ class MixtureSystem(System):
         tasks = self.method.tasks(self.setting, roughness * self.method.tolerance)
 
         def work(i: int) -> Scored:
-            job, start = jobs[i], starts[i]
+            job, start, part = jobs[i], starts[i], self._part(jobs[i])
             weight = job.costs[c] * self.cell.training_weight(job.fold)
             weights, M = (start.weights, start.M) if start else (None, None)
-            return Scored(*solve_tasks(self.rows, self.cell.Y[:, job.problem], weight, tasks, weights, M))
+            y, weight = part.of(self.cell.Y[:, job.problem]), part.of(weight)
+            return Scored(*solve_tasks(part.rows, y, weight, tasks, weights, M))
 
         return self.cell.threads.map(work, len(jobs))
+
+    def _part(self, job: Job) -> Part:
+        return self.parts[job.problem if len(self.parts) > 1 else 0]
 
     def _fitted(self, job: Job, begin: SVMMixture) -> SVMMixture:
         cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
         taken = np.flatnonzero((y != 0) & (weight > 0))
         if not len(taken):
-            return SVMMixture(self.mixture, begin.weights, begin.M, np.zeros(1), True, False)
+            return replace(begin, trace=np.zeros(1), ended=True)
         data = Labelled(rows_of(cell.X, taken), y[taken], mass(cell)[taken], cell.cost[taken])
         tasks = self.method.tasks(self.setting, self.method.tolerance)
         return fit_svm_mixture(data, float(job.costs[0]), tasks, begin, *WITH_LABELS)
-
-
-def mass(cell: Cell) -> Floats:
-    """How many rows each row is: identical ones and their own weights, not those of classes, which are of the loss."""
-    return cell.count if cell.mass is None else cell.mass

@@ -21,8 +21,9 @@ from localsvm.kernels.bank import KEPT_BYTES, KernelBank
 from localsvm.methods.bank_predictor import BankPredictor
 from localsvm.methods.base import CellSize, Fit, Fitted, Predictor, Prepared, Purpose, State, System, View, option
 from localsvm.methods.cell import Cell, Job, fill_held_out
+from localsvm.methods.clustered import KERNELS, stream
 from localsvm.methods.kernel_expansion import KernelModel, pack_models, report_of, rows_pieces
-from localsvm.methods.linear_options import CostOptions
+from localsvm.methods.linear_options import ONCE_REMEDY, CostOptions
 from localsvm.methods.saved import table
 from localsvm.solvers._smo import DualReport
 from localsvm.solvers.mkl import Mixture, sequential_mkl, simple_mkl
@@ -59,6 +60,12 @@ class MultipleKernelSVM(CostOptions):
         help="Kernels that mkl chooses from: those of all variables and of each, or only the former (whole).",
         choices=("each", "whole"),
     )
+    online: str = option(
+        "none",
+        "--online",
+        help="See each kernel once, in random order (kernels), instead of the whole bank in each round.",
+        choices=("none", "kernels"),
+    )
     widths: tuple[float, ...] = option(
         (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0),
         "--widths",
@@ -69,6 +76,13 @@ class MultipleKernelSVM(CostOptions):
         super().__post_init__()
         if not all(1e-100 <= width <= 1e100 for width in self.widths):
             raise OptionError("--widths takes positive numbers, from 1e-100 to 1e100")
+        if self.online != "none" and self.mkl != "sequential":
+            raise OptionError("--mkl simple begins with all kernels; leave --online or --mkl out")
+
+    @property
+    def remedy(self) -> str:
+        """A pass over the kernels ends where it ends."""
+        return super().remedy if self.online == "none" else ONCE_REMEDY
 
     @property
     def kinds(self) -> tuple[Kernel, ...]:
@@ -160,9 +174,13 @@ class BankSystem(System):
         sides = np.unique(y[weight > 0])
         if not (-1.0 in sides and 1.0 in sides):
             return constant(float(sides.sum()), len(y))
-        solver = sequential_mkl if self.method.mkl == "sequential" else simple_mkl
         begun = start if start is not None and len(start.names) else None
-        return solver(self.bank, y, weight, roughness * self.method.tolerance, begun)
+        tolerance = roughness * self.method.tolerance
+        if self.method.mkl == "simple":
+            return simple_mkl(self.bank, y, weight, tolerance, begun)
+        once = self.method.online == "kernels"
+        parts = self.bank.parts(stream(self.cell.random, KERNELS)) if once else ()
+        return sequential_mkl(self.bank, y, weight, tolerance, begun, parts)
 
 
 def constant(side: float, n: int) -> Mixture:

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, between, dense_rows
-from localsvm.errors import OptionError
 from localsvm.kernels.gram import active_columns, columns_of
-from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View, option
+from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View
 from localsvm.methods.cell import Cell, Job, fill_held_out
-from localsvm.methods.clustered import CENTRES, Clustered, stream
-from localsvm.methods.grids import SIZE, Values
-from localsvm.methods.linear_options import CostOptions
+from localsvm.methods.clustered import CENTRES, KERNELS, stream
+from localsvm.methods.grids import SIZE
+from localsvm.methods.mllkm_options import LocalOptions
 from localsvm.methods.mllkm_predictor import LocalPredictor
 from localsvm.methods.saved import table
 from localsvm.representations.kmeans import find_centres
@@ -35,88 +34,16 @@ from localsvm.store.pieces import Pieces, floats32, floats64, index, pointer
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
-COSTS: Values = (0.1, 1.0, 10.0, 100.0)
 ACTIVE, ROWS, SCORES, COPIES = 3, 12, 4, 4  # sets of entering kernels in the active one; copies of arrays, see `memory`
 MOST_GAMMA = 1e33  # finite in float32, and above all that options and defaults give
 ROUGHEST = 3.0  # times the tolerance for solutions that are only compared: 3 % by default
 
 
 @dataclass(frozen=True)
-class LocallyLinearKernels(Clustered, CostOptions):
-    """Options of the method."""
+class LocallyLinearKernels(LocalOptions):
+    """The method; its options are those of the base."""
 
     name: ClassVar[str] = "mllkm"
-
-    map: str = option(
-        "gaussian",
-        "--map",
-        help="How a local linear function of mllkm fades with the distance r from its anchor: exp(-g r), exp(-g r^2), "
-        "max(0, 1 - g r), max(0, 1 - g r^2), or not at all.",
-        choices=("exponential", "gaussian", "linear", "square", "plain"),
-    )
-    componentwise: bool = option(
-        False, "--componentwise/--no-componentwise", help="Let each feature fade by its own distance."
-    )
-    bank_gammas: tuple[float, ...] = option(
-        (),
-        "--bank-gammas",
-        help="Gammas g of the maps of mllkm, all of which are candidates together: one value, a list or a range.",
-    )
-    anchors: str = option(
-        "rows",
-        "--anchors",
-        help="Candidates for the anchors of mllkm: all training rows, or -K k-means centres.",
-        choices=("rows", "kmeans"),
-    )
-    clusters: tuple[float, ...] = option(
-        (32.0,), "-K", "--clusters", help="Clusters of a method that makes its own: a number, or a list to choose from."
-    )
-    admit: int = option(32, "--admit", help="Kernels that enter the active set of mllkm in a round.")
-    tolerance: float = option(
-        1e-2,
-        "-e",
-        "--tolerance",
-        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_clusters()
-        if not all(1e-30 <= g <= 1e30 for g in self.bank_gammas):
-            raise OptionError("--bank-gammas takes numbers from 1e-30 to 1e30")
-        if not 1 <= self.admit < 1 << 31:
-            raise OptionError(f"--admit must be a whole number from 1, not {self.admit}")
-
-    @property
-    def default_costs(self) -> Values:
-        """The paper has 100."""
-        return COSTS
-
-    @property
-    def shift_invariant(self) -> bool:
-        """Features are of differences from anchors."""
-        return True
-
-    def gammas(self, spread: float) -> Values:
-        """Those of the bank. By default (r the root mean squared distance of rows, in one feature for component-wise
-        maps) g r^2, or g r where the map is one of r, goes from 0.1 to 100, or 0.1 to 10; a plain map has none.
-
-        Parameters
-        ----------
-        spread : r^2.
-        """
-        if self.map == "plain":
-            return (1.0,)
-        if self.bank_gammas:
-            return self.bank_gammas
-        unit = spread if 1e-30 < spread < 1e30 else 1.0
-        if self.map in ("exponential", "linear"):
-            return tuple(float(g) for g in np.geomspace(0.1, 10.0, SIZE) / np.sqrt(unit))
-        return tuple(float(g) for g in np.geomspace(0.1, 100.0, SIZE) / unit)
-
-    def axes(self, features: int) -> dict[str, Values]:
-        """The number of k-means centres."""
-        return {"clusters": self.clusters} if self.anchors == "kmeans" else {}
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows in float64, from their mean; k-means centres of all of them."""
@@ -273,7 +200,8 @@ class LocalSystem(System):
         gammas, X = self.prepared.gammas, self.prepared.X[taken]
         bank = LocalBank(X, self.anchors, may, method.map, gammas, method.componentwise)
         before = None if start is None else replace(start, coef=start.coef[taken])
-        found = feature_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before)
+        parts = bank.parts(stream(cell.random, KERNELS)) if method.online == "kernels" else ()
+        found = feature_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before, parts)
         coef: Floats = np.zeros(len(y))
         coef[taken] = found.coef
         order = np.argsort(found.names)  # kernels of one gamma together

@@ -6,7 +6,7 @@ own distance |x_j - c_j|:  phi(x)_j = h(|x_j - c_j|) (x_j - c_j).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -20,6 +20,7 @@ Names = NDArray[np.int64]
 
 MAPS = ("exponential", "gaussian", "linear", "square", "plain")
 BLOCK = 1 << 22  # distances in memory at once
+PART, PARTS = 16, 32  # the most anchors of a part, and how many parts there are at least
 
 
 def transformed(kind: str, gamma: float, squares: NDArray[np.floating], out: NDArray[np.floating]) -> None:
@@ -141,6 +142,12 @@ class LocalBank:
     def size(self) -> int:
         """Anchors times gammas."""
         return len(self.gammas) * len(self.anchors)
+
+    def parts(self, rng: np.random.Generator) -> list[Self]:
+        """All gammas of a few anchors each, in random order: the open ones fall into at least PARTS."""
+        size = min(PART, -(-len(self.open) // PARTS))
+        order = rng.permutation(self.open)
+        return [replace(self, open=order[first : first + size]) for first in range(0, len(order), max(1, size))]
 
     def features(self, names: Names) -> LocalFeatures | MadeFeatures:
         """In float64."""

@@ -18,7 +18,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Cell
 from localsvm.methods.grids import Grid
-from localsvm.selection.cross_validation import CellSelection, Point, Scores, finish
+from localsvm.selection.cross_validation import CellSelection, Kept, Point, Scores, finish
 from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
@@ -34,8 +34,9 @@ class CellReport:
     rows : that it stands for, identical ones counted as often as they occur.
     seconds : of processor time.
     fit : what the method reports.
-    weight : of the rows that were held out, 0 where nothing was cross-validated.
-    wrong : of this the weight that the chosen point decides wrongly.
+    weight : of the rows that were held out, for each part of the score (see Target.mass); empty where nothing was
+        cross-validated.
+    wrong : of this the weight that the chosen point decides wrongly, for each part.
     points : of the grid.
     chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
         cell where the grid has costs.
@@ -44,8 +45,8 @@ class CellReport:
     rows: float
     seconds: float
     fit: FitReport
-    weight: float = 0.0
-    wrong: float = 0.0
+    weight: tuple[float, ...] = ()
+    wrong: tuple[float, ...] = ()
     points: int = 1
     chosen: tuple[float, ...] = ()
 
@@ -59,7 +60,7 @@ class CellResult:
     index, state, report : the cell's number, what the model file keeps of it, and numbers for the summary.
     names, settings : of the grid's parameters, and (settings, names) float64 their values.
     costs : (costs,) float64, C on all rows of the cell.
-    loss : (settings, costs) float64 held-out errors, nan where a point was not scored; (0, 0) without cross-validation.
+    loss : (settings, costs) float64 held-out losses, nan where a point was not scored; (0, 0) without cross-validation.
     best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
     values : (problems, rows) float32 held-out values of the chosen point; empty unless probabilities are wanted.
     """
@@ -187,14 +188,15 @@ class WorkUnit:
         steps = selection.steps(self.inputs.search, self.known)
         return (yield from steps) if self.tells else finish(steps)
 
-    def _error(self, cell: Cell, scores: Scores) -> tuple[float, float]:
-        """The weight of the rows that say what the error is, and how much of it the best point decides wrongly."""
-        if self.inputs.fresh is None or scores.kept is None or scores.kept.values is None:
-            weight = float(cell.weight.sum())
-            return weight, scores.best.loss * weight
-        weight = cell.weight * self.inputs.fresh.open()[self.first : self.last]
-        loss, _ = cell.target.losses(scores.kept.values[None], cell.y, cell.Y, weight)
-        return float(weight.sum()), float(loss[0])
+    def _error(self, cell: Cell, kept: Kept) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The weight of the rows that say what the error is, and how much of it the best point decides wrongly, for
+        each part of the score.
+        """
+        weight, wrong = cell.weight, kept.wrong
+        if self.inputs.fresh is not None and kept.values is not None:
+            weight = weight * self.inputs.fresh.open()[self.first : self.last]
+            wrong = cell.target.wrong(kept.values[None], cell.y, cell.Y, weight)[0][0]
+        return tuple(cell.target.mass(cell.y, weight).tolist()), tuple(wrong.tolist())
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
@@ -203,10 +205,10 @@ class WorkUnit:
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
         report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
-        if scores is not None:
-            if self.inputs.probability and scores.kept and scores.kept.values is not None:
+        if scores is not None and scores.kept is not None:
+            if self.inputs.probability and scores.kept.values is not None:
                 values = scores.kept.values.astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
-            weight, wrong = self._error(cell, scores)
+            weight, wrong = self._error(cell, scores.kept)
             report = replace(report, weight=weight, wrong=wrong)
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)

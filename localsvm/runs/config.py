@@ -19,14 +19,14 @@ from localsvm.representations.metric import EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
-from localsvm.targets.classification import SCHEMES, Classification
+from localsvm.targets.classification import ACCURACY, SCHEMES, SCORES, Classification
 
 DEFAULT_CELL_SIZE = 2000
 MOST_ROWS = 1 << 40
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
 WHERE_TRUE = ("zero_based", "probability", "balanced")
 # a model without these options has their defaults
-LATER = {"metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability"}
+LATER = {"metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class TrainingConfig:
     grid : how a grid is searched, "adaptive" or "full".
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
     multiclass : "ova" or "ava".
+    scoring : what selection scores points by, "accuracy" or "tpr-tnr".
     class_weights : (label, factor on C) pairs.
     balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
@@ -75,6 +76,7 @@ class TrainingConfig:
     balanced: bool = False
     zero_based: bool = False
     force_classes: bool = False
+    scoring: str = ACCURACY
     coarse_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -82,6 +84,7 @@ class TrainingConfig:
             ("--grid", self.grid, SEARCHES),
             ("--select", self.select or "vote", ("vote", "refit")),
             ("--multiclass", self.multiclass, SCHEMES),
+            ("--score", self.scoring, SCORES),
             ("--scale", self.scale, MODES),
         ):
             if value not in known:
@@ -144,18 +147,19 @@ class TrainingConfig:
         return replace(self, select=select, class_weights=weights, balanced=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The options that determine the model, as JSON can hold them; those of WHERE_TRUE where they are true."""
+        """The options that determine the model, as JSON can hold them; later ones where they are not the default."""
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
         # a model that could be made before there were these options stays the same
         left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
         left_out |= {"metric"} if self.metric_name == EUCLIDEAN else set()
+        left_out |= {"scoring"} if self.scoring == ACCURACY else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         decided = {"method": method, "metric": self.metric_name}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:
         """What the labels (classes,), ascending, mean."""
-        return Classification(labels, self.multiclass)
+        return Classification(labels, self.multiclass, self.scoring)
 
 
 def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig, name: str = "") -> None:

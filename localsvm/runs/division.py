@@ -296,7 +296,7 @@ def _fit(
 ) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:  # fmt: skip
     """Scales and maps the data, too. key: their fingerprint."""
     if given is None:
-        scaling = Scaling.fit(data.X, config.scale, threads)
+        scaling = Scaling.fit(data.X, config.scale, threads, exact=config.coarse_size is not None)
         scaling.read_from(data.shift, data.X.shape[1])
     else:
         scaling = given.scaling_of(data)

@@ -30,6 +30,7 @@ from localsvm.runs.stored import calibration_of, metric_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.store.pieces import Unsound
+from localsvm.targets.classification import Classification, known_recalls, recalls
 from localsvm.targets.probabilities import Calibration
 
 STRIP = 1 << 12  # rows of a cell that a thread decides at once
@@ -343,12 +344,12 @@ class Score:
 
     Attributes
     ----------
-    labels : (classes,) float64 that the model knows, ascending.
+    target : of the model, with its labels.
     right, total : rows.
     confusion : rows by (label of the file, predicted label), where there are any.
     """
 
-    labels: NDArray[np.float64]
+    target: Classification
     right: int = 0
     total: int = 0
 
@@ -360,11 +361,22 @@ class Score:
         self.right += int((block.labels == block.y).sum())
         self.total += len(block.y)
         true, row = np.unique(block.y, return_inverse=True)  # a file may have labels that the model does not know
-        cells = row * len(self.labels) + self.labels.searchsorted(block.labels)
-        counts = np.bincount(cells, minlength=len(true) * len(self.labels)).reshape(len(true), -1)
+        labels = self.target.labels
+        cells = row * len(labels) + labels.searchsorted(block.labels)
+        counts = np.bincount(cells, minlength=len(true) * len(labels)).reshape(len(true), -1)
         for t, g in np.argwhere(counts):
-            key = (float(true[t]), float(self.labels[g]))
+            key = (float(true[t]), float(labels[g]))
             self.confusion[key] = self.confusion.get(key, 0) + int(counts[t, g])
+
+    def recalls(self) -> list[float | None]:
+        """The share of right rows of each label that the model knows; None for one that no row has."""
+        mass = np.zeros(len(labels := self.target.labels.tolist()))
+        wrong = mass.copy()
+        for (true, given), rows in self.confusion.items():
+            if true in labels:
+                mass[labels.index(true)] += rows
+                wrong[labels.index(true)] += rows * (true != given)
+        return known_recalls(recalls(wrong, mass))
 
     def as_dict(self) -> dict[str, Any]:
         """For the JSON report."""
@@ -373,5 +385,6 @@ class Score:
             "right": self.right,
             "total": self.total,
             "accuracy": self.right / max(1, self.total),
+            "recalls": self.recalls(),
             "confusion": confusion,
         }

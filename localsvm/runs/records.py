@@ -14,7 +14,7 @@ from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.selection.cross_validation import Point, Scores
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
-RECORDS = "records 4"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 5"  # how they are packed: a journal of other records belongs to another run
 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:
@@ -31,7 +31,8 @@ def unpack(arrays: dict[str, NDArray[Any]]) -> CellResult:
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
     names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
     fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
-    known = CellReport(**(report | {"fit": fit, "chosen": tuple(report["chosen"])}))
+    tuples = {name: tuple(report[name]) for name in ("weight", "wrong", "chosen")}
+    known = CellReport(**(report | {"fit": fit} | tuples))
     return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
 
 

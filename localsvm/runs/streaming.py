@@ -140,11 +140,13 @@ class StreamedCell:
 
     def fit(self) -> tuple[Fitted, CellReport]:
         """Choose a point by cross-validation, where there is a choice, and solve it on all rows."""
-        grid, search, weight = self.grid, Search(self.config.grid), 0.0
-        best = Point(0.0, 0.0, 0, 0)
+        grid, search = self.grid, Search(self.config.grid)
+        best, mass, wrong = Point(0.0, 0.0, 0, 0), np.empty(0), np.empty(0)
         if grid.n_points > 1:
-            best = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path))).best
-            weight = float(self._factors @ self.survey.class_mass)
+            scores = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path)))
+            assert scores.kept is not None
+            mass = self.target.mass(self.survey.labels, self._factors * self.survey.class_mass)
+            best, wrong = scores.best, scores.kept.wrong
         state = self.represent(best.setting)
         found = self.solve(best.cost, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.mass)[best.cost])
@@ -153,7 +155,7 @@ class StreamedCell:
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
         fitted = pack_linear(self.method, state, cost, models, support=found.support)
-        return fitted, CellReport(self.stream.rows, 0.0, fitted.report, weight, best.loss * weight)
+        return fitted, CellReport(self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()))
 
     def represent(self, setting: int) -> State:
         """What the method makes of a sample of the rows, at a setting of the grid."""
@@ -176,16 +178,16 @@ class StreamedCell:
 
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
-    def losses(self, found: Descended, state: State) -> list[tuple[float, float]]:
-        """[(loss, tie)] of a point, each row by the models that did not see it; found: without each fold."""
-        tally, folds = Tally(self.target, 1), self.config.folds
+    def tally(self, found: Descended, state: State) -> Tally:
+        """Of one point, each row by the models that did not see it; found: without each fold."""
+        tally, folds = Tally(self.target), self.config.folds
         for part in self.stream.parts(self.survey.scaling):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
             held = [(k, *edge) for k, edge in enumerate(edges)]
             models = range(0, len(found.weights), folds)
             f = [np.concatenate([rows.values(found.weights[m + k], a, z) for k, a, z in held]) for m in models]
             tally.add(np.asarray(f)[None], part.y, self.target.encode(part.y), self.weight(part))
-        return tally.losses()
+        return tally
 
     def weight(self, part: StreamBlock) -> NDArray[np.float64]:
         """(n,) factor of each row on C and on the loss."""
@@ -205,10 +207,10 @@ class StreamedPath:
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
         """Solve and score; each cost begins from zero."""
-        folds = list(range(self._cell.config.folds))
-        points = [self._cell.losses(self._cell.solve(c, self._state, folds), self._state) for c in range(first, last)]
-        return [point for (point,) in points]
+        cell, state, folds = self._cell, self._state, list(range(self._cell.config.folds))
+        self._tallies = {c: cell.tally(cell.solve(c, state, folds), state) for c in range(first, last)}
+        return [point for tally in self._tallies.values() for point in tally.losses()]
 
     def keep(self, cost: int) -> Kept:
-        """Nothing: the model is solved from zero, and held-out values would take memory of the data's size."""
-        return Kept([], None)
+        """No start and no values: the model is solved from zero, and values would take memory of the data's size."""
+        return Kept([], None, self._tallies[cost].wrong(0))

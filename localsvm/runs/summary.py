@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from localsvm.partition import size_spread
 from localsvm.runs.cell_work import CellReport
+from localsvm.targets.classification import known_recalls, recalls
 from localsvm.targets.probabilities import Calibration
 
 
@@ -28,6 +29,7 @@ class Summary:
     repeats : of the partition; the cells are those of all repeats.
     cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
         cross-validated.
+    cv_recalls : with `--score tpr-tnr` the same of the right rows of each label; None for one without held-out rows.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
@@ -54,12 +56,24 @@ class Summary:
     calibration: dict[str, Any] | None = None
     repeats: int = 1
     metric: dict[str, Any] | None = None
+    cv_recalls: list[float | None] | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
     """Held-out error over all cells, weighted as the training rows are; None where nothing was held out."""
-    weight = sum(r.weight for r in reports)
-    return sum(r.wrong for r in reports) / weight if weight else None
+    weight = sum(sum(r.weight) for r in reports)
+    return sum(sum(r.wrong) for r in reports) / weight if weight else None
+
+
+def cross_validated_recalls(reports: Sequence[CellReport]) -> list[float | None] | None:
+    """The share of right rows of each class, weighted likewise, None for a class without any; None where points are not
+    scored class by class, or nothing was held out.
+    """
+    held_out = [r for r in reports if len(r.weight) > 1]
+    if not held_out:
+        return None
+    mass, wrong = (np.sum([getattr(r, name) for r in held_out], axis=0) for name in ("weight", "wrong"))
+    return known_recalls(recalls(wrong, mass))
 
 
 def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:
@@ -92,8 +106,7 @@ def summarise(
     Parameters
     ----------
     labels, class_rows : (classes,) ascending, and the rows of each.
-    features : how many columns occur, of how many.
-    partition : its name.
+    features, partition : how many columns occur, of how many; its name.
     sizes : (cells,) rows of each cell.
     reports : of all cells.
     seconds : wall clock, by phase.
@@ -112,6 +125,7 @@ def summarise(
         cell_rows=size_spread(sizes),
         points=max(r.points for r in reports),
         cv_error=cross_validated_error(reports),
+        cv_recalls=cross_validated_recalls(reports),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),
         iterations=int(sum(r.fit.iterations for r in reports)),

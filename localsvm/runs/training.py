@@ -40,6 +40,7 @@ CONTENT = "the content of the data"  # in the key of a run
 OPTIONS = {
     "class_weights": "-w",
     "balanced": "--weights balanced",
+    "scoring": "--score",
 }  # whose names are not made of those of TrainingConfig
 
 
@@ -107,7 +108,7 @@ def _train_cells(cells: RunCells, journal: Journal, observer: Observer, resume: 
                 journal.append(str(result.index), pack(result))
                 reports[result.index] = result.report
                 work.finished(result.index)
-                observer.cell_done(result.report.wrong, result.report.weight)
+                observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
                 observer.work(work.share, work.settings)
             journal.settle()  # after the cell is counted: this may take long, and a signal may end it
     return [reports[i] for i in sorted(reports)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.given import Given
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
-from localsvm.runs.summary import cross_validated_error
+from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
 from localsvm.selection.cross_validation import Scores
 from localsvm.threads import Threads
 
@@ -34,7 +34,7 @@ class Point:
     cell, rows : the cell's number and size.
     setting : the values of the parameters other than the cost.
     cost : C on all rows of the cell; nan for a method without costs.
-    error : the held-out share of wrong rows, weighted, from 0 to 1.
+    loss : what selection compares, from 0 to 1: the held-out share of wrong rows, weighted, or 1 - TPR x TNR.
     best : chosen in that cell.
     """
 
@@ -42,7 +42,7 @@ class Point:
     rows: int
     setting: tuple[float, ...]
     cost: float
-    error: float
+    loss: float
     best: bool
 
 
@@ -54,11 +54,13 @@ class Validation:
     ----------
     names : of the parameters whose values are the points' settings.
     points : of all cells, cell by cell.
-    error : of the chosen points together, over the rows that neither learned nor chose the metric.
+    error : the share of wrong rows by the chosen points together, over those that neither learned nor chose the metric.
     cells, rows : how many there are.
     error_rows : how many rows the error is of.
     seconds : wall clock, by phase.
     metric : how it was chosen (`runs.measuring.Measured.told`), None where none was asked for.
+    labels : ascending.
+    recalls : with `--score tpr-tnr` the share of right rows of each label, over the same rows as `error`; else None.
     """
 
     names: tuple[str, ...]
@@ -69,6 +71,8 @@ class Validation:
     error_rows: int
     seconds: dict[str, float]
     metric: dict[str, Any] | None = None
+    labels: Sequence[float] = ()
+    recalls: list[float | None] | None = None
 
 
 def cross_validate(
@@ -99,10 +103,11 @@ def cross_validate(
         cells = RunCells(divided, config, jobs, memory, observer, pool, fit=False)
         ordered = _results(cells, observer)
     points = [point for result in ordered for point in _points(result, int(divided.sizes[result.index]))]
-    error = cross_validated_error([r.report for r in ordered])
+    error = cross_validated_error(reports := [r.report for r in ordered])
     assert error is not None
     about = (len(ordered), sum(divided.class_rows), _error_rows(divided))
-    return Validation(ordered[0].names, points, error, *about, clock.seconds, divided.measured.told)
+    scored = (divided.labels.tolist(), cross_validated_recalls(reports))
+    return Validation(ordered[0].names, points, error, *about, clock.seconds, divided.measured.told, *scored)
 
 
 def _error_rows(divided: Divided) -> int:
@@ -126,7 +131,7 @@ def _results(cells: RunCells, observer: Observer) -> list[CellResult]:
         for result in finished:
             results[result.index] = result
             work.finished(result.index)
-            observer.cell_done(result.report.wrong, result.report.weight)
+            observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
             observer.work(work.share, work.settings)
     return [results[i] for i in sorted(results)]
 
@@ -136,14 +141,14 @@ class MeanGrid(NamedTuple):
 
     Attributes
     ----------
-    settings, costs, error : (settings, names), (costs,) and (settings, costs) float64.
+    settings, costs, loss : (settings, names), (costs,) and (settings, costs) float64.
     best : indices of the setting and the cost of the best point: with one cell the one that it chose.
     shared : whether all cells have the same grid, so that its points are ones that were scored.
     """
 
     settings: NDArray[np.float64]
     costs: NDArray[np.float64]
-    error: NDArray[np.float64]
+    loss: NDArray[np.float64]
     best: tuple[int, int]
     shared: bool
 
@@ -152,7 +157,7 @@ def mean_grid(points: list[Point]) -> MeanGrid:
     """The table of all cells together.
 
     Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
-    (geometric) of the values at that place. Of equal errors the smaller cost, then the earlier setting is the best.
+    (geometric) of the values at that place. Of equal losses the smaller cost, then the earlier setting is the best.
     """
     tables: dict[int, list[Point]] = {}
     for point in points:
@@ -162,17 +167,17 @@ def mean_grid(points: list[Point]) -> MeanGrid:
     weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
     columns = {
         name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()])
-        for name in ("setting", "cost", "error")
+        for name in ("setting", "cost", "loss")
     }
     settings = _geometric_mean(columns["setting"], weights)
     costs = _geometric_mean(columns["cost"], weights).reshape(n_settings, -1)[0]
-    error = np.average(columns["error"], axis=0, weights=weights).reshape(n_settings, -1)
-    place = int(error.T.argmin())  # costs first
+    loss = np.average(columns["loss"], axis=0, weights=weights).reshape(n_settings, -1)
+    place = int(loss.T.argmin())  # costs first
     best = (place % n_settings, place // n_settings)
     if len(tables) == 1:  # it broke ties by the hinge loss, too
         best = divmod(next(i for i, point in enumerate(first) if point.best), len(costs))
     shared = _equal(columns["setting"]) and _equal(columns["cost"])
-    return MeanGrid(settings[:: error.shape[1]], costs, error, best, shared)
+    return MeanGrid(settings[:: loss.shape[1]], costs, loss, best, shared)
 
 
 def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -43,10 +43,12 @@ class Kept(NamedTuple):
     ----------
     starts : one a job, for the final solutions; empty where these begin from nothing.
     values : (problems, n) float64 held-out values, None where they were not held in memory.
+    wrong : (parts,) float64 weight that is decided wrongly, see Target.wrong.
     """
 
     starts: list[Start]
     values: Floats | None
+    wrong: Floats = np.zeros(1)
 
 
 @dataclass
@@ -55,8 +57,8 @@ class Scores:
 
     Attributes
     ----------
-    loss : (settings, costs) float64, the mean held-out loss of each point (for classes the weighted share of rows that
-        the combined decision gets wrong), nan where a point was not scored.
+    loss : (settings, costs) float64, the held-out loss of each point (Target.loss: for classes the weighted share of
+        rows that the combined decision gets wrong, or 1 - TPR x TNR), nan where a point was not scored.
     best : the best point, and `kept` what stays of it; None where only the scores were kept (see `complete`).
     """
 
@@ -275,18 +277,18 @@ class CellPath:
             system.held_out(mine, solutions, self._values)
             for i, found in zip(places, solutions, strict=True):
                 self._solutions[i] = found
-        tally = Tally(cell.target, last - first)
-        tally.add(self._values, cell.y, cell.Y, cell.weight)
-        return tally.losses()
+        self._tally = Tally(cell.target)
+        self._tally.add(self._values, cell.y, cell.Y, cell.weight)
+        return self._tally.losses()
 
     def keep(self, cost: int) -> Kept:
-        """A start of each job, and the held-out values."""
+        """A start of each job, the held-out values, and what is wrong of them."""
         c = cost - self._first
         starts: list[Start] = [None] * len(self._solutions)
         for system, places in self._systems:
             for i in places:
                 starts[i] = system.start(self._solutions[i][c])
-        return Kept(starts, self._values[c].copy())
+        return Kept(starts, self._values[c].copy(), self._tally.wrong(c))
 
 
 def cross_validate(method: Method, cell: Cell, grid: Grid, search: Search) -> Scores:

@@ -11,11 +11,11 @@ Floats = NDArray[np.float64]
 
 
 class Tally:
-    """The held-out loss and tie of n points (see Target.losses), summed over blocks of rows."""
+    """The held-out loss and tie of n points (see Target.wrong), summed over blocks of rows."""
 
-    def __init__(self, target: Target, n: int) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
-        self._loss, self._tie, self._weight = np.zeros(n), np.zeros(n), 0.0
+        self._wrong = self._tie = self._mass = np.zeros(1)
 
     def add(self, values: Floats, y: Floats, Y: Floats, weight: Floats) -> None:
         """Count rows.
@@ -26,11 +26,15 @@ class Tally:
         y, weight : (n,) float64 labels, and weights of the rows in the loss.
         Y : (n, problems) float64, the encoded labels.
         """
-        loss, tie = self._target.losses(values, y, Y, weight)
-        self._loss += loss
-        self._tie += tie
-        self._weight += float(weight.sum())
+        wrong, tie = self._target.wrong(values, y, Y, weight)
+        self._wrong, self._tie = self._wrong + wrong, self._tie + tie
+        self._mass = self._mass + self._target.mass(y, weight)
 
     def losses(self) -> list[tuple[float, float]]:
-        """(loss a unit of weight, tie) of each point."""
-        return [(float(loss) / self._weight, float(tie)) for loss, tie in zip(self._loss, self._tie, strict=True)]
+        """(loss, tie) of each point."""
+        losses = self._target.loss(self._wrong, self._mass)
+        return [(float(loss), float(tie)) for loss, tie in zip(losses, self._tie, strict=True)]
+
+    def wrong(self, point: int) -> Floats:
+        """(parts,) the weight of what a point decides wrongly."""
+        return np.asarray(self._wrong[point])

@@ -10,6 +10,7 @@ are given: by matrices in localsvm/solvers/mkl.py, by few features in localsvm/s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 Kernels = TypeVar("Kernels", contravariant=True)  # how a problem is told of some kernels of its bank
@@ -61,3 +62,20 @@ def sequential(active: Active[Kernels], bank: Kernels, tolerance: float) -> int:
             return rounds
         if share == finest:
             finest *= 0.5
+
+
+def streamed(active: Active[Kernels], bank: Kernels, tolerance: float, parts: Iterable[Kernels]) -> int:
+    """A pass over the parts of the bank: what exceeds the active kernels enters, and what was passed is not seen again.
+
+    The whole bank is scored once, at the end: that certifies the gap, which may be larger than the tolerance.
+    """
+    finest, rounds = ACTIVE_SHARE * tolerance, 1
+    active.solve(ROUGHER)
+    for part in parts:
+        gap = active.look(part)
+        rounds += 1
+        if active.admit():
+            active.solve(max(finest, ROUGHER * min(gap, 1.0)))
+    active.solve(finest)
+    active.look(bank)
+    return rounds

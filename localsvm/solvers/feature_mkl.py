@@ -7,13 +7,14 @@ ones.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.solvers.active_set import Certified, sequential
+from localsvm.solvers.active_set import Certified, sequential, streamed
 from localsvm.solvers.group_newton import FIRST_WIDTH, Features, GroupNewton, Groups, Names
 
 Vector = NDArray[np.float64]
@@ -67,21 +68,25 @@ class Found(Certified):
 
 
 def feature_mkl(
-    bank: Bank, y: Vector, cost: Vector, tolerance: float, admitted: int = ADMITTED, start: Found | None = None
-) -> Found:
-    """Solve to a duality gap of `tolerance` times the primal objective.
+    bank: Bank, y: Vector, cost: Vector, tolerance: float, admitted: int = ADMITTED, start: Found | None = None,
+    parts: Sequence[Bank] = (),
+) -> Found:  # fmt: skip
+    """Solve to a duality gap of `tolerance` times the primal objective, or in one pass over the parts of the bank.
 
     Parameters
     ----------
     y, cost : (n,) float64, +-1 and c_i > 0; n may be 0.
     admitted : kernels that enter in a round.
     start : the solution of a similar problem over the same bank and rows: its kernels and coefficients are begun from.
+    parts : of the bank, with its names, if each kernel is to be seen once; see solvers.active_set.streamed.
     """
-    at = _begin(bank, y, cost, admitted, start)
+    begun = (_begin(part, y, cost, admitted, start) for part in parts or (bank,))
+    at = next((one for one in begun if one is not None), None)
     if at is None:
         return _nothing(y, cost)
     active = ActiveFeatures(at, admitted)
-    return active.found(sequential(active, bank, tolerance), tolerance)
+    rounds = streamed(active, bank, tolerance, parts) if parts else sequential(active, bank, tolerance)
+    return active.found(rounds, tolerance)
 
 
 class ActiveFeatures:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localsvm.solvers.active_set import Certified, sequential
+from localsvm.solvers.active_set import Certified, sequential, streamed
 from localsvm.solvers.mixed_svm import Bank, Floats, Machine, Names
 
 ADMITTED = 16  # kernels that enter in a round
@@ -63,16 +63,23 @@ def simple_mkl(bank: Bank, y: Floats, cost: Floats, tolerance: float, start: Mix
     return _found(at, float(at.q.max()), 1)
 
 
-def sequential_mkl(bank: Bank, y: Floats, cost: Floats, tolerance: float, start: Mixture | None = None) -> Mixture:
-    """SequentialMKL: parameters as of `simple_mkl`."""
-    at, everything = Machine(bank, y, cost, tolerance, _first(y, cost, start)), range(bank.size)
+def sequential_mkl(
+    bank: Bank, y: Floats, cost: Floats, tolerance: float, start: Mixture | None = None, parts: Sequence[Names] = ()
+) -> Mixture:
+    """SequentialMKL: parameters as of `simple_mkl`.
+
+    Parameters
+    ----------
+    parts : names of all kernels, if each is to be seen once; see solvers.active_set.streamed.
+    """
+    at, everything = Machine(bank, y, cost, tolerance, _first(y, cost, start)), np.arange(bank.size)
     if start is None:
-        best = int(np.argmax(at.scores(everything)))
-        at.set(np.asarray([best]), np.ones(1))
+        first = parts[0] if parts else everything
+        at.set(first[[np.argmax(at.scores(first))]], np.ones(1))
     else:
         at.set(start.names, start.beta)
     active = ActiveMatrices(at)
-    rounds = sequential(active, everything, tolerance)
+    rounds = streamed(active, everything, tolerance, parts) if parts else sequential(active, everything, tolerance)
     return _found(at, float(active.scores.max()), rounds)
 
 
@@ -87,11 +94,11 @@ class ActiveMatrices:
         """By Newton's method on the weights."""
         return self._at.descend(share, newton=True)
 
-    def look(self, kernels: Sequence[int]) -> float:
+    def look(self, kernels: Names) -> float:
         """Score them; active kernels are kept rather than these."""
         at = self._at
         at.bank.prefer(at.names[at.beta > 0.0])
-        self._looked, self.scores = np.asarray(kernels), at.scores(kernels)
+        self._looked, self.scores = kernels, at.scores(kernels)
         return at.gap(float(self.scores.max()))
 
     def admit(self) -> bool:

@@ -37,8 +37,8 @@ class Target(ABC):
         return ()
 
     @abstractmethod
-    def losses(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
-        """The loss of some points of the grid, summed over rows.
+    def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
+        """What some points of the grid decide wrongly, summed over rows.
 
         Parameters
         ----------
@@ -48,8 +48,18 @@ class Target(ABC):
 
         Returns
         -------
-        loss, tie : (points,) float64 each: the weighted loss, which selection compares, and what it compares points of
-            equal loss by. Smaller is better.
+        wrong : (points, parts) float64, the weight of the rows of each part of the score that are decided wrongly.
+        tie : (points,) float64, what selection compares points of equal loss by. Smaller is better.
+        """
+
+    @abstractmethod
+    def mass(self, y: Values, weight: Values) -> Values:
+        """(parts,) float64: the weight of the rows of each part of the score; y, weight : (n,) float64."""
+
+    @abstractmethod
+    def loss(self, wrong: Values, mass: Values) -> Values:
+        """(points,) float64: what selection compares, from `wrong` (points, parts) and `mass` (parts,), each summed
+        over all rows. From 0 to 1, smaller is better.
         """
 
     @abstractmethod

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from localsvm.targets.base import Target, Values
 
 SCHEMES = ("ova", "ava")
+ACCURACY, TPR_TNR = "accuracy", "tpr-tnr"
+SCORES = (ACCURACY, TPR_TNR)
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,13 @@ class Classification(Target):
     ----------
     labels : (classes,) float64, ascending.
     scheme : "ova" or "ava".
+    scoring : what selection scores points by: "accuracy", or "tpr-tnr", the product of the recalls of all classes. With
+        two classes these are the true positive and the true negative rate (Thomann et al. 2017, section 5.1).
     """
 
     labels: NDArray[np.float64]
     scheme: str = "ova"
+    scoring: str = ACCURACY
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -115,16 +120,33 @@ class Classification(Target):
             return np.full(len(decisions), self.labels[0])
         return np.asarray(self.labels[self.votes(decisions).argmax(axis=1)])
 
-    def losses(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
-        """The weight of the rows whose combined decision is wrong; the hinge loss of all binary problems, each clipped
-        at 2, weighted.
+    def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
+        """The weight of the rows whose combined decision is wrong, of all or of each class; the hinge loss of all
+        binary problems, each clipped at 2, weighted.
         """
         hinge = np.zeros(len(values))
         for p, target in enumerate(Y.T):
             slack = np.minimum(np.maximum(1.0 - values[:, p] * target, 0.0), 2.0) * (target != 0)
             hinge += [point @ weight for point in slack]
-        wrong = self._chosen(values) != self.codes(y)
-        return np.asarray([point @ weight for point in wrong]), hinge  # each summed alike: equal ones stay equal
+        wrong, parts = self._chosen(values) != self.codes(y), self._parts(y, weight)
+        return np.asarray([[point @ part for part in parts] for point in wrong]), hinge  # equal sums stay equal
+
+    def mass(self, y: Values, weight: Values) -> Values:
+        """(1,) the weight of all rows, or (classes,) that of each class."""
+        return np.asarray([part.sum() for part in self._parts(y, weight)])
+
+    def loss(self, wrong: Values, mass: Values) -> Values:
+        """The share of wrong rows, or 1 - the product of the recalls."""
+        if self.scoring == ACCURACY:
+            return np.asarray(wrong[:, 0] / mass[0])
+        return 1.0 - recall_product(recalls(wrong, mass))
+
+    def _parts(self, y: Values, weight: Values) -> list[Values]:
+        """The weights of all rows, or for each class with those of the others 0."""
+        if self.scoring == ACCURACY:
+            return [weight]
+        codes = self.codes(y)
+        return [np.where(codes == k, weight, 0.0) for k in range(len(self.labels))]
 
     def _chosen(self, values: Values) -> NDArray[np.intp]:
         """(points, n) numbers of the classes that decision values (points, problems, n) decide for."""
@@ -147,3 +169,18 @@ class Classification(Target):
         for m, p in enumerate(problem):
             out[:, p] += values[:, m]
         return out / np.maximum(models, 1)
+
+
+def recalls(wrong: Values, mass: Values) -> Values:
+    """(..., classes) float64: the share of each class that is decided rightly; nan for a class without rows."""
+    return np.asarray(1.0 - wrong / np.where(mass > 0.0, mass, np.nan))
+
+
+def recall_product(recalls: Values) -> Values:
+    """(...) float64, from (..., classes). A class without rows has no part: no answer to it can be right or wrong."""
+    return np.asarray(np.nanprod(recalls, axis=-1))
+
+
+def known_recalls(recalls: Values) -> list[float | None]:
+    """As JSON can hold them: None for a class without rows."""
+    return [None if np.isnan(recall) else float(recall) for recall in recalls]

@@ -33,6 +33,7 @@ from localsvm.representations import svm_metric
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.representations.landmarks import choose_landmarks
+from localsvm.representations.local_kernels import transformed
 from localsvm.representations.metric_learning import Learner
 from localsvm.representations.mixture import Prior, estimate
 from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture
@@ -93,6 +94,7 @@ __all__ = [
     "thinned",
     "train",
     "training",
+    "transformed",
     "write",
 ]  # fmt: skip
 TARGET = Classification(np.array((-1.0, 1.0)))
@@ -158,14 +160,25 @@ def fit_at_one_point(method: Method, X: Any, y: Any) -> Fitted:
     return CellSelection(method, cell, method.grid(cell, float(len(y)), 5)).fit(None, "refit")
 
 
+def selection_of(method: Method, X: Any, y: Any, folds: int, seed: int = 0) -> CellSelection:
+    """The selection of a method's grid on rows in stratified folds."""
+    of = stratified(y, folds, np.random.default_rng(seed))
+    order = np.argsort(of, kind="stable")
+    cell = binary_cell(X[order], y[order], of[order])
+    return CellSelection(method, cell, method.grid(cell, float(len(y)), folds))
+
+
+def fit_selected(method: Method, X: Any, y: Any, folds: int) -> Fitted:
+    """The best point of the whole grid by cross-validation, on all rows."""
+    selection = selection_of(method, X, y, folds)
+    return selection.fit(selection.search(Search("full")), "refit")
+
+
 class SelectedCell:
     """What a worker does with a cell of two classes: score the grid by cross-validation, refit the best point."""
 
     def __init__(self, X: Any, y: Any, search: str, folds: int = 5, seed: int = 0) -> None:
-        of = stratified(y, folds, np.random.default_rng(seed))
-        order = np.argsort(of, kind="stable")
-        method, cell = KernelSVM(), binary_cell(X[order], y[order], of[order])
-        self._selection = CellSelection(method, cell, method.grid(cell, float(len(y)), folds))
+        self._selection = selection_of(KernelSVM(), X, y, folds, seed)
         self._scores = self._selection.search(Search(search))
         self.refitted = self._selection.fit(self._scores, "refit")
 

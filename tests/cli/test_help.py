@@ -19,7 +19,7 @@ from localsvm.data.scaling import MODES
 from localsvm.methods import methods
 from localsvm.partition import REGISTRY
 from localsvm.runs.config import TrainingConfig
-from localsvm.targets.classification import SCHEMES
+from localsvm.targets.classification import SCHEMES, SCORES
 
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = ("numpy", "scipy", "h5py", "sklearn", "joblib", "tqdm", "matplotlib")
@@ -80,6 +80,7 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
     assert choices("partition") == tuple(REGISTRY) == options.PARTITIONS
     assert choices("scale") == MODES == options.SCALES
     assert choices("multiclass") == SCHEMES
+    assert choices("scoring") == SCORES
     defaults = TrainingConfig()
     for param in command_object("train").params:
         if isinstance(param, click.Option) and param.name in (
@@ -88,6 +89,7 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
             "folds",
             "grid",
             "multiclass",
+            "scoring",
             "seed",
         ):
             assert param.show_default == str(getattr(defaults, param.name))
