@@ -25,7 +25,7 @@ from localsvm.errors import RunError
 from localsvm.memory import shown
 
 WINDOW = 1 << 20  # elements that are read or worked on at once
-BUCKET_BYTES = 1 << 24  # of rows that are put in order in memory
+BUCKET_BYTES = 1 << 22  # of rows that are put in order in memory
 GAP_BYTES = 1 << 15  # between two rows, up to which reading on is faster than reading anew
 
 

@@ -144,13 +144,12 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
         return Measured(about=asdict(NONE_TRIED) | {"why": why})
     rng = Plan.rng(config.seed, -1, 0)
     rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
+    fresh = np.ones(len(data.y), np.bool_)
+    fresh[rows] = False
     labelled, codes = _labelled(data, config)
-    if isinstance(data.X, Spilled):  # of rows on a disk these alone
-        of_rows = (data.X.take(rows), labelled.Y[rows], labelled.weight[rows])
-        labelled, codes, learned_from = Labelled(*of_rows), codes[rows], rows
+    if isinstance(data.X, Spilled):  # of rows on a disk these alone are in memory
+        labelled, codes = Labelled(data.X.take(rows), labelled.Y[rows], labelled.weight[rows]), codes[rows]
         rows = np.arange(len(rows))
-    else:
-        learned_from = rows
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
@@ -165,8 +164,6 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
             values = learner(np.asarray(labelled.X[rows], np.float64), codes[rows], own)
         else:
             values = _learned(labelled, rows, name, rank, config.seed).values
-    fresh = np.ones(len(data.y), np.bool_)
-    fresh[learned_from] = False
     return Measured(Metric(_sized(values)), fresh, about)
 
 

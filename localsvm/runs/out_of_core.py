@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -66,27 +67,34 @@ def read_spilled(
     rows, size, dense = _extent(counts)
     check_room(folder := tempfile.gettempdir(), FILES * size)
     shift = shift_in(path, zero_based=config.zero_based) if config.shifts else None
-    X, y, begun = Spilled(folder, counts.width, dense), np.empty(rows), 0
-    varies = np.zeros(0 if shift is None else len(shift.columns), np.bool_)
-    with closing(
-        read_blocks(
-            path, n_features=counts.width, dense=dense, shift=shift, zero_based=config.zero_based, jobs=jobs,
-            block_bytes=budget.block_bytes(BLOCK_BYTES, jobs), longest=budget.text_bytes(LONGEST_LINE),
-        )
-    ) as blocks:  # fmt: skip
-        for block in blocks:
-            end = begun + len(block.y)
-            if end > rows:
-                break
-            X.append(block.X)
-            y[begun:end], begun = block.y, end
-            if shift is not None:
-                varies |= _varying(block.X, shift)
-    if begun != rows:
+    blocks = read_blocks(
+        path, n_features=counts.width, dense=dense, shift=shift, zero_based=config.zero_based, jobs=jobs,
+        block_bytes=budget.block_bytes(BLOCK_BYTES, jobs), longest=budget.text_bytes(LONGEST_LINE),
+    )  # fmt: skip
+    with closing(blocks):
+        X, y, varies = _kept(blocks, Spilled(folder, counts.width, dense), rows, shift)
+    if X.shape[0] != rows:
         raise DataError(f"{path}: the file changed while it was read; train again when it is complete")
-    X, shift = _settled(X, shift, varies)
-    found: Any = X
+    found, shift = _settled(X, shift, varies)
     return Dataset(found, y, shift=shift, weight=_weights(weights, rows), name=str(path))
+
+
+def _kept(
+    blocks: Iterable[Dataset], X: Spilled, rows: int, shift: Shift | None
+) -> tuple[Spilled, NDArray[np.float64], NDArray[np.bool_]]:
+    """The blocks appended to X, unless they are more than so many rows; their labels; which columns with an origin
+    vary.
+    """
+    y, begun = np.empty(rows), 0
+    varies = np.zeros(0 if shift is None else len(shift.columns), np.bool_)
+    for block in blocks:
+        X.append(block.X)
+        if (end := begun + len(block.y)) > rows:
+            break
+        y[begun:end], begun = block.y, end
+        if shift is not None:
+            varies |= _varying(block.X, shift)
+    return X, y, varies
 
 
 def _large(path: str | Path, budget: Budget) -> bool:
@@ -112,7 +120,7 @@ def _varying(X: Examples, shift: Shift) -> NDArray[np.bool_]:
     return np.isin(shift.columns, X.indices)
 
 
-def _settled(X: Spilled, shift: Shift | None, varies: NDArray[np.bool_]) -> tuple[Spilled, Shift | None]:
+def _settled(X: Spilled, shift: Shift | None, varies: NDArray[np.bool_]) -> tuple[Any, Shift | None]:
     """As `origin.settle`: a column that is constant gets its value back."""
     if shift is None or varies.all():
         return X, shift
