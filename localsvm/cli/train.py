@@ -74,13 +74,7 @@ def train(
     check_outputs(force, [train_file, partition_file, metric_file, weights], [output])
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
-    if stream and (train_file == "-" or resume or time_limit or partition_file or given):
-        without = "--resume, --time-limit, --partition-file and --metric-file"
-        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
-    if out_of_core and stream:
-        raise click.UsageError("--stream keeps no rows, in memory or on a disk; leave --out-of-core out.")
-    if out_of_core and given:
-        raise click.UsageError("--metric-file goes with rows in memory; leave --out-of-core out.")
+    _check_reading(stream, out_of_core, train_file == "-" or resume or time_limit or partition_file or given, given)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -95,6 +89,17 @@ def train(
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
+
+
+def _check_reading(stream: bool, out_of_core: bool, in_memory: Any, metric: Any) -> None:
+    """UsageError where options do not fit how the file is read. in_memory: what a stream does not go with."""
+    if stream and in_memory:
+        without = "--resume, --time-limit, --partition-file and --metric-file"
+        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
+    if out_of_core and stream:
+        raise click.UsageError("--stream keeps no rows, in memory or on a disk; leave --out-of-core out.")
+    if out_of_core and metric:
+        raise click.UsageError("--metric-file goes with rows in memory; leave --out-of-core out.")
 
 
 def _train(

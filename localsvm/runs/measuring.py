@@ -144,8 +144,7 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
         return Measured(about=asdict(NONE_TRIED) | {"why": why})
     rng = Plan.rng(config.seed, -1, 0)
     rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
-    fresh = np.ones(len(data.y), np.bool_)
-    fresh[rows] = False
+    fresh = np.isin(np.arange(len(data.y)), rows, invert=True)
     labelled, codes = _labelled(data, config)
     if isinstance(data.X, Spilled):  # of rows on a disk these alone are in memory
         labelled, codes = Labelled(data.X.take(rows), labelled.Y[rows], labelled.weight[rows]), codes[rows]
