@@ -76,9 +76,8 @@ def train(
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
-    once = getattr(config.method, "online", None) == "full"
     kept = train_file == "-" or resume or time_limit or partition_file or given
-    stream = _check_reading("--online full" if once else "--stream" if stream else None, out_of_core, kept, given)
+    stream = _check_reading(stream, config, out_of_core, kept, given)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -97,11 +96,13 @@ def train(
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
 
 
-def _check_reading(stream: str | None, out_of_core: bool, in_memory: Any, metric: Any) -> bool:
+def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool, in_memory: Any, metric: Any) -> bool:
     """Whether the file is a stream; UsageError where options do not fit how it is read.
 
-    stream: the option that says so; in_memory: what it does not go with.
+    asked: by --stream; in_memory: what a stream does not go with.
     """
+    once = getattr(config.method, "online", None) == "full"
+    stream = "--online full" if once else "--stream" if asked else None
     if stream and in_memory:
         without = "--resume, --time-limit, --partition-file and --metric-file"
         raise click.UsageError(f"{stream} reads a file several times, and goes without {without}.")
