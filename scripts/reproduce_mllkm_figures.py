@@ -77,9 +77,9 @@ With a component-wise map f is a sum of functions of one feature each: no such s
 BANK = f"""
 ## A bank of gammas, or one gamma
 
-Section 4.3 of the paper. Test accuracy on the first {BANK_SPLITS} splits of [Table 2](table.md), C = {COST:g}: all ten gammas from 0.01 to
-10 as one bank, and one of them by {FOLDS}-fold cross-validation; p is that of their difference, as there. Kernels with
-a weight, on average, and processor seconds of training, with the selection.
+Section 4.3 of the paper. Test accuracy on the first {BANK_SPLITS} splits of [Table 2](table.md), C = {COST:g}: all ten
+gammas from 0.01 to 10 as one bank, and one of them by {FOLDS}-fold cross-validation; p is that of their difference, as
+there. Kernels with a weight, on average, and processor seconds of training, with the selection.
 """
 ADMIT = f"""
 ## Kernels admitted a round
