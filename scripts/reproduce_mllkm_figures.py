@@ -47,7 +47,7 @@ ROWS, TEST_ROWS, FIGURE_COST = 300, 10_000, 1000.0
 COMPARED = ("gaussian", "square")
 BANK_SPLITS = 5
 ADMITTED, ADMITTED_ROWS, ADMITTED_SETS = (2, 8, 32, 128), 2000, ("ijcnn1", "magic")
-PIXELS = 201
+PIXELS = 101
 CLOUD_PICTURE, MODELS_PICTURE = "maps.png", "synthetic.png"
 ABOUT = f"""\
 # The figures of the MLLKM paper, gammas and rounds
@@ -218,8 +218,8 @@ def admitted(kind: str, number: int, X: Any, y: Any) -> dict[str, float]:
 
 def page(runs: list[Measured], options: Any) -> str:
     """The text in Markdown; the pictures are drawn."""
-    draw_cloud().savefig(options.out / CLOUD_PICTURE, dpi=110)
-    draw_models().savefig(options.out / MODELS_PICTURE, dpi=110)
+    draw_cloud().savefig(options.out / CLOUD_PICTURE, dpi=75)
+    draw_models().savefig(options.out / MODELS_PICTURE, dpi=75)
     figure = {run.map: run.values for run in runs if run.what == "figure"}
     lines = [ABOUT, *table(("map", "error %", "kernels with a weight", "their anchors", "support vectors"), [
         (kind, f"{v['error']:.1f}", *(f"{v[name]:g}" for name in ("kernels", "anchors", "vectors")))
@@ -289,7 +289,7 @@ def draw_models() -> Any:
     for panel, kind in zip(figure.subplots(2, 4, sharex=True, sharey=True).ravel(), ALL_MAPS, strict=True):
         X, y, fitted, method = model_of_figure(kind)
         values = decisions(grid, fitted, method).reshape(len(side), len(side))
-        image = panel.imshow(values, extent=(-2, 2, -2, 2), origin="lower", cmap="RdBu", vmin=-3, vmax=3, alpha=0.7)
+        image = panel.contourf(side, side, values, np.linspace(-3, 3, 13), cmap="RdBu", extend="both", alpha=0.7)
         panel.contour(side, side, values, [-1, 0, 1], colors="black", linestyles=["--", "-", "--"], linewidths=0.8)
         for label, colour in ((1.0, BLUE), (-1.0, ORANGE)):
             panel.scatter(*X[y == label].T, color=colour, s=5)

@@ -12,7 +12,7 @@ from localsvm.methods.clustered import Clustered
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear_options import ONCE_REMEDY, CostOptions
 
-COSTS: Values = (0.1, 1.0, 10.0, 100.0)
+COSTS: Values = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
