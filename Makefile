@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: help demo build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
+.PHONY: help demo demo-spark spark build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
 .PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular peers bench bench-quick bench-linear bench-probabilities bench-mkl clean
 
@@ -19,6 +19,15 @@ demo: build ## environment, build, a small data set; train, predict, accuracy
 	$(BIN)/python scripts/make_demo_data.py demo
 	$(BIN)/lsvm-train --force demo/banana.train.libsvm
 	$(BIN)/lsvm-predict --force demo/banana.test.libsvm demo/banana.train.model.h5 demo/predictions.txt
+
+demo-spark: build spark ## train on a standalone Spark cluster of two workers, and predict
+	mkdir -p demo
+	$(BIN)/python scripts/make_demo_data.py demo
+	PYTHON=$(BIN)/python scripts/spark-cluster.sh start
+	$(BIN)/lsvm-train --force --backend spark --master spark://127.0.0.1:7077 --metric none -P voronoi -c 500 --coarse-size 1000 \
+	    demo/banana.train.libsvm demo/spark.model.h5 || failed=1; \
+	scripts/spark-cluster.sh stop; test -z "$$failed"
+	$(BIN)/lsvm-predict --force demo/banana.test.libsvm demo/spark.model.h5 demo/predictions.txt
 
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once.
 build: $(VENV)/.built ## the environment in .venv, and the extensions
@@ -32,6 +41,13 @@ $(VENV)/.environment: pyproject.toml
 # editable: Python files are used where they lie, the extensions are built beside them
 $(VENV)/.built: $(VENV)/.environment $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test,plot]'
+	touch $@
+
+spark: $(VENV)/.spark ## PySpark, for --backend spark and its tests; Java 17 has to be there
+
+$(VENV)/.spark: $(VENV)/.environment
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$($(BIN)/python -c 'import tomllib; \
+	    print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["spark"])')"
 	touch $@
 
 test: export LOCALSVM_DEV = 1

@@ -19,7 +19,8 @@ from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.l3 import L3SVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import partition_only
+from localsvm.runs.division import divide, partition_only
+from localsvm.runs.given import read_given
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
@@ -132,6 +133,21 @@ def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tm
                 partition_only(rows(kind, n, d), config, tmp_path / "p.h5", True, memory=memory)
 
     assert refusals(work)[-1] == "learning the metric"
+
+
+def test_mapping_by_a_metric_that_is_given_is_bounded(tmp_path: Path) -> None:
+    config, path = TrainingConfig(POINT, "none", scale="none", metric="rank:300"), tmp_path / "metric.h5"
+    partition_only(rows("dense"), config, path)
+    given = read_given(path)
+
+    def work(memory: int) -> object:
+        return partition_only(rows("dense"), given.fix(config), tmp_path / "p.h5", True, memory=memory, given=given)
+
+    def loaded(memory: int) -> object:
+        return divide(rows("dense"), config, path, budget=Budget.of(memory, 0))
+
+    assert "mapping the rows by the metric" in refusals(work)
+    assert "mapping the rows by the metric" in refusals(loaded)
 
 
 def test_the_division_is_bounded(tmp_path: Path) -> None:

@@ -286,19 +286,19 @@ def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(
     assert np.mean(again._target.decide(values) == y) > 0.6
 
 
-def test_labels_of_held_out_rows_say_nothing_about_their_values() -> None:
-    X, y = examples(200)
-    cell = cell_of(X, y)
-    method = replace(ALL[1], cost=(10.0, 100.0))
-    grid = method.grid(cell, 200.0, 4)
-    first = score(method, cell, grid).kept
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_of_held_out_rows_say_nothing_about_their_values(classes: int, scheme: str) -> None:
+    """Nor do they by who is in a pair: the point here is one at which mixtures fit their rows too well."""
+    X, y = examples(200, classes=classes)
+    cell = cell_of(X, y, scheme=scheme)
+    method = replace(ALL[1], clusters=(8.0,), shrinkage=(1e-4,))
     out = cell.folds == 1
-    other = replace(cell, y=np.where(out, 1.0 - cell.y, cell.y))
-    second = score(method, other, replace(grid, costs=(10.0, 100.0))).kept
+    other = replace(cell, y=np.where(out, (cell.y + 1) % classes, cell.y))
+    first, second = (score(method, one, method.grid(one, 200.0, 4)).kept for one in (cell, other))
     assert first is not None and second is not None and first.values is not None and second.values is not None
-    if score(method, cell, grid).best.cost == score(method, other, grid).best.cost:
-        assert_allclose(first.values[0, out], second.values[0, out], atol=1e-12)
-    assert not np.allclose(first.values[0, ~out], second.values[0, ~out])
+    assert_allclose(first.values[:, out], second.values[:, out], atol=1e-12)
+    assert not np.allclose(first.values[:, ~out], second.values[:, ~out])
 
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
@@ -306,7 +306,6 @@ def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: MixtureMetho
     X, y = examples(240, classes=3)
     cell = cell_of(X, y, scheme="ava")
     together, _ = fitted(method, cell)
-    held_out = score(method, cell, method.grid(cell, 240.0, 4)).kept
     for p, pair in enumerate([(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)]):
         taken = np.isin(cell.y, pair)
         n = int(taken.sum())
@@ -315,10 +314,6 @@ def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: MixtureMetho
         )
         expected, _ = fitted(method, alone)
         assert_allclose(together.decision_function(X)[:, p], expected.decision_function(X)[:, 0], atol=1e-6)
-        kept = score(method, alone, method.grid(alone, float(n), 4)).kept
-        assert kept is not None and kept.values is not None
-        assert held_out is not None and held_out.values is not None
-        assert_allclose(held_out.values[p, taken], kept.values[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)

@@ -239,6 +239,13 @@ stream = option(
     help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd).",
     group=Group.DATA,
 )
+backend = option(
+    "--backend",
+    type=Names(("local", "spark")),
+    show_default="local",
+    help="Train on this machine, or each coarse cell (--coarse-size) on a cluster, by Apache Spark.",
+)
+master = option("--master", metavar="URL", help="Of the Spark cluster: spark://HOST:7077, yarn, local[4].")
 time_limit = option(
     "--time-limit",
     type=DurationType(),
@@ -266,6 +273,7 @@ learning = together(method, _method_options)
 partitioning = together(partition, cell_size, coarse_size, scale, metric, metric_file)
 selection = together(folds, multiclass, score, class_weights)
 resources = together(jobs, memory)
+cluster = together(backend, master)
 
 
 def training_config(options: dict[str, Any], file: str | None = None, metric: Given | None = None) -> TrainingConfig:

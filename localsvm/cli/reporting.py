@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1  # of all JSON reports: fields may be added, but existing ones keep their meaning
 SHOWN_LABELS = 8
-PHASES = ("read", "metric", "partition", "select", "train", "calibrate", "write")
+PHASES = ("start", "read", "metric", "partition", "select", "train", "calibrate", "write")
 
 
 def label_text(label: float) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localsvm.cli import cluster
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
 from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @opt.force_classes
 @opt.stream
 @opt.resources
+@opt.cluster
 @opt.time_limit
 @opt.resume
 @opt.force
@@ -53,15 +55,14 @@ if TYPE_CHECKING:
 @opt.quiet
 def train(
     train_file: str, model_file: str | None, partition_file: str | None, metric_file: str | None, stream: bool,
-    jobs: int | None, memory: int | None, time_limit: float | None, resume: bool, force: bool, as_json: bool,
-    quiet: bool, **options: Any,
+    jobs: int | None, memory: int | None, backend: str | None, master: str | None, time_limit: float | None,
+    resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
     TRAIN_FILE is LIBSVM text, plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
-    beside it; - is stdout. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, features
-    scaled by their standard deviation, a metric learned if it proves better than the Euclidean one, and gamma and C
-    chosen in each cell by 5-fold cross-validation over a grid of 10 x 10.
+    beside it; - is stdout. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, scaled
+    by standard deviations, a metric learned if it proves better, gamma and C chosen in each cell by cross-validation.
     """
     from dataclasses import asdict
 
@@ -73,17 +74,19 @@ def train(
     check_outputs(force, [train_file, partition_file, metric_file, weights], [output])
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
-    if stream and (train_file == "-" or resume or time_limit or partition_file or given):
-        without = "--resume, --time-limit, --partition-file and --metric-file"
-        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
+    url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
+    if stream:
+        _check_stream(train_file == "-" or resume or time_limit or partition_file or given)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
-        clock, common = runs.Clock(progress), {"jobs": opt.job_count(jobs), "force": force, "observer": progress}
-        if stream:
-            summary = _stream(train_file, config, path, common | {"memory": memory, "weights": weights})
+        clock, count, common = runs.Clock(progress), opt.job_count(jobs), {"force": force, "observer": progress}
+        if url:
+            summary = cluster.train(url, train_file, config, path, clock, common | {"resume": resume})
+        elif stream:
+            summary = _stream(train_file, config, path, common | {"jobs": count, "memory": memory, "weights": weights})
         else:
-            own = {"memory": memory, "resume": resume, "partition_file": partition_file, "given": given}
+            own = {"jobs": count, "memory": memory, "resume": resume, "partition_file": partition_file, "given": given}
             summary = _train(train_file, weights, config, path, clock, options, common | own)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
@@ -107,6 +110,12 @@ def _train(
         data.weight = None if weights is None else read_weights(weights, len(data.y))
     opt.note_undivided(options, config, len(data.y), extra["observer"].note)
     return train(data, config, output, **extra)
+
+
+def _check_stream(goes_without: Any) -> None:
+    if goes_without:
+        without = "--resume, --time-limit, --partition-file and --metric-file"
+        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
 
 
 def _stream(file: str, config: TrainingConfig, output: str, extra: dict[str, Any]) -> Summary:

@@ -153,7 +153,7 @@ def read_blocks(
     of_text = shift if shift is None or columns is None else shift.within(columns)
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes, longest)
-        for part in ordered(lambda piece: _parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
+        for part in ordered(lambda piece: parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
             message = message and NO_ROWS
             if part.counts.rows:
                 message = ""
@@ -164,9 +164,10 @@ def read_blocks(
             raise DataError(message.format(path=source.name))
 
 
-def _parse_block(
+def parse_block(
     piece: Piece, n_features: int, dense: bool, columns: Columns | None, shift: Shift | None
 ) -> ParsedPiece:
+    """One block as `read_blocks` reads it; shift: of the columns of the text."""
     part = parse(piece, n_features, dense and (columns is None or n_features <= WIDE * len(columns)), shift)
     if columns is not None:
         part.X = keep_columns(part.X, columns, in_place=True)

@@ -4,9 +4,8 @@ The problem is stated in localsvm/representations/svm_mixture.py. A row is decid
 answers for the row: f(x) = sum_j r_j(x) (exp(-loss(f_j)) - exp(-loss(-f_j))), r_j(x) the component's share of the
 density of x. So f is in [-1, 1], and classes compare.
 
-Points of the grid are scored with the mixture that EM finds without labels, which all folds, costs and problems of the
-same rows share, and the weights for its responsibilities. The models to keep go on from there by EM with the labels of
-their rows.
+Points of the grid are scored with a mixture that EM finds without labels (localsvm/methods/mixture_parts.py), and the
+weights for its responsibilities. The models to keep go on from there by EM with the labels of their rows.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import Clustered
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_options import MeanLoss, most_first
-from localsvm.methods.mixture_parts import Part, mass, parts_of
+from localsvm.methods.mixture_parts import Parts, mass
 from localsvm.methods.mixture_predictor import MixturePredictor, decided
 from localsvm.methods.saved import table
 from localsvm.representations.mixture import BLOCK
@@ -163,7 +162,7 @@ class MixtureMethod(Clustered, MeanLoss):
         parts = (
             size.solutions // size.folds if size.part else 0
         )  # pairs of classes that a row is in: each knows its rows
-        own = parts * (rows + 8 * n * K) + (size.problems * one if parts else 0)
+        own = (size.folds + 1) * (parts * (rows + 8 * n * K) + (size.problems * one if parts else 0))
         kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored + own
         return int(kept + max(BLOCK_COPIES * 8 * min(n * d, max(BLOCK, d)), solving))
 
@@ -174,14 +173,14 @@ class PreparedMixture(Prepared):
     def __init__(self, method: MixtureMethod, cell: Cell) -> None:
         X = cell.X if isinstance(cell.X, np.ndarray) else thinned(cell.X)
         self.method, self.cell = method, replace(cell, X=X)
-        self._known: dict[tuple[float, float], list[Part]] = {}
+        self._known: dict[tuple[float, float], Parts] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> MixtureSystem:
         """The mixtures of this setting."""
         key = setting["clusters"], setting["shrinkage"]
         if key not in self._known:
             self._known.clear()  # settings that share one follow each other, and memory is for one
-            self._known[key] = parts_of(self.cell, int(key[0]), key[1], self.method.covariance == "full")
+            self._known[key] = Parts(self.cell, int(key[0]), key[1], self.method.covariance == "full")
         return MixtureSystem(self.method, self.cell, setting, self._known[key])
 
 
@@ -196,7 +195,7 @@ class Scored:
 class MixtureSystem(System):
     """The problems of a cell, each over the mixture of its part."""
 
-    def __init__(self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: Sequence[Part]) -> None:
+    def __init__(self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: Parts) -> None:
         self.method, self.cell, self.setting, self.parts = method, cell, setting, parts
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Scored | None], roughness: float) -> list[list[Scored]]:
@@ -211,10 +210,10 @@ class MixtureSystem(System):
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Scored]], out: Floats) -> None:
         """By the rule of the method, with the densities of the mixture without labels."""
-        method = self.method
+        method, parts = self.method, self.parts.of(jobs)
 
         def values(i: int, c: int, rows: slice) -> Floats:
-            X, W, part = between(self.cell.X, rows.start, rows.stop), solutions[i][c].weights.W, self._part(jobs[i])
+            X, W, part = between(self.cell.X, rows.start, rows.stop), solutions[i][c].weights.W, parts[i]
             if part.taken is None:
                 return decided(part.logs[rows], task_values(X, W), method.loss == "squared", method.rule == "hard")
             return part.decide(X, W, method.loss == "squared", method.rule == "hard")
@@ -226,34 +225,34 @@ class MixtureSystem(System):
         missing = [i for i, start in enumerate(starts) if start is None]
         begin = dict(zip(missing, self._scored([jobs[i] for i in missing], 0, [None] * len(missing), 1.0), strict=True))
 
+        parts = self.parts.of(jobs)
+
         def work(i: int) -> SVMMixture:
-            start = starts[i] or begin[i]
-            mixture = self._part(jobs[i]).mixture
+            start, mixture = starts[i] or begin[i], parts[i].mixture
             return self._fitted(jobs[i], SVMMixture(mixture, start.weights, start.M, np.empty(0), False, False))
 
         return self.cell.threads.map(work, len(jobs))
 
-    def whole_start(self, starts: Sequence[Scored]) -> Scored:
-        """The means: components are the same in all folds."""
+    def whole_start(self, starts: Sequence[Scored]) -> Scored | None:
+        """The means, where components are the same in all folds."""
+        if self.parts.paired:
+            return None
         weights = [start.weights for start in starts]
         W, width = np.mean([one.W for one in weights], axis=0), max(one.width for one in weights)
         M = np.mean([start.M for start in starts], axis=0)
         return Scored(TaskWeights(W, width, weights[0].report), M)
 
     def _scored(self, jobs: Sequence[Job], c: int, starts: Sequence[Scored | None], roughness: float) -> list[Scored]:
-        tasks = self.method.tasks(self.setting, roughness * self.method.tolerance)
+        tasks, parts = self.method.tasks(self.setting, roughness * self.method.tolerance), self.parts.of(jobs)
 
         def work(i: int) -> Scored:
-            job, start, part = jobs[i], starts[i], self._part(jobs[i])
+            job, start, part = jobs[i], starts[i], parts[i]
             weight = job.costs[c] * self.cell.training_weight(job.fold)
             weights, M = (start.weights, start.M) if start else (None, None)
             y, weight = part.of(self.cell.Y[:, job.problem]), part.of(weight)
             return Scored(*solve_tasks(part.rows, y, weight, tasks, weights, M))
 
         return self.cell.threads.map(work, len(jobs))
-
-    def _part(self, job: Job) -> Part:
-        return self.parts[job.problem if len(self.parts) > 1 else 0]
 
     def _fitted(self, job: Job, begin: SVMMixture) -> SVMMixture:
         cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)

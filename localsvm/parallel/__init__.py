@@ -1,1 +1,1 @@
-"""Worker processes of this machine, which run the work units."""
+"""Where work runs: worker processes of this machine, or Apache Spark."""

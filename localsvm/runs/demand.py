@@ -80,6 +80,15 @@ class Demand:
         self._check("learning the metric", needs[count], f"{MORE}, or --metric none", scratch=False)
         return count
 
+    def mapping(self, columns: int) -> None:
+        """Mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
+        X = self._data.X
+        if isinstance(X, np.ndarray):
+            made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
+        else:
+            made = 2 * X.data.nbytes  # the weights of its entries, and the products
+        self._check("mapping the rows by the metric", made)
+
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""
         rows, config = len(self._data.y), self._config

@@ -114,10 +114,17 @@ class Divided:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        about = {"features": self.features, "dense": self.X.dense, "partition": self.partition.name}
-        about |= {"weighted": self.mass is not None} | ({} if self.columns is None else {"width": self.width})
-        about |= self.measured.as_dict()
+        width = None if self.columns is None else self.width
+        about = about_data(self.features, self.X.dense, self.partition, self.mass is not None, width, self.measured)
         return about | ({"classes": self.classes} if self.classes else {})
+
+
+def about_data(
+    features: int, dense: bool, partition: Partition, weighted: bool, width: int | None, measured: Measured
+) -> dict[str, Any]:
+    """What prediction has to know of the training data; see `Divided`. width: None where all columns occur."""
+    about = {"features": features, "dense": dense, "partition": partition.name, "weighted": weighted}
+    return about | ({} if width is None else {"width": width}) | measured.as_dict()
 
 
 def divide(
@@ -150,7 +157,7 @@ def divide(
         _keep_columns(data, demand, given)
     demand.scaling()
     config, clock = config.for_classes(labels, class_rows.tolist()), clock or Clock(Silent())
-    found = _load(data, stored) if stored else _fit(data, config, threads, demand, clock, key, given)
+    found = _load(data, stored, demand) if stored else _fit(data, config, threads, demand, clock, key, given)
     streams = _streams(found[2])
     return in_cells(data, config, *found, streams, (labels, class_rows.tolist()), width, threads, demand)
 
@@ -292,13 +299,14 @@ def _fit(
     else:
         scaling = given.scaling_of(data)
     data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
-    _check_reach(data.X)
+    check_reach(data.X)
     with clock("metric") if config.metric_name != EUCLIDEAN else nullcontext():
         if given is None:
             with Threads(demand.metric()) as some:
                 measured = measure(data, config, some).learned_from(key)
         else:
             measured = given.metric_of(data, key)
+            demand.mapping(measured.columns(data.X.shape[1]))
         data.X = measured.apply(data.X)
     with clock("partition"):  # again, for who watches
         kind = partition_name(config, len(data.y))
@@ -309,7 +317,9 @@ def _fit(
     return scaling, measured, partition, partition.training_cells()
 
 
-def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
+def _load(
+    data: Dataset, stored: PartitionFile, demand: Demand
+) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
     """Scales and maps the data, too."""
     features = data.X.shape[1]
     with checked(stored.path):
@@ -320,11 +330,15 @@ def _load(data: Dataset, stored: PartitionFile) -> tuple[Scaling, Measured, Part
         measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
-    data.X = measured.apply(scaling.apply(data.X, in_place=True))
+    data.X = scaling.apply(data.X, in_place=True)
+    if measured.metric is not None:
+        demand.mapping(measured.columns(features))
+        data.X = measured.apply(data.X)
     return scaling, measured, partition, cells
 
 
-def _check_reach(X: Examples) -> None:
+def check_reach(X: Examples) -> None:
+    """DataError where scaled rows have values that are too large."""
     if out_of_reach(X):
         raise DataError(
             f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "

@@ -177,7 +177,7 @@ def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
     n, features = int(X.shape[0]), int(X.shape[1])
     dense, rows, problems = isinstance(X, np.ndarray), _learn_rows(n, asked), 1 if classes == 2 else classes
     if asked in BASELINES:
-        own = baseline_bytes(rows, features)
+        own = baseline_bytes(asked, rows, features)
     else:
         plan, some = _choice_plan(dense, features), min(rows, CHOICE_ROWS)
         own = learning_bytes(rows, features, asked not in ("auto", "diag") or "full" in plan.names)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm import __version__
 from localsvm.data.dataset import Dataset, size_of
+from localsvm.data.scaling import Scaling
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.memory import Budget
 from localsvm.parallel.local import LocalPool
+from localsvm.partition import Partition
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.given import Given
+from localsvm.runs.measuring import Measured
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.records import RECORDS, pack, pack_scores, unpack, unpack_scores
 from localsvm.runs.scheduling import PoolFactory, RunCells
@@ -33,6 +37,7 @@ from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import check_finite, write_model
 from localsvm.store.outputs import signals_held
 from localsvm.targets.calibrating import calibrate
+from localsvm.targets.held_out import HeldOut
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -74,8 +79,10 @@ def train(
     cells = RunCells(divided, config, jobs, memory, observer, pool)
     with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
         reports = _train_cells(cells, journal, observer, resume)
-        calibration = _calibration(config, divided, journal, clock)
-        _write(output, config, divided, journal, reports, calibration, force, clock)
+        calibration = calibrated(config, divided.labels, lambda: JournalValues(divided, journal), clock)
+        write_trained(
+            output, config, divided, journal, [*map(str, range(len(reports)))], reports, calibration, force, clock
+        )
         journal.delete()
     about = divided.labels, divided.class_rows, (divided.features, divided.width), divided.partition.name
     return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration, divided.measured.told)
@@ -156,31 +163,49 @@ class JournalValues:
         return int(self._divided.edges[index]), int(self._divided.edges[index + 1])
 
 
-def _calibration(config: TrainingConfig, divided: Divided, journal: Journal, clock: Clock) -> Calibration | None:
+def calibrated(
+    config: TrainingConfig, labels: NDArray[np.float64], values: Callable[[], HeldOut], clock: Clock
+) -> Calibration | None:
+    """What makes probabilities of decision values; None where none are wanted."""
     if not config.probability:
         return None
     with clock("calibrate"):
-        return calibrate(config.target(divided.labels), JournalValues(divided, journal))
+        return calibrate(config.target(labels), values())
 
 
-def _write(
-    output: str | Path, config: TrainingConfig, divided: Divided, journal: Journal, reports: list[CellReport],
-    calibration: Calibration | None, force: bool, clock: Clock,
+class Known(Protocol):
+    """What is known of the rows of a run; see `Divided`."""
+
+    @property
+    def labels(self) -> NDArray[np.float64]: ...
+    @property
+    def columns(self) -> NDArray[np.int64] | None: ...
+    @property
+    def scaling(self) -> Scaling: ...
+    @property
+    def measured(self) -> Measured: ...
+    @property
+    def partition(self) -> Partition: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+def write_trained(
+    output: str | Path, config: TrainingConfig, known: Known, journal: Journal, cells: Sequence[str],
+    reports: list[CellReport], calibration: Calibration | None, force: bool, clock: Clock,
 ) -> None:  # fmt: skip
-    cells = range(len(divided.sizes))
-    names = unpack(journal["0"]).names
+    """Write the model. cells: the names of their records in the journal, in their order; reports: of them."""
     with clock("write"):
         write_model(
             output,
-            config=config.as_dict() | divided.as_dict(),
-            labels=divided.labels,
-            columns=divided.columns,
-            scaling=(divided.scaling.mode, divided.scaling.state()),
-            metric=divided.measured.state(),
-            partition=(divided.partition.name, divided.partition.state()),
-            cells=(unpack(journal[str(i)]).state for i in cells),
+            config=config.as_dict() | known.as_dict(),
+            labels=known.labels,
+            columns=known.columns,
+            scaling=(known.scaling.mode, known.scaling.state()),
+            metric=known.measured.state(),
+            partition=(known.partition.name, known.partition.state()),
+            cells=(unpack(journal[name]).state for name in cells),
             n_cells=len(cells),
-            report=report_state(names, reports),
+            report=report_state(unpack(journal[cells[0]]).names, reports),
             calibration=("sigmoids", calibration.state()) if calibration else None,
             force=force,
         )
@@ -192,15 +217,20 @@ def run_key(
     """What a journal belongs to: a hash of the data and of all that determines the model's bits, and what was hashed
     by the names that messages give to it.
     """
+    weight = b"" if data.weight is None else data.weight.tobytes()
+    more = {"the weights of the rows": hashlib.sha256(weight).hexdigest()}
+    if partition_file:
+        more["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
+    if given:
+        more["the content of --metric-file"] = given.digest
+    return key_of(fingerprint(data.X, data.y), config, more)
+
+
+def key_of(content: str, config: TrainingConfig, more: dict[str, str] | None = None) -> tuple[str, dict[str, str]]:
+    """As `run_key`, for data of this digest. more: what else determines the model, by the names of messages."""
     options = config.as_dict()
     method = options.pop("method")
-    parts = {CONTENT: fingerprint(data.X, data.y), "--method": method.pop("name")}
-    weight = b"" if data.weight is None else data.weight.tobytes()
-    parts["the weights of the rows"] = hashlib.sha256(weight).hexdigest()
-    if partition_file:
-        parts["the content of --partition-file"] = hashlib.sha256(Path(partition_file).read_bytes()).hexdigest()
-    if given:
-        parts["the content of --metric-file"] = given.digest
+    parts = {CONTENT: content, "--method": method.pop("name"), **(more or {})}
     for name, value in {**options, **method}.items():
         parts[OPTIONS.get(name, f"--{name.replace('_', '-')}")] = "the default" if value is None else json.dumps(value)
     parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}

@@ -1,0 +1,305 @@
+"""Where work runs on many machines: Apache Spark, as a `map` over parts of a text and over groups of what they give.
+
+What is done to a part or a group is handed in, as plain functions that pickle carries. A mistake of the user that one
+of them finds (a LocalSVMError) is a result like any other: Spark would try again what raises.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from localsvm.errors import LocalSVMError, RunError
+
+Result = TypeVar("Result")
+Pieces = Iterator[bytes]  # of a part's text, cut at line ends
+
+PIECE_BYTES = 4 << 20
+JAVA = 17  # the oldest that PySpark 4 runs on
+ANSWER_SECONDS = 10.0  # in which a master has to take a connection
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+HANDED_ON = ("LOCALSVM_SIMD", "LOCALSVM_METHODS")  # variables that decide what workers compute
+STANDALONE = re.compile(r"spark://([^:/,]+):(\d+)$")
+PATTERN = set(",*?[]{}\\")
+UNSEEN = ("FileNotFoundException", "InvalidInputException", "does not exist", "PATH_NOT_FOUND")
+
+
+class Spark:
+    """A running Spark application; a context manager.
+
+    Parameters
+    ----------
+    master : its URL, as spark-submit takes it.
+    settings : further ones of Spark, by their names.
+
+    Raises
+    ------
+    RunError : no PySpark, no Java, a master that does not answer.
+    """
+
+    def __init__(self, master: str, settings: dict[str, str] | None = None) -> None:
+        self.master = master
+        self._settings = settings or {}
+        self._log: Any = None
+        self._context: Any = None
+
+    def __enter__(self) -> Spark:
+        _check_pyspark()
+        _check_java()
+        _check_master(self.master)
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+
+        conf = SparkConf().setMaster(self.master).setAppName("localsvm")
+        for name, value in (self._own() | self._settings).items():
+            conf.set(name, value)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        self._log = tempfile.TemporaryFile()  # what Java says: for a message, where nothing starts
+        interrupt = signal.getsignal(signal.SIGINT)
+        try:
+            # a session of its own: signals for this program's group are for this program
+            gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log, "start_new_session": True})
+            self._context = SparkContext(conf=conf, gateway=gateway)
+        except Exception as error:
+            raise RunError(f"--master {self.master}: Spark does not start: {self._said(error)}") from error
+        finally:
+            signal.signal(signal.SIGINT, interrupt)  # Spark takes it
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        gateway = self._context._gateway
+        with suppress(Exception):  # Java may have ended
+            if kind is not None:
+                self._context.cancelAllJobs()
+            self._context.stop()
+            gateway.shutdown()
+        with suppress(OSError):
+            gateway.proc.stdin.close()  # Java ends with it
+        gateway.proc.wait()
+        type(self._context)._gateway = type(self._context)._jvm = None  # so that another one may be started
+        self._log.close()
+
+    def _own(self) -> dict[str, str]:
+        variables = ONE_THREAD | {name: os.environ[name] for name in HANDED_ON if name in os.environ}
+        found = {f"spark.executorEnv.{name}": value for name, value in variables.items()}
+        found |= {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+        host = STANDALONE.match(self.master)
+        if self.master.startswith("local") or (host and host[1] in ("localhost", "127.0.0.1")):
+            found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        return found
+
+    def _said(self, error: Exception) -> str:
+        """The last line that Java wrote, or the first of the error."""
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").splitlines()
+        told = [line for line in lines if "Exception" in line or "ERROR" in line or "rror:" in line]
+        return (told or str(error).splitlines() or [type(error).__name__])[-1].strip()
+
+    @property
+    def cores(self) -> int:
+        """How many cores the workers have, as far as they have come up."""
+        return int(self._context.defaultParallelism)
+
+    def text(self, path: str) -> Text:
+        """The lines of a file, or of the files of a folder in the order of their names.
+
+        path: of this machine, where it is there, or what Spark reads. RunError where it cannot be read.
+        """
+        found = f"file://{Path(path).resolve()}" if os.path.exists(path) else path
+        java = self._context._jvm
+        try:
+            place = java.org.apache.hadoop.fs.Path(found)
+            system = place.getFileSystem(self._context._jsc.hadoopConfiguration())
+            names = sorted(str(each.getPath().toString()) for each in system.listStatus(place) if each.isFile())
+        except Exception as error:
+            raise RunError(f"{path}: Spark cannot read it: {_first_line(error)}") from error
+        names = [name for name in names if not name.rpartition("/")[2].startswith(("_", "."))]
+        if not names:
+            raise RunError(f"{path}: there is no file in this folder")
+        if pattern := next((name for name in names if PATTERN & set(name)), None):
+            raise RunError(f"{pattern}: Spark takes one of , * ? [ ] {{ }} \\ in a name for a pattern; rename it")
+        lines = self._context.textFile(",".join(names), use_unicode=False)
+        return Text(self, path, lines)
+
+
+class Text:
+    """The lines of one or several files, in parts that follow each other. Made by `Spark.text`."""
+
+    def __init__(self, spark: Spark, name: str, lines: Any) -> None:
+        self.spark, self.name, self.lines = spark, name, lines
+
+    def head(self, lines: int) -> bytes:
+        """The first lines, or all where there are fewer."""
+        return b"".join(line + b"\n" for line in _told(self.name, lambda: self.lines.take(lines)))
+
+    def each(self, work: Callable[[int, Pieces], Result]) -> list[Result]:
+        """What `work` makes of the number and the pieces of each part, in their order."""
+        found = _told(self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work)).collect())
+        return [_known(one) for one in found]
+
+    def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> Groups:
+        """What `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
+        pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, count))
+        return Groups(self, pairs.partitionBy(count, _itself), count)
+
+
+class Groups:
+    """Values in groups. Nothing is done before the first group is asked for; then all parts are, once."""
+
+    def __init__(self, text: Text, pairs: Any, count: int) -> None:
+        self._text, self._pairs, self.count = text, pairs, count
+
+    def unordered(
+        self, work: Callable[[Any, list[Any]], Result], wanted: Mapping[int, Any]
+    ) -> Generator[tuple[int, Result]]:
+        """(group, what `work` makes of wanted[group] and its values), as they finish; each group is a job of its own.
+
+        The values of a group come in any order.
+        """
+        context = self._text.spark._context
+        waiting = list(reversed(wanted))  # the numbers
+        side_by_side = 2 * max(2, self._text.spark.cores)  # so that none waits for this program
+        pending: dict[Future[Any], int] = {}
+        with ThreadPoolExecutor(side_by_side) as threads:
+            try:
+                while waiting or pending:
+                    while waiting and len(pending) < side_by_side:
+                        group = waiting.pop()
+                        own = partial(_gathered, work, wanted[group])
+                        pending[threads.submit(context.runJob, self._pairs, own, [group])] = group
+                    for done in wait(pending, return_when=FIRST_COMPLETED).done:
+                        group = pending.pop(done)
+                        yield group, _known(_told(self._text.name, done.result)[0])
+            finally:
+                if pending:
+                    with suppress(Exception):
+                        context.cancelAllJobs()
+
+
+class _Refused:
+    """What a worker gives in place of a result: a mistake of the user."""
+
+    def __init__(self, error: LocalSVMError) -> None:
+        self.error = error
+
+
+def _known(result: Any) -> Any:
+    if isinstance(result, _Refused):
+        raise result.error
+    return result
+
+
+def _done(work: Callable[[int, Pieces], Any], part: int, lines: Iterable[bytes]) -> Iterator[Any]:
+    try:
+        yield work(part, _pieces(lines))
+    except LocalSVMError as error:
+        yield _Refused(error)
+
+
+def _spread(
+    work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int, part: int, lines: Iterable[bytes]
+) -> Iterator[tuple[int, Any]]:
+    try:
+        yield from work(part, _pieces(lines))
+    except LocalSVMError as error:  # whoever asks for any group hears of it
+        yield from ((group, _Refused(error)) for group in range(count))
+
+
+def _gathered(work: Callable[[Any, list[Any]], Any], about: Any, pairs: Iterable[tuple[int, Any]]) -> list[Any]:
+    values = [value for _, value in pairs]
+    refused = [value for value in values if isinstance(value, _Refused)]
+    if refused:
+        return refused[:1]
+    try:
+        return [work(about, values)]
+    except LocalSVMError as error:
+        return [_Refused(error)]
+
+
+def _itself(group: int) -> int:
+    return group
+
+
+def _pieces(lines: Iterable[bytes]) -> Pieces:
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line) + 1
+        if size >= PIECE_BYTES:
+            yield b"\n".join(waiting) + b"\n"
+            waiting, size = [], 0
+    if waiting:
+        yield b"\n".join(waiting) + b"\n"
+
+
+def _told(name: str, job: Callable[[], Result]) -> Result:
+    """The result of a Spark job; RunError in one line where it fails."""
+    try:
+        return job()
+    except LocalSVMError:
+        raise
+    except Exception as error:
+        text = str(error)
+        if any(word in text for word in UNSEEN):
+            raise RunError(
+                f"{name}: the workers of Spark do not see this input; put it where all machines do (a shared folder, "
+                "hdfs://, s3a://)"
+            ) from error
+        raise RunError(f"{name}: a job of Spark failed: {_cause(text)}; go on with --resume") from error
+
+
+def _first_line(error: Exception) -> str:
+    return _cause(str(error))
+
+
+def _cause(text: str) -> str:
+    """The line of a long report that says what happened."""
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
+    known = [line for line in lines if re.match(r"^(?:Caused by: )?[\w.]*(?:Exception|Error)\b.*: ", line)]
+    return (known or lines or ["no reason given"])[0].removeprefix("Caused by: ")[:300]
+
+
+def _check_pyspark() -> None:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError as error:
+        raise RunError(
+            "--backend spark needs PySpark, which is not installed: pip install 'localsvm[spark]'"
+        ) from error
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    remedy = f"install Java {JAVA} or newer (openjdk-{JAVA}-jre-headless), or set JAVA_HOME"
+    if java is None:
+        raise RunError(f"--backend spark needs Java, and there is none{f' in {home}' if home else ''}; {remedy}")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is None or int(version[1]) < JAVA:
+        raise RunError(f"{java} is Java {version[1] if version else 'of an unknown version'}; {remedy}")
+
+
+def _check_master(master: str) -> None:
+    """RunError where nothing answers at the address of a standalone master: Spark itself would try for minutes."""
+    if found := STANDALONE.match(master):
+        try:
+            socket.create_connection((found[1], int(found[2])), ANSWER_SECONDS).close()
+        except OSError as error:
+            what = error.strerror or error
+            raise RunError(
+                f"--master {master}: no answer ({what}); start one (scripts/spark-cluster.sh), or correct the address"
+            ) from error
