@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.shared import ExamplesHandle, Handle, PlacesHandle
+from localsvm.data.spilled import SpilledHandle
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Cell
@@ -95,7 +96,7 @@ class RunInputs:
     folds: int
     select: str
     seed: int
-    X: ExamplesHandle
+    X: ExamplesHandle | SpilledHandle
     y: Handle
     count: Handle
     mass: Handle | None

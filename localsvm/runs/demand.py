@@ -5,16 +5,21 @@ Estimates are of the most that is held together: the rows, what a phase makes of
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from localsvm.data.columns import scratch_bytes
 from localsvm.data.dataset import Dataset, size_of
 from localsvm.data.scaling import made_bytes
+from localsvm.data.spilled import Spilled
 from localsvm.data.stream import Stream
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.partition import REGISTRY, two_step
+from localsvm.partition.growing import loaded_rows
+from localsvm.partition.tree import TreePartition
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measuring_bytes
@@ -29,6 +34,11 @@ SAMPLED = 4  # times the sample of a stream, while it is made: its parts, togeth
 COPIES = 3  # of a block of a stream, beside the one that was read: scaled, in the order of folds, thinned
 OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: descents have two each
 MORE = "give more --memory"
+
+
+def held_bytes(rows: int, size: int, threads: int) -> int:
+    """What a run in memory holds at most before it trains, of so many rows of so many bytes: see `Demand.copying`."""
+    return 2 * size + (16 + ROW_BYTES) * rows + threads * min(WORKING, OF_ROWS * size)
 
 
 class Demand:
@@ -82,9 +92,9 @@ class Demand:
 
     def mapping(self, columns: int) -> None:
         """Mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
-        X = self._data.X
-        if isinstance(X, np.ndarray):
-            made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
+        X: Any = self._data.X
+        if isinstance(X, np.ndarray | Spilled):
+            made = 0 if isinstance(X, Spilled) or columns == X.shape[1] else X.shape[0] * columns * X.itemsize
         else:
             made = 2 * X.data.nbytes  # the weights of its entries, and the products
         self._check("mapping the rows by the metric", made)
@@ -92,6 +102,9 @@ class Demand:
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""
         rows, config = len(self._data.y), self._config
+        X: Any = self._data.X
+        if isinstance(X, Spilled):
+            self._loaded(X, kind)
         tree = REGISTRY[kind].fitting_bytes(self._data.X, config.cell_size) if kind in REGISTRY else 0
         if config.coarse_size is not None:
             tree += two_step.fitting_bytes(self._data.X, config.coarse_size, self._threads)
@@ -100,6 +113,14 @@ class Demand:
         self._check(
             "dividing the rows into cells", tree + ROW_BYTES * rows + more, f"{MORE}, or larger cells (-c){fewer}"
         )
+
+    def _loaded(self, X: Spilled, kind: str) -> None:
+        """Reading the rows of a part of the tree from the disk, in each thread."""
+        config, rows = self._config, len(self._data.y)
+        if config.coarse_size is None and issubclass(REGISTRY[kind], TreePartition):
+            loaded = loaded_rows(rows, config.cell_size)
+            own = X.total_bytes // rows * loaded * (1 if loaded == rows else self._threads)
+            self._check("dividing the rows of a scratch file into cells", own, f"{MORE}, or --coarse-size")
 
     def copying(self, order: int) -> None:
         """Copying the rows in cell order into memory that workers share. order: rows of all cells together."""
