@@ -13,7 +13,7 @@ from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear_options import ONCE_REMEDY, CostOptions
 
 LEAST_KEPT = 10
-COSTS: Values = (0.1, 1.0, 10.0, 100.0)
+COSTS: Values = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
