@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 OTHERWISE = {
     "jobs": ("-j", "cores are those of the cluster"),
     "memory": ("--memory", "memory is that of the cluster's processes"),
+    "out_of_core": ("--out-of-core", "rows are those of the cluster's processes"),
     "stream": ("--stream", "rows are read in parts anyway"),
     "partition_file": ("--partition-file", "coarse cells are found in the run"),
     "metric_file": ("--metric-file", "a metric is tested on all rows together"),

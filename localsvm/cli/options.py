@@ -239,6 +239,13 @@ stream = option(
     help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd).",
     group=Group.DATA,
 )
+out_of_core = option(
+    "--out-of-core",
+    is_flag=True,
+    help="Keep the rows in scratch files (in TMPDIR), not in memory; the model is the same. Chosen by itself where "
+    "--memory is too small for them.",
+    group=Group.DATA,
+)
 backend = option(
     "--backend",
     type=Names(("local", "spark")),

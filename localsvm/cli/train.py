@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @opt.zero_based
 @opt.force_classes
 @opt.stream
+@opt.out_of_core
 @opt.resources
 @opt.cluster
 @opt.time_limit
@@ -55,8 +56,8 @@ if TYPE_CHECKING:
 @opt.quiet
 def train(
     train_file: str, model_file: str | None, partition_file: str | None, metric_file: str | None, stream: bool,
-    jobs: int | None, memory: int | None, backend: str | None, master: str | None, time_limit: float | None,
-    resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
+    out_of_core: bool, jobs: int | None, memory: int | None, backend: str | None, master: str | None,
+    time_limit: float | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
@@ -75,8 +76,8 @@ def train(
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
-    if stream:
-        _check_stream(train_file == "-" or resume or time_limit or partition_file or given)
+    kept = train_file == "-" or resume or time_limit or partition_file or given
+    stream = _check_reading(stream, config, out_of_core, kept, given)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -87,7 +88,7 @@ def train(
             summary = _stream(train_file, config, path, common | {"jobs": count, "memory": memory, "weights": weights})
         else:
             own = {"jobs": count, "memory": memory, "resume": resume, "partition_file": partition_file, "given": given}
-            summary = _train(train_file, weights, config, path, clock, options, common | own)
+            summary = _train(train_file, weights, config, path, clock, options, common | own, out_of_core)
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
@@ -95,27 +96,45 @@ def train(
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
 
 
+def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool, in_memory: Any, metric: Any) -> bool:
+    """Whether the file is a stream; UsageError where options do not fit how it is read.
+
+    asked: by --stream; in_memory: what a stream does not go with.
+    """
+    once = getattr(config.method, "online", None) == "full"
+    stream = "--online full" if once else "--stream" if asked else None
+    if stream and in_memory:
+        without = "--resume, --time-limit, --partition-file and --metric-file"
+        raise click.UsageError(f"{stream} reads a file several times, and goes without {without}.")
+    if out_of_core and stream:
+        raise click.UsageError(f"{stream} keeps no rows, in memory or on a disk; leave --out-of-core out.")
+    if out_of_core and metric:
+        raise click.UsageError("--metric-file goes with rows in memory; leave --out-of-core out.")
+    return stream is not None
+
+
 def _train(
     file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, options: dict[str, Any],
-    extra: dict[str, Any],
+    extra: dict[str, Any], out_of_core: bool,
 ) -> Summary:  # fmt: skip
     from localsvm.data.reading import read
     from localsvm.data.weights import read_weights
     from localsvm.memory import Budget
+    from localsvm.runs.out_of_core import needs_disk, read_spilled
     from localsvm.runs.training import train
 
     with clock("read"):
-        budget = Budget.of(extra["memory"])
-        data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=extra["jobs"], budget=budget)
-        data.weight = None if weights is None else read_weights(weights, len(data.y))
+        budget, jobs = Budget.of(extra["memory"]), extra["jobs"]
+        if not (out_of_core or extra["given"]) and needs_disk(file, config, budget, jobs):
+            out_of_core = True
+            extra["observer"].note("the rows do not fit into the memory: they go to scratch files (--out-of-core)")
+        if out_of_core:
+            data = read_spilled(file, config, weights, jobs, budget)
+        else:
+            data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget)
+            data.weight = None if weights is None else read_weights(weights, len(data.y))
     opt.note_undivided(options, config, len(data.y), extra["observer"].note)
     return train(data, config, output, **extra)
-
-
-def _check_stream(goes_without: Any) -> None:
-    if goes_without:
-        without = "--resume, --time-limit, --partition-file and --metric-file"
-        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
 
 
 def _stream(file: str, config: TrainingConfig, output: str, extra: dict[str, Any]) -> Summary:

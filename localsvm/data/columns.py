@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dataset, Dense, Examples, densify, prefers_dense, row_blocks, sparse_examples
+from localsvm.data.dataset import (
+    Dataset,
+    Dense,
+    Examples,
+    densify,
+    is_dense,
+    prefers_dense,
+    row_blocks,
+    sparse_examples,
+)
+from localsvm.data.spilled import RowsOnDisk, through
 
 BLOCK = 1 << 20  # elements or entries worked on at once: bounds temporary arrays
 TABLE_COLUMNS = 8  # a table of all columns is made where there are at most so many an entry; else entries are sorted
@@ -39,16 +49,23 @@ def keep_given(data: Dataset, columns: Columns, announce: Callable[[int], None] 
 def _keep(data: Dataset, columns: Columns, announce: Callable[[int], None]) -> None:
     if len(columns) == data.X.shape[1]:
         return
-    X = keep_columns(data.X, columns, in_place=True)
-    if not isinstance(X, np.ndarray) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
+    X = through(data.X, lambda part: keep_columns(part, columns, in_place=True))
+    if not is_dense(X) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
         announce(4 * X.shape[0] * X.shape[1])
-        X = dense_copy(X)
+        X = through(X, dense_copy)
     data.X, data.columns = X, columns
     data.shift = None if data.shift is None else data.shift.among(columns)
 
 
 def occurring(X: Examples) -> Columns:
     """The columns (occurring,) in which some row is not 0, ascending."""
+    if isinstance(X, RowsOnDisk):
+        found = np.zeros(X.columns, bool)
+        for _, part in X.blocks():
+            found[occurring(part)] = True
+            if X.dense and found.all():
+                break
+        return np.flatnonzero(found)
     if not isinstance(X, np.ndarray):
         return _distinct(X.indices if X.data.all() else X.indices[X.data != 0], X.shape[1])
     missing = np.arange(X.shape[1])
@@ -61,7 +78,7 @@ def occurring(X: Examples) -> Columns:
 
 def scratch_bytes(X: Examples) -> int:
     """What `keep_occurring` needs beside X: new indices and tables of the columns, or the entries sorted."""
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray | RowsOnDisk):
         return 0
     entries, width = X.nnz, X.shape[1]
     table = 5 * width + 8 * min(entries, width)

@@ -84,18 +84,23 @@ def sparse_examples(
     return X
 
 
-def size_of(X: Examples) -> int:
-    """Bytes of the rows."""
-    return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+def is_dense(X: Any) -> bool:
+    """Whether rows are dense, in memory or on a disk (`spilled.RowsOnDisk`)."""
+    return isinstance(X, np.ndarray) or getattr(X, "dense", False)
 
 
-def row_blocks(X: Examples, elements: int) -> Iterator[slice]:
+def size_of(X: Any) -> int:
+    """Bytes of the rows in memory."""
+    return int(X.nbytes if not sp.issparse(X) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
+def row_blocks(X: Any, elements: int) -> Iterator[slice]:
     """Slices of consecutive rows, each with at most `elements` stored elements, or of a single longer row."""
     rows, columns = X.shape
     step = max(1, elements // max(1, columns))
     begin = 0
     while begin < rows:
-        if isinstance(X, np.ndarray):
+        if is_dense(X):
             end = begin + step
         else:
             full = np.searchsorted(X.indptr, X.indptr[begin] + elements, side="right") - 1

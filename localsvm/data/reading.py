@@ -10,7 +10,7 @@ A value is read as the float64 nearest to its text and then rounded to float32; 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -136,7 +136,7 @@ def read_blocks(
     block_bytes: int = BLOCK_BYTES,
     tell: Callable[[Counts], None] | None = None,
     longest: int = LONGEST_LINE,
-) -> Iterator[Dataset]:
+) -> Generator[Dataset]:
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
     Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all; `shift`:

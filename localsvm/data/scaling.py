@@ -13,9 +13,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from localsvm.data.dataset import Dense, Examples, densify, places_of, row_blocks, sparse_examples
+from localsvm.data.dataset import Dense, Examples, densify, is_dense, places_of, row_blocks, sparse_examples
 from localsvm.data.exact_sums import ExactSums
 from localsvm.data.shift import Shift
+from localsvm.data.spilled import RowsOnDisk
 from localsvm.errors import DataError, OptionError
 from localsvm.store.pieces import Pieces, Unsound, check, floats32, floats64
 from localsvm.threads import ALONE, Threads
@@ -80,7 +81,8 @@ class Scaling:
             _check_dense_size(X, mode)
         if exact:
             sums = ExactSums(X.shape[1])
-            sums.add(X)
+            for part in (part for _, part in X.blocks()) if isinstance(X, RowsOnDisk) else [X]:
+                sums.add(part)
             return cls.of_sums(sums, mode)
         low, high = _extremes(X, threads)
         if mode == "minmax":
@@ -209,6 +211,8 @@ class Scaling:
 def off_centre_columns(X: Examples) -> int:
     """How many columns of scaled rows are OFF_CENTRE deviations from 0 or more, by SAMPLE rows spread over all."""
     rows = np.arange(0, X.shape[0], max(1, X.shape[0] // SAMPLE))
+    if isinstance(X, RowsOnDisk):
+        X, rows = X.take(rows), np.arange(len(rows))
     if isinstance(X, np.ndarray):
         part = X[rows].astype(np.float64)
         mean, deviation = part.mean(axis=0), part.std(axis=0)
@@ -224,19 +228,21 @@ def off_centre_columns(X: Examples) -> int:
 
 def _check_dense_size(X: Examples, mode: str) -> None:
     size = 4 * X.shape[0] * X.shape[1]
-    if not isinstance(X, np.ndarray) and size > DENSIFY_BYTES:
+    if not is_dense(X) and size > DENSIFY_BYTES:
         what = f"{mode} scaling would turn these sparse examples into {size / 2**30:.1f} GiB of dense ones"
         raise DataError(f"{what}; scale by std, row or none, which keep them sparse")
 
 
-def made_bytes(X: Examples, mode: str) -> int:
+def made_bytes(X: Any, mode: str) -> int:
     """What scaling makes in memory beside X: sums of its blocks and columns, and the scaled rows of a sparse X."""
     if mode == "none":
         return 0
     rows, columns = X.shape
-    if isinstance(X, np.ndarray):
+    if is_dense(X):
         sums = 1 + 2 * (1 + rows * columns // BLOCK)  # a list, and the array that is made of it
-        return 8 * columns * min(sums, 2 * rows) if mode != "row" else 0
+        return int(8 * columns * min(sums, 2 * rows)) if mode != "row" else 0
+    if isinstance(X, RowsOnDisk):
+        return 8 * 10 * int(columns)
     scaled = 4 * rows * columns if mode in ("zscore", "minmax") else 4 * X.nnz
     return int(scaled + 8 * 10 * columns)
 
@@ -252,15 +258,15 @@ def _inverse(spread: Vector, low: Vector, high: Vector) -> Dense:
     return np.minimum(inverse, np.finfo(np.float32).max).astype(np.float32)
 
 
-def _by_blocks(X: Dense, work: Callable[[Dense], Dense | Vector], threads: Threads) -> Vector:
+def _by_blocks(X: Any, work: Callable[[Dense], Dense | Vector], threads: Threads) -> Vector:
     """Apply `work` to every block of rows: one result (d,) for each, in order."""
     blocks = list(row_blocks(X, BLOCK))
     return np.array(threads.map(lambda i: work(X[blocks[i]]), len(blocks)), np.float64)
 
 
-def _extremes(X: Examples, threads: Threads) -> tuple[Vector, Vector]:
+def _extremes(X: Any, threads: Threads) -> tuple[Vector, Vector]:
     """Smallest and largest element of every column; zeros that are not stored count."""
-    if isinstance(X, np.ndarray):
+    if is_dense(X):
         low = _by_blocks(X, lambda x: x.min(axis=0), threads).min(axis=0)
         return low, _by_blocks(X, lambda x: x.max(axis=0), threads).max(axis=0)
     rows, columns = X.shape
@@ -273,11 +279,11 @@ def _extremes(X: Examples, threads: Threads) -> tuple[Vector, Vector]:
     return np.where(sparse, np.minimum(low, 0), low), np.where(sparse, np.maximum(high, 0), high)
 
 
-def _moments(X: Examples, threads: Threads) -> tuple[Vector, Vector]:
+def _moments(X: Any, threads: Threads) -> tuple[Vector, Vector]:
     """Mean and population standard deviation of every column: two passes in float64."""
     rows, columns = X.shape
     total, squares = np.zeros(columns), np.zeros(columns)
-    if isinstance(X, np.ndarray):
+    if is_dense(X):
         for part in _by_blocks(X, lambda x: x.sum(axis=0, dtype=np.float64), threads):
             total += part
         mean = total / rows

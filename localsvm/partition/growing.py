@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.dataset import places_of
+from localsvm.data.spilled import RowsOnDisk, Spilled
 from localsvm.partition._nearest import Matrix, group
 from localsvm.partition.centre_tree import CentreTree
+from localsvm.partition.on_disk import AnyMatrix, DiskMatrix
 from localsvm.threads import Threads
 
 if TYPE_CHECKING:
@@ -74,8 +76,10 @@ def thin_out(rows: RowIndices, size: int, rng: np.random.Generator) -> RowIndice
     return rows[rng.integers(bounds[:-1], bounds[1:])]
 
 
-def take(X: Examples, rows: RowIndices) -> Examples:
+def take(X: Examples | Spilled, rows: RowIndices) -> Examples:
     """A copy of some rows of X, dense or CSR like X."""
+    if isinstance(X, RowsOnDisk):
+        return X.take(rows)
     if isinstance(X, np.ndarray):
         return X.take(rows, axis=0)  # takes a quarter of the time of X[rows]
     counts, places = places_of(X, rows)
@@ -83,6 +87,12 @@ def take(X: Examples, rows: RowIndices) -> Examples:
     pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     arrays = X.data[places], X.indices[places].astype(np.int32, copy=False), pointers
     return sparse.csr_array(arrays, shape=(len(rows), X.shape[1]))
+
+
+def loaded_rows(rows: int, cell_size: int) -> int:
+    """How many of so many rows on a disk are in memory at once in each thread that grows a tree."""
+    part = max(PART_ROWS, PART_CELLS * cell_size)
+    return rows if rows <= LEAST_PARTS * part else 2 * part
 
 
 @dataclass
@@ -163,7 +173,7 @@ class _Growing:
 
 
 def grow(
-    matrix: Matrix, rows: RowIndices, cell_size: int, split: Splitter, rng: np.random.Generator, threads: Threads
+    matrix: AnyMatrix, rows: RowIndices, cell_size: int, split: Splitter, rng: np.random.Generator, threads: Threads
 ) -> tuple[CentreTree, RowIndices]:
     """Grow a tree over `rows` of the matrix and sort them, in place, into cell order (ascending in each cell).
 
@@ -181,11 +191,16 @@ def grow(
     return growing.finish(), np.concatenate([[0], np.cumsum(growing.sizes)])
 
 
-def _grow(matrix: Matrix, rows: RowIndices, empty: _Growing, threads: Threads) -> _Growing:
+def _grow(matrix: AnyMatrix, rows: RowIndices, empty: _Growing, threads: Threads) -> _Growing:
     """The tree over the rows, by the rules of `empty`: in `empty` itself, or in parts if the rows are many."""
     part = max(PART_ROWS, PART_CELLS * empty.enough)
     if len(rows) > LEAST_PARTS * part:
         return _grow_parts(matrix, rows, part, empty, threads)
+    if isinstance(matrix, DiskMatrix):
+        order = np.arange(len(rows), dtype=np.int64)
+        _grow(Matrix(take(matrix.X, rows)), order, empty, threads)
+        rows[:] = rows[order]
+        return empty
     centre = (matrix.total(rows) / len(rows)).astype(np.float32)
     empty.grow(empty.add(centre, 0.0), matrix, rows, local=_fits(matrix, rows))
     return empty
@@ -195,15 +210,23 @@ def _fits(matrix: Matrix, rows: RowIndices) -> bool:
     return len(rows) * matrix.width <= LOCAL_VALUES
 
 
-def _grow_parts(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
+def _grow_parts(matrix: AnyMatrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
     """As `_grow`, for rows that make several parts of about `part` rows."""
     growing = _sketch(matrix, rows, part, empty, threads)
     top = growing.finish()
     bounds, centres, streams = sort_by(matrix, rows, top, threads), top.leaf_centres, empty.rng.spawn(top.n_cells)
 
+    arranged = matrix.X.ordered(rows) if isinstance(matrix, DiskMatrix) else None
+
     def below(i: int) -> _Growing:
         branch = _Growing(empty.split, empty.cell_size, empty.enough, streams[i])
-        branch.grow(branch.add(centres[i], 0.0), matrix, rows[bounds[i] : bounds[i + 1]], local=False)
+        root, own = branch.add(centres[i], 0.0), rows[bounds[i] : bounds[i + 1]]
+        if arranged is not None:
+            order = np.arange(len(own), dtype=np.int64)
+            branch.grow(root, Matrix(arranged.between(bounds[i], bounds[i + 1])), order, local=False)
+            own[:] = own[order]
+        elif isinstance(matrix, Matrix):
+            branch.grow(root, matrix, own, local=False)
         return branch
 
     leaves, growing.sizes = np.argsort(top.cell, kind="stable")[-top.n_cells :], []
@@ -212,7 +235,7 @@ def _grow_parts(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, th
     return growing
 
 
-def _sketch(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
+def _sketch(matrix: AnyMatrix, rows: RowIndices, part: int, empty: _Growing, threads: Threads) -> _Growing:
     """The top of the tree, grown on a sample: each leaf stands for about `part` rows at most.
 
     A large sample is itself grown in parts.
@@ -223,7 +246,7 @@ def _sketch(matrix: Matrix, rows: RowIndices, part: int, empty: _Growing, thread
     return _grow(sample, np.arange(sample.shape[0], dtype=np.int64), rules, threads)
 
 
-def sort_by(matrix: Matrix, rows: RowIndices, tree: CentreTree, threads: Threads) -> list[int]:
+def sort_by(matrix: AnyMatrix, rows: RowIndices, tree: CentreTree, threads: Threads) -> list[int]:
     """Sort rows, in place and stably, by the cells of the tree; returns the bounds of the cells."""
     cell = np.empty(matrix.shape[0], dtype=np.int32)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import size_of
+from localsvm.data.spilled import full_size
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
 from localsvm.partition.centre_tree import directions_of
@@ -41,7 +41,7 @@ class KMeansCells(TreePartition):
     @classmethod
     def fitting_bytes(cls, X: Examples, cell_size: int) -> int:
         rows, features = X.shape
-        sample = size_of(X) // max(1, rows) * min(rows, CLUSTERS * SAMPLE_PER_CLUSTER)
+        sample = full_size(X) // max(1, rows) * min(rows, CLUSTERS * SAMPLE_PER_CLUSTER)
         return int(super().fitting_bytes(X, cell_size) + COPIES * sample + CLUSTERS * ROUTED * features)
 
     def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:

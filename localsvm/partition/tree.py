@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import size_of
+from localsvm.data.spilled import full_size
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows, one_cell_each
 from localsvm.partition.centre_tree import PIECES, CentreTree
 from localsvm.partition.duplicates import collapse
 from localsvm.partition.growing import PART_ROWS, PART_SAMPLE, RowIndices, Split, grow
+from localsvm.partition.on_disk import matrix_of
 from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
@@ -61,7 +62,7 @@ class TreePartition(Partition):
         """Centres, twice: while the tree grows, and as one array; those of the top as rows are routed; its sample."""
         rows, features = X.shape
         nodes, top = 2 * int(NEEDLESS * rows / max(1, cell_size)), 2 * (rows // PART_ROWS)
-        return int(features * (8 * (nodes + 1) + ROUTED * (top + 2)) + size_of(X) * PART_SAMPLE // PART_ROWS)
+        return int(features * (8 * (nodes + 1) + ROUTED * (top + 2)) + full_size(X) * PART_SAMPLE // PART_ROWS)
 
     @classmethod
     def further(cls) -> Self:
@@ -79,7 +80,7 @@ class TreePartition(Partition):
         rng: np.random.Generator,
         threads: Threads = ALONE,
     ) -> Self:
-        size, n, matrix = check_cell_size(cell_size), check_rows(X), Matrix(X)
+        size, n, matrix = check_cell_size(cell_size), check_rows(X), matrix_of(X)
         rows, weight = np.arange(n, dtype=np.int64), None
         if n > size:
             rows, weight = collapse(matrix, y, max(1, size // 2), rng, threads)

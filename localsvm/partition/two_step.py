@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import rows_of, size_of
-from localsvm.partition._nearest import Matrix, group
+from localsvm.data.dataset import rows_of
+from localsvm.data.spilled import Spilled, full_size
+from localsvm.partition._nearest import group
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_rows
 from localsvm.partition.centre_tree import PIECES, CentreTree
-from localsvm.partition.growing import RowIndices, sort_by
+from localsvm.partition.growing import RowIndices, sort_by, take
+from localsvm.partition.on_disk import matrix_of
 from localsvm.partition.voronoi import Voronoi
 from localsvm.store.pieces import Cells, Piece, Unsound, check, check_cells
 from localsvm.threads import ALONE, Threads
@@ -63,15 +65,18 @@ class TwoStep(Partition):
         rng: np.random.Generator,
         threads: Threads = ALONE,
     ) -> Self:
-        n, matrix, rows = check_rows(X), Matrix(X), np.arange(X.shape[0], dtype=np.int64)
+        n, matrix, rows = check_rows(X), matrix_of(X), np.arange(X.shape[0], dtype=np.int64)
         chosen = np.flatnonzero(drawn(rows, n, self._coarse_size, draw_key(rng))).astype(np.int64)
-        streams = self.sketch(rows_of(X, chosen), y[chosen], n, rng, threads)
+        streams = self.sketch(take(X, chosen), y[chosen], n, rng, threads)
         bounds = sort_by(matrix, rows, self.coarse, threads)
         self._rows = [rows[first:last] for first, last in pairwise(bounds)]
 
+        arranged = X.ordered(rows) if isinstance(X, Spilled) else None
+
         def divide(i: int) -> Partition:
             own = self._rows[i]
-            return divided(self._make, rows_of(X, own), y[own], cell_size, streams[i])
+            mine = rows_of(X, own) if arranged is None else arranged.between(bounds[i], bounds[i + 1])
+            return divided(self._make, mine, y[own], cell_size, streams[i])
 
         side_by_side = threads if self._make().threaded else ALONE
         self.fine = side_by_side.map(divide, len(streams))
@@ -220,4 +225,4 @@ def fitting_bytes(X: Examples, coarse_size: int, threads: int) -> int:
     """What dividing X in two steps needs beside it: the sample, and the rows of a coarse cell for each thread."""
     rows = X.shape[0]
     largest = min(rows, 2 * coarse_size)
-    return int(size_of(X) / max(1, rows) * (sample_rows(rows, coarse_size) + threads * largest))
+    return int(full_size(X) / max(1, rows) * (sample_rows(rows, coarse_size) + threads * largest))

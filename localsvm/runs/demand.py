@@ -5,16 +5,22 @@ Estimates are of the most that is held together: the rows, what a phase makes of
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from localsvm.data.columns import scratch_bytes
 from localsvm.data.dataset import Dataset, size_of
 from localsvm.data.scaling import made_bytes
+from localsvm.data.spilled import Spilled
 from localsvm.data.stream import Stream
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
+from localsvm.methods.mllkm import LocallyLinearKernels
 from localsvm.partition import REGISTRY, two_step
+from localsvm.partition.growing import loaded_rows
+from localsvm.partition.tree import TreePartition
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measuring_bytes
@@ -29,6 +35,11 @@ SAMPLED = 4  # times the sample of a stream, while it is made: its parts, togeth
 COPIES = 3  # of a block of a stream, beside the one that was read: scaled, in the order of folds, thinned
 OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: descents have two each
 MORE = "give more --memory"
+
+
+def held_bytes(rows: int, size: int, threads: int) -> int:
+    """What a run in memory holds at most before it trains, of so many rows of so many bytes: see `Demand.copying`."""
+    return 2 * size + (16 + ROW_BYTES) * rows + threads * min(WORKING, OF_ROWS * size)
 
 
 class Demand:
@@ -82,9 +93,9 @@ class Demand:
 
     def mapping(self, columns: int) -> None:
         """Mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
-        X = self._data.X
-        if isinstance(X, np.ndarray):
-            made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
+        X: Any = self._data.X
+        if isinstance(X, np.ndarray | Spilled):
+            made = 0 if isinstance(X, Spilled) or columns == X.shape[1] else X.shape[0] * columns * X.itemsize
         else:
             made = 2 * X.data.nbytes  # the weights of its entries, and the products
         self._check("mapping the rows by the metric", made)
@@ -92,6 +103,9 @@ class Demand:
     def partition(self, kind: str) -> None:
         """Dividing the rows into cells."""
         rows, config = len(self._data.y), self._config
+        X: Any = self._data.X
+        if isinstance(X, Spilled):
+            self._loaded(X, kind)
         tree = REGISTRY[kind].fitting_bytes(self._data.X, config.cell_size) if kind in REGISTRY else 0
         if config.coarse_size is not None:
             tree += two_step.fitting_bytes(self._data.X, config.coarse_size, self._threads)
@@ -100,6 +114,14 @@ class Demand:
         self._check(
             "dividing the rows into cells", tree + ROW_BYTES * rows + more, f"{MORE}, or larger cells (-c){fewer}"
         )
+
+    def _loaded(self, X: Spilled, kind: str) -> None:
+        """Reading the rows of a part of the tree from the disk, in each thread."""
+        config, rows = self._config, len(self._data.y)
+        if config.coarse_size is None and issubclass(REGISTRY[kind], TreePartition):
+            loaded = loaded_rows(rows, config.cell_size)
+            own = X.total_bytes // rows * loaded * (1 if loaded == rows else self._threads)
+            self._check("dividing the rows of a scratch file into cells", own, f"{MORE}, or --coarse-size")
 
     def copying(self, order: int) -> None:
         """Copying the rows in cell order into memory that workers share. order: rows of all cells together."""
@@ -112,28 +134,40 @@ class StreamDemand:
 
     Parameters
     ----------
-    stream, method, scale : of the run.
+    stream, scale : of the run.
+    sample : the most rows of the sample.
     """
 
-    def __init__(self, stream: Stream, method: LinearMethod, scale: str) -> None:
-        self._stream, self._method = stream, method
+    def __init__(self, stream: Stream, scale: str, sample: int) -> None:
+        self._stream, self._sample = stream, sample
         self._dense = stream.dense or scale in ("zscore", "minmax")  # once scaled
 
-    def survey(self, sample: int) -> int:
-        """Learning the scaling, and a sample of so many rows."""
-        return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes(sample)
+    def survey(self) -> int:
+        """Learning the scaling, and a sample of the rows."""
+        return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes()
 
-    def training(self, sample: int, target: Target, folds: int) -> int:
-        """What is made of the sample, and then every pass that solves or scores."""
-        block, method = self._stream.block, self._method
-        drawn = self._size(min(sample, self._stream.rows), self._entries(sample), target, folds)
+    def training(self, method: LinearMethod, target: Target, folds: int) -> int:
+        """What a linear method makes of the sample, and then every pass that solves or scores."""
+        block = self._stream.block
+        drawn = self._size(min(self._sample, self._stream.rows), self._entries(self._sample), target, folds)
         size = self._size(block.rows, block.entries, target, folds)
         problems = target.n_problems * (folds if method.grid_for(self._stream.features).n_points > 1 else 1)
         tasks, features = method.sizes(self._stream.features)
         weights = 8 * OF_WEIGHTS * problems * (tasks * (features + 1) + 1)
-        scaled = COPIES * self._bytes(block.rows, block.entries)
-        passing = scaled + weights + 8 * problems * block.rows + method.memory(size)
-        return int(self._sample_bytes(sample) + max(passing, method.memory(drawn)))
+        passing = self._scaled() + weights + 8 * problems * block.rows + method.memory(size)
+        return int(self._sample_bytes() + max(passing, method.memory(drawn)))
+
+    def one_pass(self, method: LocallyLinearKernels, target: Target, part: int, threads: int) -> int:
+        """Rows that are kept for each cost and problem, and what solving on them and a part takes on each thread."""
+        rows = method.kept_rows + part
+        size = self._size(rows, rows * self._stream.features, target, 1)
+        learners = target.n_problems * method.grid_for(self._stream.features).n_points
+        kept = 8 * learners * method.kept_rows * (self._stream.features + 4)
+        return int(self._sample_bytes() + self._scaled() + kept + threads * method.solving_bytes(size))
+
+    def _scaled(self) -> int:
+        """Copies of a block."""
+        return COPIES * self._bytes(self._stream.block.rows, self._stream.block.entries)
 
     def _size(self, rows: int, entries: int, target: Target, folds: int) -> CellSize:
         """A block, or the sample, as if it were a cell."""
@@ -142,8 +176,8 @@ class StreamDemand:
             folds=folds, problems=target.n_problems, entries=entries, dense=self._dense,
         )  # fmt: skip
 
-    def _sample_bytes(self, sample: int) -> int:
-        return self._bytes(min(sample, self._stream.rows), self._entries(sample))
+    def _sample_bytes(self) -> int:
+        return self._bytes(min(self._sample, self._stream.rows), self._entries(self._sample))
 
     def _entries(self, sample: int) -> int:
         """Of a sample, whose rows have as many as those of all blocks on average."""

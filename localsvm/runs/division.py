@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
-from localsvm.data.dataset import REACH, Dataset, Examples, out_of_reach, size_of
+from localsvm.data.dataset import REACH, Dataset, out_of_reach, size_of
 from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
+from localsvm.data.spilled import Spilled, SpilledExamples, through
 from localsvm.data.weights import leave_out
 from localsvm.errors import DataError, OptionError
 from localsvm.memory import UNBOUNDED, Budget
@@ -45,7 +46,7 @@ class Divided:
     ----------
     scaling, partition : fitted.
     labels, class_rows : (classes,) float64 ascending, and the rows of each.
-    X, y : in shared memory, (n, d) float32 and (n,) float64 labels.
+    X, y : in shared memory, or rows in scratch files, (n, d) float32 and (n,) float64 labels.
     count : in shared memory, (all,) float64: how many rows stand behind each row of each cell. With repeats a row
         is in several cells, else all = n.
     mass : in shared memory, (all,) float64: the weights of those rows, summed; None where the data have no weights.
@@ -64,7 +65,7 @@ class Divided:
     partition: Partition
     labels: NDArray[np.float64]
     class_rows: list[int]
-    X: SharedExamples
+    X: SharedExamples | SpilledExamples
     y: SharedArray
     count: SharedArray
     mass: SharedArray | None
@@ -194,7 +195,7 @@ def in_cells(
     rows, places = each_once(order, int(edges[partition.cells_by_repeat[0]]))
     if demand is not None:
         demand.copying(int(edges[-1]))
-    shared = SharedExamples(data.X, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
+    shared = _in_shared_files(data, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights, fresh = (None if array is None else SharedArray.copy(array) for array in (mass, share))
     off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
     about, columns = (scaling, partition, *classes), (data.columns, width, data.classes)
@@ -205,6 +206,14 @@ def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> Partitio
     if config.repeats > 1:
         raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
     return load_partition(path, fingerprint(data.X, data.y))
+
+
+def _in_shared_files(data: Dataset, rows: NDArray[np.int64], threads: Threads) -> SharedExamples | SpilledExamples:
+    """The rows in this order: in shared memory, or on the disk where they came from."""
+    X: Any = data.X
+    if not isinstance(X, Spilled):
+        return SharedExamples(data.X, rows, threads)
+    return SpilledExamples(X, rows)
 
 
 def in_order(
@@ -298,7 +307,7 @@ def _fit(
         scaling.read_from(data.shift, data.X.shape[1])
     else:
         scaling = given.scaling_of(data)
-    data.X = scaling.apply(data.X, in_place=True)  # and so the rows before are freed where they are others
+    data.X = _scaled(scaling, data.X)  # and so the rows before are freed where they are others
     check_reach(data.X)
     with clock("metric") if config.metric_name != EUCLIDEAN else nullcontext():
         if given is None:
@@ -307,7 +316,7 @@ def _fit(
         else:
             measured = given.metric_of(data, key)
             demand.mapping(measured.columns(data.X.shape[1]))
-        data.X = measured.apply(data.X)
+        data.X = _mapped(measured, data.X)
     with clock("partition"):  # again, for who watches
         kind = partition_name(config, len(data.y))
         partition = create(kind, config.repeats, config.coarse_size)
@@ -330,16 +339,25 @@ def _load(
         measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
-    data.X = scaling.apply(data.X, in_place=True)
+    data.X = _scaled(scaling, data.X)
     if measured.metric is not None:
         demand.mapping(measured.columns(features))
-        data.X = measured.apply(data.X)
+        data.X = _mapped(measured, data.X)
     return scaling, measured, partition, cells
 
 
-def check_reach(X: Examples) -> None:
+def _scaled(scaling: Scaling, X: Any) -> Any:
+    return X if scaling.mode == "none" else through(X, lambda part: scaling.apply(part, in_place=True))
+
+
+def _mapped(measured: Measured, X: Any) -> Any:
+    return X if measured.metric is None else through(X, measured.apply)
+
+
+def check_reach(X: Any) -> None:
     """DataError where scaled rows have values that are too large."""
-    if out_of_reach(X):
+    parts = (part for _, part in X.blocks()) if isinstance(X, Spilled) else [X]
+    if any(out_of_reach(part) for part in parts):
         raise DataError(
             f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
             "float32; scale them by --scale std"

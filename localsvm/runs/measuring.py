@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from localsvm.data.dataset import Dataset, Examples, size_of
+from localsvm.data.dataset import Dataset, Examples, is_dense, size_of
+from localsvm.data.spilled import Spilled, full_size
 from localsvm.errors import OptionError
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes
 from localsvm.representations.metric import EUCLIDEAN, RANK, Metric, check_metric
@@ -133,7 +134,7 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     asked = config.metric_name
     if asked == EUCLIDEAN:
         return Measured()
-    dense, features = isinstance(data.X, np.ndarray), data.X.shape[1]
+    dense, features = is_dense(data.X), data.X.shape[1]
     rank = check_metric(asked)
     if asked not in ("auto", "diag") and not dense:
         raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
@@ -143,7 +144,11 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
         return Measured(about=asdict(NONE_TRIED) | {"why": why})
     rng = Plan.rng(config.seed, -1, 0)
     rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
+    fresh = np.isin(np.arange(len(data.y)), rows, invert=True)
     labelled, codes = _labelled(data, config)
+    if isinstance(data.X, Spilled):  # of rows on a disk these alone are in memory
+        labelled, codes = Labelled(data.X.take(rows), labelled.Y[rows], labelled.weight[rows]), codes[rows]
+        rows = np.arange(len(rows))
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
@@ -155,11 +160,9 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
             return Measured(about=about)
         if asked in BASELINES:
             learner, own = BASELINES[asked], Plan.rng(config.seed, -1, 5)
-            values = learner(np.asarray(data.X[rows], np.float64), codes[rows], own)
+            values = learner(np.asarray(labelled.X[rows], np.float64), codes[rows], own)
         else:
             values = _learned(labelled, rows, name, rank, config.seed).values
-    fresh = np.ones(len(data.y), np.bool_)
-    fresh[rows] = False
     return Measured(Metric(_sized(values)), fresh, about)
 
 
@@ -175,7 +178,7 @@ def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
     if asked == "auto" and untried(X, classes):
         return 0
     n, features = int(X.shape[0]), int(X.shape[1])
-    dense, rows, problems = isinstance(X, np.ndarray), _learn_rows(n, asked), 1 if classes == 2 else classes
+    dense, rows, problems = is_dense(X), _learn_rows(n, asked), 1 if classes == 2 else classes
     if asked in BASELINES:
         own = baseline_bytes(asked, rows, features)
     else:
@@ -184,6 +187,7 @@ def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
         if asked == "auto":
             own = max(own, choosing_bytes(some, features, dense, plan, threads))
     applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
+    own += full_size(X) // max(1, n) * rows if isinstance(X, Spilled) else 0  # the rows that it is learned from
     return max(own + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
 
 

@@ -9,7 +9,7 @@ from localsvm.data.dataset import Dataset
 from localsvm.data.weights import check_weights
 from localsvm.errors import DataError
 from localsvm.partition import Partition, TrainingCell, summed
-from localsvm.partition._nearest import Matrix
+from localsvm.partition.on_disk import matrix_of
 from localsvm.runs.progress import Observer
 
 
@@ -46,8 +46,8 @@ def weighed(
         part, count = cells[len(found) : len(found) + n], np.zeros(len(data.y))
         for cell in part:
             count[cell.rows] = 1.0 if cell.weight is None else cell.weight
-        mass = summed(Matrix(data.X), data.y, weight, count)
-        own = None if fresh is None else summed(Matrix(data.X), data.y, weight * fresh, count)
+        mass = summed(matrix_of(data.X), data.y, weight, count)
+        own = None if fresh is None else summed(matrix_of(data.X), data.y, weight * fresh, count)
         for cell in part:
             rows = cell.rows[mass[cell.rows] > 0]
             if not len(rows):

@@ -18,7 +18,7 @@ def fingerprint(X: Any, y: NDArray[Any]) -> str:
 
     Parameters
     ----------
-    X : (n, d) array, memory-mapped or not, or a scipy CSR matrix.
+    X : (n, d) array, memory-mapped or not, a scipy CSR matrix, or rows on a disk.
     y : (n,) labels.
 
     Returns
@@ -26,7 +26,8 @@ def fingerprint(X: Any, y: NDArray[Any]) -> str:
     64 hexadecimal digits.
     """
     total = hashlib.sha256()
-    parts = (X, y) if isinstance(X, np.ndarray) else (np.array(X.shape), X.indptr, X.indices, X.data, y)
+    dense = X if isinstance(X, np.ndarray) else getattr(X, "values", None)  # of rows on a disk
+    parts = (dense, y) if dense is not None else (np.array(X.shape), X.indptr, X.indices, X.data, y)
     for part in parts:
         total.update(f"{part.dtype.str} {part.shape}\n".encode())
         rows = max(1, _BLOCK_BYTES // max(1, part[:1].nbytes))

@@ -1,0 +1,120 @@
+"""lsvm-train --out-of-core as a program: within few addresses, and what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import pytest
+
+MIB = 1 << 20
+LIMIT = 360 * MIB  # of address space
+COLUMNS = 256
+OPTIONS = ["-m", "linear", "-C", "0.001", "-e", "0.1", "--scale", "none", "-j", "1"]
+
+
+def lsvm(*arguments: object, scratch: Path, limit: int | None = None, **extra: Any) -> subprocess.Popen[str]:
+    """`lsvm` with temporary files in `scratch`, within so many bytes of address space."""
+
+    def bound() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    command = [sys.executable, "-m", "localsvm", *map(str, arguments)]
+    own = {"env": os.environ | {"TMPDIR": str(scratch)}, "preexec_fn": bound, "text": True, **extra}
+    return subprocess.Popen(command, stderr=subprocess.PIPE, **own)
+
+
+def ended(run: subprocess.Popen[str], code: int = 0) -> str:
+    """What a program has told at its end, with this exit code."""
+    _, told = run.communicate()
+    assert run.returncode == code, told
+    return str(told)
+
+
+def manifest(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    (tmp_path / "scratch").mkdir()
+    return tmp_path / "scratch"
+
+
+def written(path: Path, rows: int) -> int:
+    """Rows of which a quarter of the columns has a value; returns the bytes of the matrix that they are."""
+    block = []
+    for i in range(1000):
+        columns = sorted({1 + (i * 31 + j * (3 + i % 2)) % COLUMNS for j in range(COLUMNS // 4 + 8)} | {1, COLUMNS})
+        block.append(f"{i % 2} " + " ".join(f"{c}:{1 + (i + c) % 9}" for c in columns))
+    text = "\n".join(block) + "\n"
+    with open(path, "w") as file:
+        for _ in range(-(-rows // 1000)):
+            file.write(text)
+    return 4 * COLUMNS * 1000 * -(-rows // 1000)
+
+
+@pytest.mark.slow
+def test_a_matrix_of_four_times_the_addresses(tmp_path: Path, scratch: Path) -> None:
+    size = written(tmp_path / "rows.txt", 4 * LIMIT // (4 * COLUMNS))
+    assert size >= 4 * LIMIT
+    command = "train", *OPTIONS, "-P", "chunks", "-c", 5000, "--out-of-core"
+    ended(lsvm(*command, tmp_path / "rows.txt", tmp_path / "m.h5", scratch=scratch, limit=LIMIT))
+    with h5py.File(tmp_path / "m.h5") as file:
+        assert file["cells"].attrs["n_cells"] == -(-(size // (4 * COLUMNS)) // 5000)
+    assert os.listdir(scratch) == []
+
+
+def test_it_is_chosen_and_noted_where_memory_is_too_small(tmp_path: Path, scratch: Path) -> None:
+    written(tmp_path / "rows.txt", 30_000)
+    command = "train", *OPTIONS, "-P", "voronoi", "-c", 500, tmp_path / "rows.txt"
+    assert "scratch" not in ended(lsvm(*command, tmp_path / "one.h5", scratch=scratch))
+    told = ended(lsvm(*command, tmp_path / "two.h5", "--memory", "180M", scratch=scratch))
+    assert "scratch files (--out-of-core)" in told
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+def test_a_killed_run_leaves_no_scratch_and_is_resumed(tmp_path: Path, scratch: Path) -> None:
+    written(tmp_path / "rows.txt", 10_000)
+    command = "train", *OPTIONS, "-P", "voronoi", "-c", 50, tmp_path / "rows.txt"
+    ended(lsvm(*command, tmp_path / "one.h5", scratch=scratch))
+    killed = lsvm(*command, tmp_path / "two.h5", "--out-of-core", scratch=scratch)
+    journal = tmp_path / "two.h5.journal"
+    while killed.poll() is None:  # until something is finished
+        if journal.exists() and journal.stat().st_size > 20_000:
+            killed.kill()
+            break
+    ended(killed, -signal.SIGKILL)
+    assert os.listdir(scratch) == []
+    ended(lsvm(*command, tmp_path / "two.h5", "--out-of-core", "--resume", scratch=scratch))
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--stream", "-s", "sgd"], "leave --out-of-core out"),
+        (["--metric-file", "ROWS"], "leave --out-of-core out"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: list[str], message: str, tmp_path: Path, scratch: Path) -> None:
+    written(tmp_path / "rows.txt", 1000)
+    own = [str(tmp_path / "cells.h5") if option == "ROWS" else option for option in options]
+    if "--metric-file" in own:
+        command = "partition", "--json", "--metric", "diag", tmp_path / "rows.txt", tmp_path / "cells.h5"
+        ended(lsvm(*command, scratch=scratch, stdout=subprocess.DEVNULL))
+    command = "train", "-m", "linear", *own, "--out-of-core", tmp_path / "rows.txt"
+    assert message in ended(lsvm(*command, scratch=scratch), 2)
+
+
+def test_a_pipe_is_refused(scratch: Path) -> None:
+    run = lsvm("train", "--out-of-core", "-", "m.h5", scratch=scratch, stdin=subprocess.DEVNULL)
+    assert ended(run, 2).startswith("error: --out-of-core reads a file twice")

@@ -1,0 +1,195 @@
+"""--out-of-core: rows in scratch files, and the bits of a run in memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from scipy import sparse
+
+from localsvm.data import spilled
+from localsvm.data.dataset import as_examples, is_dense, rows_of
+from localsvm.data.reading import read
+from localsvm.data.scaling import MODES
+from localsvm.data.spilled import Spilled, SpilledExamples, check_room
+from localsvm.data.weights import read_weights
+from localsvm.errors import DataError, OptionError, RunError
+from localsvm.memory import PROCESS_BYTES, Budget
+from localsvm.methods.linear import LinearSVM
+from localsvm.methods.svm import KernelSVM
+from localsvm.partition import growing
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.out_of_core import needs_disk, read_spilled
+from localsvm.runs.training import run_key, train
+
+FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
+CELLS = TrainingConfig(FAST, "voronoi", 30, metric="none")
+ROWS = 700
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Few rows are many: windows, buckets and parts of the tree are small."""
+    for name, value in (("WINDOW", 200), ("BUCKET_BYTES", 900), ("GAP_BYTES", 60)):
+        monkeypatch.setattr(spilled, name, value)
+    monkeypatch.setattr(growing, "PART_ROWS", 120)
+    monkeypatch.setattr(growing, "PART_CELLS", 2)
+    monkeypatch.setattr(growing, "PART_SAMPLE", 40)
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(spilled.tempfile, "tempdir", str(tmp_path / "scratch"))
+
+
+def text(path: Path, kind: str) -> Path:
+    """Rows of two overlapping classes: dense, sparse, with columns that have no value, or far from 0."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, ROWS)
+    columns = 1300 if kind in ("sparse", "gaps") else 4
+    X = np.zeros((ROWS, columns))
+    used = np.arange(0, columns, 21 if kind == "gaps" else 1)[:60] if columns > 4 else np.arange(4)
+    X[:, used] = rng.standard_normal((ROWS, len(used))) + y[:, None] * (1 if columns > 4 else 2)
+    if columns > 4:
+        X[:, used] *= rng.random((ROWS, len(used))) < 0.2
+        X[0, -1] = kind == "sparse"
+    if kind == "far":
+        X[:, 1] += 1e9
+        X[:, 3] = 3e9 + 1  # constant
+    X[: ROWS // 10] = X[0]  # more often than half a cell
+    lines = (" ".join(f"{j + 1}:{x[j]:.11g}" for j in np.flatnonzero(x)) for x in X)
+    path.write_text("".join(f"{label} {line}\n" for label, line in zip(y, lines, strict=True)))
+    return path
+
+
+def manifest(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+def both(tmp_path: Path, kind: str, config: TrainingConfig, weights: Path | None = None, **extra: Any) -> None:
+    """Train in memory and out of core, and compare."""
+    file = text(tmp_path / "rows.txt", kind)
+    data = read(file, zero_based=config.zero_based, shifts=config.shifts)
+    data.weight = None if weights is None else read_weights(weights, ROWS)
+    disk = read_spilled(file, config, weights)
+    assert isinstance(disk.X, Spilled) and is_dense(disk.X) == is_dense(data.X) == (kind in ("dense", "far"))
+    assert run_key(disk, config, None) == run_key(data, config, None)
+    train(data, config, tmp_path / "memory.h5")
+    train(disk, config, tmp_path / "disk.h5", **extra)
+    assert manifest(tmp_path / "disk.h5") == manifest(tmp_path / "memory.h5")
+    assert os.listdir(tmp_path / "scratch") == []
+
+
+@pytest.mark.parametrize("coarse", [None, 150])
+@pytest.mark.parametrize("partition", ["voronoi", "kmeans", "chunks", "none"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "far"])
+def test_the_model_is_that_of_a_run_in_memory(kind: str, partition: str, coarse: int | None, tmp_path: Path) -> None:
+    both(tmp_path, kind, replace(CELLS, partition=partition, coarse_size=coarse))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("scale", MODES)
+def test_every_scaling_is_the_same(scale: str, kind: str, tmp_path: Path) -> None:
+    both(tmp_path, kind, replace(CELLS, scale=scale, method=LinearSVM(cost=(1.0,))))
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"metric": "auto"},
+        {"metric": "diag", "probability": True},
+        {"metric": "full"},
+        {"metric": "rank:2"},
+        {"metric": "nca"},
+        {"repeats": 2, "probability": True},
+        {"repeats": 2, "coarse_size": 150, "metric": "diag"},
+        {"select": "refit", "balanced": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_options_mean_the_same(own: dict[str, Any], weighted: bool, tmp_path: Path) -> None:
+    weights = tmp_path / "weights.txt"
+    weights.write_text("".join(f"{1 + i % 3}\n" for i in range(ROWS)))
+    both(tmp_path, "dense", replace(CELLS, **own), weights if weighted else None, jobs=2)
+
+
+def test_few_rows_for_the_cell_size_are_divided_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "PART_ROWS", 1 << 15)
+    both(tmp_path, "dense", CELLS)
+
+
+def test_a_partition_file_serves_both(tmp_path: Path) -> None:
+    from localsvm.runs.division import partition_only
+
+    file = text(tmp_path / "rows.txt", "dense")
+    partition_only(read(file, shifts=True), CELLS, tmp_path / "cells.h5")
+    for name, data in (("one", read(file, shifts=True)), ("two", read_spilled(file, CELLS))):
+        train(data, CELLS, tmp_path / f"{name}.h5", partition_file=tmp_path / "cells.h5")
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_rows_on_a_disk_are_taken_and_put_in_order(thin: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    D = (rng.standard_normal((500, 30)) * (rng.random((500, 30)) < 0.2)).astype(np.float32)
+    X = as_examples(sparse.csr_array(D)) if thin else D
+    rows = Spilled(str(tmp_path), 30, not thin)
+    for first in range(0, 500, 77):
+        rows.append(rows_of(X, np.arange(first, min(500, first + 77))))
+
+    def dense(part: Any) -> np.ndarray:
+        assert is_dense(part) != thin
+        return np.asarray(part.toarray() if thin else part)
+
+    assert rows.shape == (500, 30)
+    np.testing.assert_array_equal(np.concatenate([dense(part) for _, part in rows.blocks()]), D)
+    for wanted in (np.arange(3), np.asarray([], int), rng.permutation(500), np.asarray([499, 0, 0, 7]), [5, 6, 480]):
+        own = np.asarray(wanted, np.int64)
+        np.testing.assert_array_equal(dense(rows.take(own)), D[own])
+    order = rng.permutation(500)[:333]
+    np.testing.assert_array_equal(dense(rows.ordered(order).between(0, 333)), D[order])
+    shared = SpilledExamples(rows, order)
+    cells = [slice(10, 60), order[:20] % 300]
+    handle = shared.handle()
+    for cell in cells:
+        np.testing.assert_array_equal(dense(handle.rows(cell)), D[order][cell])
+    counts = [int(np.count_nonzero(D[order][cell])) for cell in cells]
+    assert shared.most_entries(cells) == (max(counts) if thin else counts[0])
+    assert shared.widest(cells) == 30 and shared.copied_bytes(cells) == (
+        8 * (max(counts) + 50) if thin else 4 * 30 * 50
+    )
+
+
+def test_a_folder_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RunError, match=r"are free; free some space, or name another folder \(TMPDIR\)"):
+        check_room(str(tmp_path), 1 << 60)
+    with pytest.raises(RunError, match="No such file"):
+        check_room(str(tmp_path / "none"), 1)
+    monkeypatch.setattr(spilled.tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(RunError, match="TMPDIR"):
+        read_spilled(text(tmp_path / "rows.txt", "dense"), CELLS)
+    rows = Spilled(str(tmp_path), 3, True)
+    monkeypatch.setattr(spilled.os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(RunError, match="no scratch file there: No space left on device; free some space"):
+        rows.append(np.zeros((2, 3), np.float32))
+
+
+def test_what_cannot_be_read_twice_or_left_out_is_refused(tmp_path: Path) -> None:
+    file = text(tmp_path / "rows.txt", "dense")
+    with pytest.raises(OptionError, match="cannot from a pipe"):
+        read_spilled("-", CELLS)
+    (tmp_path / "weights.txt").write_text("0\n" + "1\n" * (ROWS - 1))
+    with pytest.raises(DataError, match="some weights are 0"):
+        read_spilled(file, CELLS, tmp_path / "weights.txt")
+
+
+def test_it_is_chosen_where_the_memory_is_too_small_for_cells_alone(tmp_path: Path) -> None:
+    file = text(tmp_path / "rows.txt", "dense")
+    small, large = Budget(PROCESS_BYTES + 100 * ROWS), Budget(PROCESS_BYTES + (1 << 20))
+    assert needs_disk(file, CELLS, small, 1) and not needs_disk(file, CELLS, large, 1)
+    assert not needs_disk(file, replace(CELLS, partition="none"), small, 1)
+    assert not needs_disk("-", CELLS, small, 1)
