@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import invoke
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import recall_score
 
@@ -51,6 +51,7 @@ def brute(target: Classification, values: np.ndarray, y: np.ndarray, weight: np.
 
 
 @given(k=st.integers(2, 5), scheme=st.sampled_from(["ova", "ava"]), seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=50)
 def test_the_loss_is_that_of_scikit_learns_recalls(k: int, scheme: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     target = Classification(np.arange(float(k)), scheme, "tpr-tnr")
