@@ -16,13 +16,19 @@ from selecting import fit, score
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.estimators import MultipleKernelSVMClassifier
-from localsvm.kernels import bank as bank_module
 from localsvm.kernels.bank import KernelBank
+from localsvm.memory import PROCESS_BYTES
+from localsvm.methods import mkl as mkl_method
 from localsvm.methods.base import CellSize, Purpose
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.mkl import MultipleKernelSVM, PreparedBank
+from localsvm.parallel.local import LocalPool
+from localsvm.runs import scheduling
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.division import divide
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import RunCells
 from localsvm.runs.training import train
 from localsvm.solvers import active_set, mixed_svm
 from localsvm.solvers.mkl import ActiveMatrices, Mixture, sequential_mkl, simple_mkl
@@ -114,6 +120,30 @@ def test_what_is_not_kept_is_computed_again_to_the_same_bits() -> None:
         assert_array_equal(other.b, found[2].b)
         assert_array_equal(other.beta, found[2].beta)
     assert len(banks[0]._kept) <= 1 and len(banks[1]._kept) <= 5
+
+
+@pytest.mark.parametrize(("memory", "kept"), [(None, 25), (200 << 20, 25), (0, 1), (1 << 20, 6)])
+def test_memory_says_how_many_matrices_are_kept(
+    memory: int | None, kept: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = rows_of(120)
+    banks: list[KernelBank] = []
+
+    class Watched(KernelBank):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            banks.append(self)
+
+    monkeypatch.setattr(mkl_method, "KernelBank", Watched)
+    config = TrainingConfig(SMALL, "none", folds=3)
+    divided = divide(Dataset(X, y), config)
+    config = config.for_classes(divided.labels, divided.class_rows)
+    most = None if memory is None else memory + RunCells(divided, config, 1, None, Silent(), LocalPool).worker_bytes()
+    given = None if most is None else most + divided.nbytes + PROCESS_BYTES
+    assert len(list(RunCells(divided, config, 1, given, Silent(), LocalPool).results())) == 1
+    assert min(banks[0]._room, banks[0].size) == (
+        kept if kept != 8 else int(scheduling.SPARE_SHARE * (1 << 20)) // 115200
+    )
 
 
 def test_sparse_rows_have_the_kernels_of_the_columns_that_occur() -> None:
@@ -270,7 +300,7 @@ def test_models_do_not_depend_on_the_jobs_or_on_what_is_kept(
     config = TrainingConfig(method, "none", folds=3, scale="zscore")
     found = []
     for jobs, kept in ((1, 1 << 30), (2, 1 << 30), (1, 0)):
-        monkeypatch.setattr(bank_module, "KEPT_BYTES", kept)
+        monkeypatch.setattr(scheduling, "SPARE_BYTES", kept)
         train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}{kept}.h5", jobs=jobs)
         with LocalModel(tmp_path / f"{jobs}{kept}.h5") as model:
             found.append(model.decision_function(X))

@@ -26,6 +26,7 @@ from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.solvers import group_newton
 from localsvm.solvers.feature_mkl import Found, feature_mkl
+from localsvm.solvers.feature_sdca import ActiveEpochs, feature_sdca
 from localsvm.store.pieces import Unsound, check
 from localsvm.targets.classification import Classification
 
@@ -193,6 +194,41 @@ def test_kernels_that_are_seen_once_come_near_the_optimum(n: int, kind: str, com
     primal, dual = certificate(bank, y, 2.0, found)
     assert found.primal == pytest.approx(primal, rel=1e-8) and found.dual == pytest.approx(dual, rel=1e-4)
     assert found.rounds == len(parts) + 1 and found.converged == (found.gap <= 1e-3)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "square"])
+def test_many_epochs_of_the_papers_algorithm_come_to_the_optimum(kind: str) -> None:
+    X, y = problem(60)
+    bank, cost, rng = bank_of(X, kind), np.full(60, 1.0), np.random.default_rng(0)
+    best = feature_mkl(bank, y, cost, 1e-4)
+    found, few = (feature_sdca(bank, y, cost, 1e-2, 8, epochs, rng) for epochs in (300, 1))
+    assert found.primal == pytest.approx(best.primal, rel=2e-2)
+    assert few.gap > found.gap
+    for one in (found, few):
+        primal, dual = certificate(bank, y, 1.0, one)
+        assert one.primal == pytest.approx(primal, rel=1e-8) and one.dual == pytest.approx(dual, rel=1e-4)
+
+
+def test_rows_that_no_kernel_reaches_are_not_skipped_by_epochs() -> None:
+    X, y = problem(40)
+    X[:3] = [[50.0, 0.0], [0.0, 60.0], [-70.0, 0.0]]
+    found = feature_sdca(bank_of(X, "square"), y, np.full(40, 1.0), 1e-2, 8, 20, np.random.default_rng(0))
+    assert_array_equal(found.coef[:3], y[:3])
+
+
+def test_a_row_of_an_epoch_takes_its_best_value() -> None:
+    X, y = problem(30)
+    bank, names = bank_of(X), np.asarray([3, 40])
+    at = ActiveEpochs(names, bank.features(names), y, np.full(30, 2.0), 8, 1, np.random.default_rng(0))
+    at.solve(0.0)
+    at._epochs = 500
+    alpha, J = at._ascent(at._beta)
+    K = sum(b * (F @ F.T) for b, F in zip(at._beta, written_out(bank, at._names), strict=True))
+    slope = 1.0 - y * (K @ (alpha * y))
+    assert pytest.approx(alpha.sum() - 0.5 * (alpha * y) @ K @ (alpha * y)) == J
+    inside = (alpha > 1e-9) & (alpha < 2.0 - 1e-9)
+    assert inside.any() and np.abs(slope[inside]).max() < 1e-3
+    assert slope[alpha <= 1e-9].max(initial=-1.0) < 1e-3 and slope[alpha >= 2.0 - 1e-9].min(initial=1.0) > -1e-3
 
 
 def any_problem(seed: int) -> tuple[LocalBank, np.ndarray, np.ndarray]:
@@ -391,7 +427,9 @@ def test_kmeans_anchors_are_the_candidates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("partition", "options"), [("none", {}), ("voronoi", {}), ("none", {"online": "kernels"})], ids=str
+    ("partition", "options"),
+    [("none", {}), ("voronoi", {}), ("none", {"online": "kernels"}), ("none", {"solver": "sdca", "epochs": 2})],
+    ids=str,
 )
 def test_models_do_not_depend_on_the_jobs(partition: str, options: dict[str, Any], tmp_path: Any) -> None:
     X, y = examples(240, classes=3)
@@ -423,6 +461,8 @@ def test_many_classes(scheme: str) -> None:
         (lambda: LocallyLinearKernels(anchors="all"), "--anchors"),
         (lambda: LocallyLinearKernels(admit=0), "--admit"),
         (lambda: LocallyLinearKernels(online="rows"), "--online"),
+        (lambda: LocallyLinearKernels(online="kernels", solver="sdca"), "--online"),
+        (lambda: LocallyLinearKernels(epochs=0), "--epochs"),
         (lambda: LocallyLinearKernels(clusters=(0.5,)), "--clusters"),
         (lambda: LocallyLinearKernels(cost=(0.0,)), "--cost"),
     ],

@@ -21,7 +21,7 @@ def test_all_is_measured_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         with lzma.open(tmp_path / f"heart.{part}.libsvm.xz", "wb") as file:
             write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
     small = {
-        "SPLITS": 2,
+        "BANK_SPLITS": 2,
         "COST": 1.0,
         "ROWS": 60,
         "FIGURE_COST": 10.0,

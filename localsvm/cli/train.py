@@ -76,7 +76,8 @@ def train(
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
-    _check_reading(stream, out_of_core, train_file == "-" or resume or time_limit or partition_file or given, given)
+    kept = train_file == "-" or resume or time_limit or partition_file or given
+    stream = _check_reading(stream, config, out_of_core, kept, given)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -95,15 +96,21 @@ def train(
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
 
 
-def _check_reading(stream: bool, out_of_core: bool, in_memory: Any, metric: Any) -> None:
-    """UsageError where options do not fit how the file is read. in_memory: what a stream does not go with."""
+def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool, in_memory: Any, metric: Any) -> bool:
+    """Whether the file is a stream; UsageError where options do not fit how it is read.
+
+    asked: by --stream; in_memory: what a stream does not go with.
+    """
+    once = getattr(config.method, "online", None) == "full"
+    stream = "--online full" if once else "--stream" if asked else None
     if stream and in_memory:
         without = "--resume, --time-limit, --partition-file and --metric-file"
-        raise click.UsageError(f"--stream reads a file several times, and goes without {without}.")
+        raise click.UsageError(f"{stream} reads a file several times, and goes without {without}.")
     if out_of_core and stream:
-        raise click.UsageError("--stream keeps no rows, in memory or on a disk; leave --out-of-core out.")
+        raise click.UsageError(f"{stream} keeps no rows, in memory or on a disk; leave --out-of-core out.")
     if out_of_core and metric:
         raise click.UsageError("--metric-file goes with rows in memory; leave --out-of-core out.")
+    return stream is not None
 
 
 def _train(

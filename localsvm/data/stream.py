@@ -132,14 +132,23 @@ class Stream:
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
         self.block = replace(self.block, columns=self.features, dense=self.dense)
 
-    def fit_in(self, what: str, own: int) -> None:
+    def fit_in(self, what: str, own: int, remedy: str = "give more --memory") -> None:
         """See that `own` bytes fit in beside what a pass holds, with fewer threads if need be; RunError where not even
         one suffices. what: with its verb.
         """
-        held = own if self._weights is None else own + self._weights.nbytes
-        while self._jobs > 1 and held + self.block.passing_bytes(self._jobs) > self._budget.room:
+        while self._jobs > 1 and not self._fits(own, self._jobs):
             self._jobs -= 1
-        self._budget.check(what, held + self.block.passing_bytes(self._jobs), "give more --memory")
+        self._budget.check(what, self._held(own, self._jobs), remedy)
+
+    def fits(self, own: int) -> bool:
+        """Whether `own` bytes fit in, if one thread reads."""
+        return self._fits(own, 1)
+
+    def _fits(self, own: int, jobs: int) -> bool:
+        return self._held(own, jobs) <= self._budget.room
+
+    def _held(self, own: int, jobs: int) -> int:
+        return own + (0 if self._weights is None else self._weights.nbytes) + self.block.passing_bytes(jobs)
 
     def _measured(self, row_bytes: int) -> Counts:
         """What the file holds, and so its blocks; row_bytes: of a row's weight."""

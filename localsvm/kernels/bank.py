@@ -17,7 +17,6 @@ from localsvm.kernels._kernels import aligned
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_base
 
 Floats = NDArray[np.float64]
-KEPT_BYTES = 1 << 30  # of matrices
 
 
 class KernelBank:
@@ -28,7 +27,7 @@ class KernelBank:
     X : Examples, (n, d)
     kinds : Gaussian kernels, and polynomial ones with gamma 1.
     each : whether there are kernels of each variable. Of sparse rows these are the columns that store a value.
-    kept_bytes : of matrices that are kept, by default KEPT_BYTES; one is in any case.
+    kept_bytes : of matrices that are kept; one is in any case.
 
     Attributes
     ----------
@@ -37,14 +36,14 @@ class KernelBank:
     variables : (columns,) the variables that have kernels of their own.
     """
 
-    def __init__(self, X: Examples, kinds: Sequence[Kernel], each: bool, kept_bytes: int | None = None) -> None:
+    def __init__(self, X: Examples, kinds: Sequence[Kernel], each: bool, kept_bytes: int = 0) -> None:
         self.kinds, self.n = tuple(kinds), X.shape[0]
         columns = active_columns(X)
         self.variables = np.arange(X.shape[1]) if columns is None else columns
         self._raw = columns_of(X, columns)
         self._centred = self._raw - centre_of(self._raw) if self.n else self._raw
         self.size = len(self.kinds) * (1 + (len(self.variables) if each else 0))
-        self._room = max(1, (KEPT_BYTES if kept_bytes is None else kept_bytes) // max(1, 8 * self.n**2))
+        self._room = max(1, kept_bytes // max(1, 8 * self.n**2))
         self._kept: dict[int, Floats] = {}
         self._scales: dict[int, float] = {}
         self._base: tuple[tuple[int, bool], Floats] | None = None

@@ -32,7 +32,8 @@ class Cell:
     folds : (n,) int64 ascending, the fold that holds the row out.
     mass : (n,) float64, the weights of the rows behind this one, summed; None where all are 1, and it is `count`.
     random : for what a method draws; of this cell alone.
-    threads, scratch : what the worker lends to the work on this cell, of no influence on its result.
+    threads, scratch, room : what the worker lends to the work on this cell, of no influence on its result; room are
+        bytes beside those of `Method.memory`, for what would be computed again.
     """
 
     X: Examples
@@ -45,6 +46,7 @@ class Cell:
     random: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
     threads: Threads = field(default=ALONE, repr=False)
     scratch: Scratch = field(default_factory=Scratch, repr=False)
+    room: int = field(default=0, repr=False)
 
     @cached_property
     def Y(self) -> Floats:

@@ -17,7 +17,7 @@ from localsvm.store.pieces import Pieces, floats32
 
 CENTRE_BYTES = 20  # for each value of the centres: they, their copies in float64, and packed
 DENSE_BYTES, SPARSE_BYTES = 8, 44  # for each value of a block of rows whose distances are computed
-CENTRES, LANDMARKS, KERNELS = 0, 1, 2  # random streams of a cell
+CENTRES, LANDMARKS, KERNELS, EPOCHS = 0, 1, 2, 3  # random streams of a cell
 CENTRES_PIECE: Pieces = {"centres": floats32("K", "features", least=1)}
 
 

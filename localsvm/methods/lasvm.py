@@ -22,7 +22,7 @@ class LaSVM(GlobalSVM):
     name: ClassVar[str] = "lasvm"
     by_blocks: ClassVar[bool] = False
 
-    epochs: int = option(1, "--epochs", help="Online epochs of lasvm, before its finishing step.")
+    epochs: int = option(1, "--epochs", help="Epochs: of lasvm before its finishing step, of mllkm with -s sdca.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

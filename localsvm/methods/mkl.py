@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
-from localsvm.kernels.bank import KEPT_BYTES, KernelBank
+from localsvm.kernels.bank import KernelBank
 from localsvm.methods.bank_predictor import BankPredictor
 from localsvm.methods.base import CellSize, Fit, Fitted, Predictor, Prepared, Purpose, State, System, View, option
 from localsvm.methods.cell import Cell, Job, fill_held_out
@@ -63,7 +63,7 @@ class MultipleKernelSVM(CostOptions):
     online: str = option(
         "none",
         "--online",
-        help="See each kernel once, in random order (kernels), instead of the whole bank in each round.",
+        help="See each kernel once, in random order (kernels), or each kernel and row, as a file streams by (full).",
         choices=("none", "kernels"),
     )
     widths: tuple[float, ...] = option(
@@ -121,7 +121,7 @@ class MultipleKernelSVM(CostOptions):
         }
 
     def memory(self, size: CellSize) -> int:
-        """Kernel matrices, of which so many are kept, rows, and solutions. OptionError where kernels are too many."""
+        """Kernel matrices, of which one is kept, rows, and solutions. OptionError where kernels are too many."""
         kernels = len(self.kinds) * (1 + (size.features if self.bank == "each" else 0))
         if kernels > MOST_KERNELS:
             raise OptionError(
@@ -129,8 +129,7 @@ class MultipleKernelSVM(CostOptions):
                 "--bank whole"
             )
         matrix = 8 * padded(size.rows) ** 2
-        kept = max(matrix, min(KEPT_BYTES, kernels * matrix))
-        return kept + SQUARES * matrix + 24 * size.rows * size.features + 48 * size.rows * size.solutions
+        return (1 + SQUARES) * matrix + 24 * size.rows * size.features + 48 * size.rows * size.solutions
 
 
 class PreparedBank(Prepared):
@@ -138,7 +137,7 @@ class PreparedBank(Prepared):
 
     def __init__(self, method: MultipleKernelSVM, cell: Cell) -> None:
         self.method, self.cell = method, cell
-        self._bank = KernelBank(cell.X, method.kinds, method.bank == "each")
+        self._bank = KernelBank(cell.X, method.kinds, method.bank == "each", cell.room)
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> BankSystem:
         """There is one setting."""

@@ -11,7 +11,7 @@ localsvm/representations/local_kernels.py for the maps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,21 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, between, dense_rows
+from localsvm.errors import OptionError
 from localsvm.kernels.gram import active_columns, columns_of
 from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View
-from localsvm.methods.cell import Cell, Job, fill_held_out
-from localsvm.methods.clustered import CENTRES, KERNELS, stream
-from localsvm.methods.grids import SIZE
+from localsvm.methods.cell import WHOLE, Cell, Job, fill_held_out
+from localsvm.methods.clustered import CENTRES, EPOCHS, KERNELS, stream
+from localsvm.methods.grids import SIZE, Values
+from localsvm.methods.mllkm_online import OnePass
 from localsvm.methods.mllkm_options import LocalOptions
 from localsvm.methods.mllkm_predictor import LocalPredictor
 from localsvm.methods.saved import table
 from localsvm.representations.kmeans import find_centres
 from localsvm.representations.local_kernels import BLOCK, LocalBank
 from localsvm.solvers.feature_mkl import Found, feature_mkl
+from localsvm.solvers.feature_sdca import feature_sdca
 from localsvm.store.pieces import Pieces, floats32, floats64, index, pointer
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
+Names = NDArray[np.int64]
 ACTIVE, ROWS, SCORES, COPIES = 3, 12, 4, 4  # sets of entering kernels in the active one; copies of arrays, see `memory`
 MOST_GAMMA = 1e33  # finite in float32, and above all that options and defaults give
 ROUGHEST = 3.0  # times the tolerance for solutions that are only compared: 3 % by default
@@ -47,31 +51,22 @@ class LocallyLinearKernels(LocalOptions):
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows in float64, from their mean; k-means centres of all of them."""
+        self._refuse_cells()
         return PreparedRows(self, cell)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The anchors that are used, a table of models, and for each of its kernels the weights."""
         system: LocalSystem = fits[0].system
         found: list[Found] = [fit.solution for fit in fits]
-        names = np.concatenate([one.names for one in found])
-        which, anchor = np.divmod(names, max(1, len(system.anchors)))
-        used, place = np.unique(anchor, return_inverse=True)
-        shares = [one.norms / max(float(one.norms.sum()), np.finfo(np.float64).tiny) for one in found]
-        state: State = {
-            "model_problem": np.asarray([fit.job.problem for fit in fits], np.int32),
-            "model_fold": np.asarray([fit.job.fold for fit in fits], np.int32),
-            "model_cost": np.asarray([float(fit.job.costs[0]) for fit in fits]),
-            "model_gap": np.asarray([one.gap for one in found]),
-            "model_iterations": np.asarray([one.steps for one in found], np.int64),
-            "model_converged": np.asarray([one.converged for one in found], np.uint8),
-            "kernel_ptr": np.cumsum([0, *(len(one.names) for one in found)]).astype(np.int64),
-            "kernel_anchor": place.astype(np.int32),
-            "kernel_gamma": np.asarray(system.prepared.gammas)[which],
-            "kernel_share": np.concatenate(shares),
-            "anchors": system.stored(used),
-            "weights": system.spread(np.concatenate([one.w for one in found])),
-        }
-        return Fitted(state, _report(cell, found))
+        state, used = packed([fit.job for fit in fits], found, len(system.anchors), system.prepared.gammas)
+        weights = system.spread(np.concatenate([one.w for one in found]))
+        inside = np.any([one.coef != 0.0 for one in found], axis=0)
+        report = replace(
+            report_of(found),
+            support_vectors=int(np.count_nonzero(inside)),
+            support=cell.target.counts(cell.y[inside]),
+        )
+        return Fitted(state | {"anchors": system.stored(used), "weights": weights}, report)
 
     def predictor(self, state: State, target: Target, n_features: int) -> LocalPredictor:
         """Decision functions of a saved cell."""
@@ -90,6 +85,15 @@ class LocallyLinearKernels(LocalOptions):
         }
 
     def memory(self, size: CellSize) -> int:
+        """What solving takes. OptionError where rows are to stream by."""
+        self._refuse_cells()
+        return self.solving_bytes(size)
+
+    def _refuse_cells(self) -> None:
+        if self.online == "full":
+            raise OptionError("--online full trains on a file, as a stream: it is for lsvm-train, without cells")
+
+    def solving_bytes(self, size: CellSize) -> int:
         """The rows in float64 and their copies, a block of distances, the scores, and what active kernels take."""
         n, d, active = size.rows, size.features, ACTIVE * self.admit
         candidates = (n if self.anchors == "rows" else int(max(self.clusters))) * (len(self.bank_gammas) or SIZE)
@@ -97,16 +101,58 @@ class LocallyLinearKernels(LocalOptions):
         return int(ROWS * 8 * n * d + 8 * BLOCK + 8 * SCORES * candidates + COPIES * values)
 
 
-def _report(cell: Cell, found: Sequence[Found]) -> FitReport:
-    inside = np.any([one.coef != 0.0 for one in found], axis=0)
+def packed(jobs: Sequence[Job], found: Sequence[Found], anchors: int, gammas: Values) -> tuple[State, Names]:
+    """A table of models with their kernels; and the numbers of the anchors that these use, of so many."""
+    names = np.concatenate([one.names for one in found])
+    which, anchor = np.divmod(names, max(1, anchors))
+    used, place = np.unique(anchor, return_inverse=True)
+    shares = [one.norms / max(float(one.norms.sum()), np.finfo(np.float64).tiny) for one in found]
+    state: State = {
+        "model_problem": np.asarray([job.problem for job in jobs], np.int32),
+        "model_fold": np.asarray([job.fold for job in jobs], np.int32),
+        "model_cost": np.asarray([float(job.costs[0]) for job in jobs]),
+        "model_gap": np.asarray([one.gap for one in found]),
+        "model_iterations": np.asarray([one.steps for one in found], np.int64),
+        "model_converged": np.asarray([one.converged for one in found], np.uint8),
+        "kernel_ptr": np.cumsum([0, *(len(one.names) for one in found)]).astype(np.int64),
+        "kernel_anchor": place.astype(np.int32),
+        "kernel_gamma": np.asarray(gammas)[which],
+        "kernel_share": np.concatenate(shares),
+    }
+    return state, used
+
+
+def pack_learned(learners: Sequence[OnePass], cost: float, gammas: Values, stored: Callable[[Floats], Dense]) -> Fitted:
+    """The models that were learned in one pass, one a problem. stored: anchors as the model has them."""
+    first = np.cumsum([0, *(len(one.anchors) for one in learners)])
+    found, anchors = [], np.concatenate([one.anchors for one in learners])
+    for one, start in zip(learners, first, strict=False):
+        which, anchor = np.divmod(one.solution.names, max(1, len(one.anchors)))
+        moved = replace(one.solution, names=which * len(anchors) + anchor + start)
+        found.append(by_gamma(moved, anchors.shape[1]))
+    jobs = [Job(p, WHOLE, np.asarray([cost])) for p in range(len(learners))]
+    state, used = packed(jobs, found, len(anchors), gammas)
+    weights = np.concatenate([one.w for one in found]).reshape(-1, anchors.shape[1])
+    support = np.unique(np.concatenate([one.rows.number[one.rows.coef != 0.0] for one in learners]))
+    report = replace(report_of(found), support_vectors=len(support))
+    return Fitted(state | {"anchors": stored(anchors[used]), "weights": weights}, report)
+
+
+def report_of(found: Sequence[Found]) -> FitReport:
+    """What solutions say of themselves."""
     return FitReport(
         models=len(found),
         iterations=sum(one.steps for one in found),
         not_converged=sum(not one.converged for one in found),
         largest_gap=max((one.gap for one in found), default=0.0),
-        support_vectors=int(np.count_nonzero(inside)),
-        support=cell.target.counts(cell.y[inside]),
     )
+
+
+def by_gamma(found: Found, features: int) -> Found:
+    """The same, with kernels of one gamma together."""
+    order = np.argsort(found.names)
+    W = found.w.reshape(len(order), features)[order]
+    return replace(found, names=found.names[order], w=W.ravel(), norms=found.norms[order])
 
 
 class PreparedRows(Prepared):
@@ -199,11 +245,17 @@ class LocalSystem(System):
         may = taken if self._centres is None else np.arange(len(self.anchors))
         gammas, X = self.prepared.gammas, self.prepared.X[taken]
         bank = LocalBank(X, self.anchors, may, method.map, gammas, method.componentwise)
+        if method.solver == "sdca":
+            rng = stream(cell.random, EPOCHS)
+            found = feature_sdca(bank, y[taken], cost[taken], tolerance, method.admit, method.epochs, rng)
+            return self._placed(found, taken)
         before = None if start is None else replace(start, coef=start.coef[taken])
         parts = bank.parts(stream(cell.random, KERNELS)) if method.online == "kernels" else ()
         found = feature_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before, parts)
-        coef: Floats = np.zeros(len(y))
+        return self._placed(found, taken)
+
+    def _placed(self, found: Found, taken: NDArray[np.intp]) -> Found:
+        """With kernels of one gamma together, and a coefficient for each row of the cell."""
+        coef: Floats = np.zeros(len(self.cell.y))
         coef[taken] = found.coef
-        order = np.argsort(found.names)  # kernels of one gamma together
-        W = found.w.reshape(len(order), self.prepared.X.shape[1])[order]
-        return replace(found, names=found.names[order], w=W.ravel(), norms=found.norms[order], coef=coef)
+        return replace(by_gamma(found, self.prepared.X.shape[1]), coef=coef)

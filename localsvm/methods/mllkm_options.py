@@ -12,7 +12,8 @@ from localsvm.methods.clustered import Clustered
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear_options import ONCE_REMEDY, CostOptions
 
-COSTS: Values = (0.1, 1.0, 10.0, 100.0)
+LEAST_KEPT = 10
+COSTS: Values = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,12 @@ class LocalOptions(Clustered, CostOptions):
     online: str = option(
         "none",
         "--online",
-        help="See each kernel once, in random order (kernels), instead of the whole bank in each round.",
-        choices=("none", "kernels"),
+        help="See each kernel once, in random order (kernels), or each kernel and row, as a file streams by (full).",
+        choices=("none", "kernels", "full"),
     )
+    kept_rows: int = option(5000, "--kept-rows", help="Rows that mllkm keeps for each problem with --online full.")
+    solver: str = option("auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca"))
+    epochs: int = option(5, "--epochs", help="Epochs: of lasvm before its finishing step, of mllkm with -s sdca.")
     tolerance: float = option(
         1e-2,
         "-e",
@@ -65,9 +69,20 @@ class LocalOptions(Clustered, CostOptions):
         if not 1 <= self.admit < 1 << 31:
             raise OptionError(f"--admit must be a whole number from 1, not {self.admit}")
 
+        if not LEAST_KEPT <= self.kept_rows < 1 << 31:
+            raise OptionError(f"--kept-rows must be a whole number from {LEAST_KEPT}, not {self.kept_rows}")
+        if not 1 <= self.epochs < 1 << 31:
+            raise OptionError(f"--epochs must be a whole number from 1, not {self.epochs}")
+        if self.solver == "sdca" and self.online != "none":
+            raise OptionError("-s sdca is the paper's Algorithm 1; leave it or --online out")
+        if self.online == "full" and self.anchors != "rows":
+            raise OptionError("--online full takes rows for anchors, as they stream by; leave --anchors out")
+
     @property
     def remedy(self) -> str:
-        """A pass over the kernels ends where it ends."""
+        """A pass over the kernels, and epochs, end where they end."""
+        if self.solver == "sdca":
+            return "leave -s sdca out, or give more --epochs"
         return super().remedy if self.online == "none" else ONCE_REMEDY
 
     @property

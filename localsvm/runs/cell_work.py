@@ -108,8 +108,9 @@ class RunInputs:
     search: Search = field(default_factory=Search)
 
     def cell(
-        self, stream: tuple[int, ...], first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None
-    ) -> Cell:
+        self, stream: tuple[int, ...], first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None,
+        room: int = 0,
+    ) -> Cell:  # fmt: skip
         """The training cell of places first .. last - 1, with random numbers of this name (`Divided.streams`); without
         a copy of rows that lie in its order.
         """
@@ -129,6 +130,7 @@ class RunInputs:
             random=np.random.SeedSequence(self.seed, spawn_key=(*stream, 1)),
             threads=threads,
             scratch=scratch or Scratch(),
+            room=room,
         )
 
 
@@ -145,6 +147,7 @@ class WorkUnit:
     known : scores of settings that an interrupted run has scored, by their indices.
     tells : whether the scores of each setting are told when they are there.
     threads : how many may work inside it.
+    room : bytes that it may use beside what it needs.
     """
 
     inputs: RunInputs
@@ -158,6 +161,7 @@ class WorkUnit:
     known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
     tells: bool = False
     threads: int = 1
+    room: int = 0
 
     def __str__(self) -> str:
         return f"cell {self.index} ({self.last - self.first:,} rows)"
@@ -169,7 +173,7 @@ class WorkUnit:
         """
         started, inputs = time.process_time(), self.inputs
         with Threads(self.threads) as threads:
-            cell = inputs.cell(self.stream, self.first, self.last, threads, scratch)
+            cell = inputs.cell(self.stream, self.first, self.last, threads, scratch, self.room)
             grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
             selection = CellSelection(inputs.method, cell, grid)
             if self.settings:

@@ -17,6 +17,7 @@ from localsvm.data.stream import Stream
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
+from localsvm.methods.mllkm import LocallyLinearKernels
 from localsvm.partition import REGISTRY, two_step
 from localsvm.partition.growing import loaded_rows
 from localsvm.partition.tree import TreePartition
@@ -133,28 +134,40 @@ class StreamDemand:
 
     Parameters
     ----------
-    stream, method, scale : of the run.
+    stream, scale : of the run.
+    sample : the most rows of the sample.
     """
 
-    def __init__(self, stream: Stream, method: LinearMethod, scale: str) -> None:
-        self._stream, self._method = stream, method
+    def __init__(self, stream: Stream, scale: str, sample: int) -> None:
+        self._stream, self._sample = stream, sample
         self._dense = stream.dense or scale in ("zscore", "minmax")  # once scaled
 
-    def survey(self, sample: int) -> int:
-        """Learning the scaling, and a sample of so many rows."""
-        return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes(sample)
+    def survey(self) -> int:
+        """Learning the scaling, and a sample of the rows."""
+        return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes()
 
-    def training(self, sample: int, target: Target, folds: int) -> int:
-        """What is made of the sample, and then every pass that solves or scores."""
-        block, method = self._stream.block, self._method
-        drawn = self._size(min(sample, self._stream.rows), self._entries(sample), target, folds)
+    def training(self, method: LinearMethod, target: Target, folds: int) -> int:
+        """What a linear method makes of the sample, and then every pass that solves or scores."""
+        block = self._stream.block
+        drawn = self._size(min(self._sample, self._stream.rows), self._entries(self._sample), target, folds)
         size = self._size(block.rows, block.entries, target, folds)
         problems = target.n_problems * (folds if method.grid_for(self._stream.features).n_points > 1 else 1)
         tasks, features = method.sizes(self._stream.features)
         weights = 8 * OF_WEIGHTS * problems * (tasks * (features + 1) + 1)
-        scaled = COPIES * self._bytes(block.rows, block.entries)
-        passing = scaled + weights + 8 * problems * block.rows + method.memory(size)
-        return int(self._sample_bytes(sample) + max(passing, method.memory(drawn)))
+        passing = self._scaled() + weights + 8 * problems * block.rows + method.memory(size)
+        return int(self._sample_bytes() + max(passing, method.memory(drawn)))
+
+    def one_pass(self, method: LocallyLinearKernels, target: Target, part: int, threads: int) -> int:
+        """Rows that are kept for each cost and problem, and what solving on them and a part takes on each thread."""
+        rows = method.kept_rows + part
+        size = self._size(rows, rows * self._stream.features, target, 1)
+        learners = target.n_problems * method.grid_for(self._stream.features).n_points
+        kept = 8 * learners * method.kept_rows * (self._stream.features + 4)
+        return int(self._sample_bytes() + self._scaled() + kept + threads * method.solving_bytes(size))
+
+    def _scaled(self) -> int:
+        """Copies of a block."""
+        return COPIES * self._bytes(self._stream.block.rows, self._stream.block.entries)
 
     def _size(self, rows: int, entries: int, target: Target, folds: int) -> CellSize:
         """A block, or the sample, as if it were a cell."""
@@ -163,8 +176,8 @@ class StreamDemand:
             folds=folds, problems=target.n_problems, entries=entries, dense=self._dense,
         )  # fmt: skip
 
-    def _sample_bytes(self, sample: int) -> int:
-        return self._bytes(min(sample, self._stream.rows), self._entries(sample))
+    def _sample_bytes(self) -> int:
+        return self._bytes(min(self._sample, self._stream.rows), self._entries(self._sample))
 
     def _entries(self, sample: int) -> int:
         """Of a sample, whose rows have as many as those of all blocks on average."""

@@ -28,6 +28,8 @@ from localsvm.selection.search import Search
 # Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,
 # when one core has scored and fitted the default grid of so much in .3 to .45 s
 SMALL_RUN = 1e7
+SPARE_SHARE = 0.7  # of what is left beside the work, for what would be computed again: estimates are not exact
+SPARE_BYTES = 1 << 30  # no more than this for each worker without --memory
 
 Piece = Callable[[Any], Any]  # of work
 Told = Callable[[int, Scores], None]  # (cell, scores of one setting)
@@ -153,13 +155,15 @@ class RunCells:
         cores = self._within_memory() if todo else 1  # a thread inside a cell needs no more than a worker
         workers = self._workers(todo, cores)
         few = len(todo) < 4 * workers
-        queue = _Queue(self._units(todo, known, few), cores)
+        queue = _Queue(self._units(todo, known, few, self._spare(workers) if todo else 0), cores)
         if few and workers > 1 and self.config.folds > 1 and self.config.method.sees == "rows":
             queue.split(self._grid())
         return queue, workers
 
-    def _units(self, todo: list[int], known: Mapping[int, Mapping[int, Scores]], few: bool) -> list[WorkUnit]:
-        """A unit a cell; few: there are so few that each tells its settings."""
+    def _units(
+        self, todo: list[int], known: Mapping[int, Mapping[int, Scores]], few: bool, room: int
+    ) -> list[WorkUnit]:
+        """A unit a cell; few: there are so few that each tells its settings; room: for each of those at work."""
         if known and {scores.loss.shape for of in known.values() for scores in of.values()} != {
             Scores.of(self._grid()).loss.shape
         }:
@@ -168,7 +172,7 @@ class RunCells:
         return [
             WorkUnit(
                 self.inputs, i, edges[i], edges[i + 1], self.divided.streams[i], average[i],
-                known=known.get(i, {}), tells=few or self._squares([i]) > SMALL_RUN,
+                known=known.get(i, {}), tells=few or self._squares([i]) > SMALL_RUN, room=room,
             )
             for i in todo
         ]  # fmt: skip
@@ -207,8 +211,7 @@ class RunCells:
         """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
         divided, jobs = self.divided, self._jobs
         largest = int(divided.sizes.max())
-        worker, held = self.worker_bytes(), divided.nbytes + PROCESS_BYTES
-        limit = max(0, self._memory - held if self._memory is not None else available_memory())
+        worker, held, limit = self.worker_bytes(), divided.nbytes + PROCESS_BYTES, self._limit()
         addresses = addresses_left()  # of this process; a worker has as many
         short = addresses is not None and worker > addresses
         if worker > limit or short:
@@ -223,6 +226,18 @@ class RunCells:
                 f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {shown(worker)})"
             )
         return affordable_workers(int(min(jobs, fit)))
+
+    def _limit(self) -> int:
+        """Memory for the work, beside the data and this process."""
+        held = self.divided.nbytes + PROCESS_BYTES
+        return max(0, self._memory - held if self._memory is not None else available_memory())
+
+    def _spare(self, workers: int) -> int:
+        """What each of so many workers may use beside what the work on the largest cell needs."""
+        left = self._limit() // workers - (PROCESS_BYTES if workers > 1 else 0)
+        addresses = addresses_left()
+        spare = SPARE_SHARE * (min(left, left if addresses is None else addresses) - self.worker_bytes())
+        return max(0, int(spare if self._memory is not None else min(spare, SPARE_BYTES)))
 
     def _few_entries(self) -> bool:
         """Whether the rows of a single cell have few entries; several cells, which may differ, are not looked at."""

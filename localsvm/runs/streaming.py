@@ -3,7 +3,8 @@
 One cell of all rows, a linear method, and stochastic subgradients (solvers/stochastic.py). All folds and binary
 problems of a point of the grid go along in the same passes, so that memory holds some blocks of rows, the weights of
 these, and a sample of the rows, from which centres and landmarks are made. Rows of a block are visited in random order,
-blocks in that of the file: a file that is sorted by its labels is to be shuffled first.
+blocks in that of the file: a file that is sorted by its labels is to be shuffled first. Methods that need a single pass
+are the business of localsvm/runs/one_pass.py.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from localsvm.data.scaling import off_centre_columns
 from localsvm.data.stream import Stream, StreamBlock, Survey
 from localsvm.errors import OptionError
 from localsvm.memory import Budget
-from localsvm.methods.base import Fitted, State
+from localsvm.methods.base import Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Job
 from localsvm.methods.linear_method import LinearMethod, pack_linear
+from localsvm.methods.mllkm import LocallyLinearKernels
 from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.representations.metric import EUCLIDEAN
+from localsvm.runs import one_pass
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import StreamDemand
@@ -61,10 +64,14 @@ def train_stream(
             path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes,
             shifts=config.shifts, weights=weights, budget=Budget.of(memory),
         )  # fmt: skip
-        survey = _survey(stream, method, config, observer)
+        survey = _survey(stream, config, observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):
-        fitted, report = StreamedCell(stream, survey, method, config).fit()
+        if isinstance(method, LinearMethod):
+            fitted, report = StreamedCell(stream, survey, method, config).fit()
+        else:
+            demand = StreamDemand(stream, config.scale, _sampled(stream, method))
+            fitted, report = one_pass.OnePassCell(stream, survey, method, config, demand).fit(jobs)
     with clock("write"):
         write_model(
             output,
@@ -81,21 +88,23 @@ def train_stream(
     return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds)
 
 
-def _survey(stream: Stream, method: LinearMethod, config: TrainingConfig, observer: Observer) -> Survey:
+def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Survey:
     tell_left_out(stream.rows, stream.left_out, observer)
     check_features(stream.features, stream.name)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
-    most = _sampled(stream, method)
-    stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, method, config.scale).survey(most))
+    most = _sampled(stream, config.method)
+    stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, config.scale, most).survey())
     survey = stream.survey(config.scale, most, rng)
     check_labels(survey.labels, stream.rows, config, stream.name)
-    if not method.shift_invariant:
+    if not config.method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey
 
 
-def _sampled(stream: Stream, method: LinearMethod) -> int:
+def _sampled(stream: Stream, method: Method) -> int:
     """The most rows of the sample."""
+    if not isinstance(method, LinearMethod):
+        return one_pass.SAMPLE_ROWS
     return max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
 
 
@@ -105,21 +114,24 @@ def _described(stream: Stream) -> dict[str, Any]:
     return known if stream.columns is None else known | {"width": stream.width}
 
 
-def _check(config: TrainingConfig) -> LinearMethod:
-    method = config.method
-    if not isinstance(method, LinearMethod) or method.solver != "sgd":
-        raise OptionError("--stream is for linear methods with -s sgd; try -m linear -s sgd")
+def _check(config: TrainingConfig) -> LinearMethod | LocallyLinearKernels:
+    method, name = config.method, "--stream"
+    if isinstance(method, LocallyLinearKernels) and method.online == "full":
+        name = "--online full"
+    elif not isinstance(method, LinearMethod) or method.solver != "sgd":
+        others = "and for -m mllkm --online full"
+        raise OptionError(f"--stream is for linear methods with -s sgd, {others}; try -m linear -s sgd")
     if config.partition not in (None, "none"):
-        raise OptionError(f"--stream trains on all rows at once, not in cells; leave -P {config.partition} out")
+        raise OptionError(f"{name} trains on all rows at once, not in cells; leave -P {config.partition} out")
     for option, given in (("--repeats", config.repeats > 1), ("--coarse-size", config.coarse_size is not None)):
         if given:
-            raise OptionError(f"--stream trains on all rows at once, not in cells; leave {option} out")
+            raise OptionError(f"{name} trains on all rows at once, not in cells; leave {option} out")
     if config.metric_name != EUCLIDEAN:
-        raise OptionError("--stream holds no rows to learn a metric from; leave --metric or --stream out")
+        raise OptionError(f"{name} holds no rows to learn a metric from; leave --metric or {name} out")
     if config.select == "vote":
-        raise OptionError("--stream keeps one model of all rows; leave --select vote out")
+        raise OptionError(f"{name} keeps one model of all rows; leave --select vote out")
     if config.probability:
-        raise OptionError("--stream keeps no held-out values to make probabilities of; leave -b 1 or --stream out")
+        raise OptionError(f"{name} keeps no held-out values to make probabilities of; leave -b 1 or {name} out")
     return method
 
 
@@ -129,8 +141,8 @@ class StreamedCell:
     def __init__(self, stream: Stream, survey: Survey, method: LinearMethod, config: TrainingConfig) -> None:
         self.stream, self.survey, self.method, self.config = stream, survey, method, config
         self.target = config.target(survey.labels)
-        demand = StreamDemand(stream, method, config.scale)
-        needed = demand.training(_sampled(stream, method), self.target, config.folds)
+        demand = StreamDemand(stream, config.scale, _sampled(stream, method))
+        needed = demand.training(method, self.target, config.folds)
         stream.fit_in("training block by block needs", needed)
         self.grid = method.grid_for(stream.features)
         self._factors = np.ones(len(survey.labels))  # on the cost, by class
@@ -155,7 +167,9 @@ class StreamedCell:
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
         fitted = pack_linear(self.method, state, cost, models, support=found.support)
-        return fitted, CellReport(self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()))
+        return fitted, CellReport(
+            self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()), grid.n_points
+        )
 
     def represent(self, setting: int) -> State:
         """What the method makes of a sample of the rows, at a setting of the grid."""

@@ -30,6 +30,11 @@ class Tally:
         self._wrong, self._tie = self._wrong + wrong, self._tie + tie
         self._mass = self._mass + self._target.mass(y, weight)
 
+    @property
+    def mass(self) -> Floats:
+        """(parts,) the weight of the rows that were counted."""
+        return self._mass
+
     def losses(self) -> list[tuple[float, float]]:
         """(loss, tie) of each point."""
         losses = self._target.loss(self._wrong, self._mass)

@@ -83,7 +83,7 @@ def feature_mkl(
     begun = (_begin(part, y, cost, admitted, start) for part in parts or (bank,))
     at = next((one for one in begun if one is not None), None)
     if at is None:
-        return _nothing(y, cost)
+        return nothing(y, cost)
     active = ActiveFeatures(at, admitted)
     rounds = streamed(active, bank, tolerance, parts) if parts else sequential(active, bank, tolerance)
     return active.found(rounds, tolerance)
@@ -106,7 +106,7 @@ class ActiveFeatures:
         """Score them, and keep the features of those that may enter."""
         at = self._at
         inside = float(at.scores.max())
-        self._entering, largest = _outside(kernels, at, self._admitted, inside)
+        self._entering, largest = outside(kernels, at.names, at.shares, at.unit, self._admitted, inside)
         self._dual = at.dual(max(inside, largest))
         return (at.primal - self._dual) / at.primal
 
@@ -141,7 +141,7 @@ def _begin(bank: Bank, y: Vector, cost: Vector, admitted: int, start: Found | No
     sample = np.zeros(len(y))
     sample[:: -(-len(y) // SAMPLE)] = 1.0
     for coef in (sample * shares, shares):  # the sample may lie where all features are 0
-        names = _largest(bank.scores(coef), admitted)
+        names = largest_of(bank.scores(coef), admitted)
         if not len(names):
             continue
         features = bank.features(names)
@@ -159,7 +159,7 @@ def _safe(features: Features, pull: Vector, unit: float) -> Vector:
     return np.asarray(w / max(1.0, float(np.abs(features.values(w)).max())))
 
 
-def _largest(scores: Vector, count: int, above: float = 0.0) -> Names:
+def largest_of(scores: Vector, count: int, above: float = 0.0) -> Names:
     """The names of the largest scores, the largest first, of equal ones the first."""
     names = np.flatnonzero(scores > above)
     if len(names) > count:
@@ -168,21 +168,29 @@ def _largest(scores: Vector, count: int, above: float = 0.0) -> Names:
     return names[np.argsort(-scores[names], kind="stable")][:count].astype(np.int64)
 
 
-def _outside(bank: Bank, at: GroupNewton, admitted: int, inside: float) -> tuple[tuple[Names, Features] | None, float]:
-    """The kernels to take in, and the largest score of those outside. What is close to deciding is scored exactly."""
-    scores = bank.scores(at.shares) * at.unit
-    scores[at.names] = 0.0
-    names = _largest(scores, admitted, (1.0 - ROUNDING) * inside)
-    if not len(names):
+def outside(
+    bank: Bank, names: Names, shares: Vector, unit: float, admitted: int, inside: float
+) -> tuple[tuple[Names, Features] | None, float]:
+    """The kernels to take in, and the largest score of those outside. What is close to deciding is scored exactly.
+
+    Parameters
+    ----------
+    names, inside : of the active kernels, and the largest of their scores.
+    shares, unit : coefficients over the unit; scores are over it, too.
+    """
+    scores = bank.scores(shares) * unit
+    scores[names] = 0.0
+    best = largest_of(scores, admitted, (1.0 - ROUNDING) * inside)
+    if not len(best):
         return None, float(scores.max(initial=0.0))
-    features = bank.features(names)
-    exact = 0.5 * at.unit * np.square(Groups(features.sizes).norms(features.add(at.shares)))
-    scores[names] = exact
+    features = bank.features(best)
+    exact = 0.5 * unit * np.square(Groups(features.sizes).norms(features.add(shares)))
+    scores[best] = exact
     better = exact > inside
-    return ((names[better], features.of_kernels(better)) if better.any() else None), float(scores.max())
+    return ((best[better], features.of_kernels(better)) if better.any() else None), float(scores.max())
 
 
-def _nothing(y: Vector, cost: Vector) -> Found:
+def nothing(y: Vector, cost: Vector) -> Found:
     """The solution where all features are 0, or there are no rows: f = 0."""
     none: Vector = np.empty(0)
     total = float(cost.sum())

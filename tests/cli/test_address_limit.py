@@ -76,3 +76,22 @@ def test_a_cell_too_large_for_the_addresses(rows: Path, tmp_path: Path) -> None:
 def test_help_needs_little() -> None:
     done = run(90 * MIB, "train", "--help")
     assert done.returncode == 0 and "TRAIN_FILE" in done.stdout
+
+
+def test_a_file_larger_than_the_addresses_is_learned_in_one_pass(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 8))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    rows = [
+        f"{a} " + " ".join(f"{i + 1}:{v:.4000f}" for i, v in enumerate(b)) + "\n" for a, b in zip(y, X, strict=True)
+    ]
+    with open(tmp_path / "rows", "w") as file:
+        while file.tell() <= 430 * MIB:
+            file.writelines(rows)
+    options = ["-m", "mllkm", "--online", "full", "--kept-rows", "300", "-C", "1", "--bank-gammas", "0.2,1"]
+    done = run(420 * MIB, "train", *options, "-j", "1", str(tmp_path / "rows"), str(tmp_path / "m.h5"))
+    assert done.returncode == 0, done.stderr
+    assert "15,000 rows" in done.stderr and "all converged" in done.stderr
+    (tmp_path / "rows").write_text("".join(rows))
+    done = run(None, "predict", str(tmp_path / "rows"), str(tmp_path / "m.h5"), str(tmp_path / "labels"))
+    assert float(done.stderr.split("Accuracy = ")[1].split("%")[0]) > 90.0
