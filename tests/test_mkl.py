@@ -352,3 +352,13 @@ def test_rows_that_are_equal_to_a_kernel_leave_no_gap_open(cost: float) -> None:
         found = solver(bank, y, costs, 1e-3)
         assert found.converged
         check_certificate(bank, y, costs, found)
+
+
+@pytest.mark.parametrize(("before", "cost"), [(1e-3, 100.0), (1e-3, 1000.0), (0.1, 1000.0)])
+def test_a_start_of_small_coefficients_leads_to_large_ones(before: float, cost: float) -> None:
+    """A ridge that is measured by the coefficients must not keep them small."""
+    bank, y = bank_of(widths=(0.5, 2.0, 8.0))
+    start = sequential_mkl(bank, y, np.full(60, before), 1e-2)
+    found = sequential_mkl(bank, y, np.full(60, cost), 1e-2, start)
+    assert found.converged
+    check_certificate(bank, y, np.full(60, cost), found)

@@ -30,7 +30,10 @@ Names = NDArray[np.int64]
 
 MOST_STEPS = 20_000
 PRECISION, FINEST_SVM = 1e-3, 1e-13  # gap of an SVM: share of the gap to reach at first, and share of P at last
-RIDGE_SHARE = 0.1  # of the gap to reach: r |a|^2 at first
+RIDGE_SHARE = 0.1  # of the gap to reach: r |a|^2 at first, ...
+MOST_RIDGE = (
+    1.0  # ... but r is at most this share of the kernel's mean diagonal: a large one would make its own |a| small
+)
 FINER = 0.1  # factor on precision and ridge where no step helps
 FLAT, LINE_STEPS = 0.1, 30  # a line search ends at this share of the slope at its start
 JITTER = 1e-8  # of second derivatives, over their mean
@@ -132,7 +135,7 @@ class Machine:
 
     def _sharpen(self, factor: float) -> None:
         """Set both, from the gap that is to be reached."""
-        self._precision = PRECISION * factor * self._share
+        self._precision, self._most_ridge = PRECISION * factor * self._share, MOST_RIDGE * factor
         square = float(self._b @ self._b)
         self._ridge = RIDGE_SHARE * factor * self._share * self.primal / square if square else 0.0
 
@@ -146,6 +149,7 @@ class Machine:
     def _solve(self, K: Floats) -> None:
         """The SVM with the kernel K, to the precision that is asked for now."""
         self._K[: self.n, : self.n] = K
+        self._ridge = min(self._ridge, self._most_ridge * float(np.trace(K)) / self.n)
         np.einsum("ii->i", self._K)[: self.n] += self._ridge
         wanted = max(self._precision * self.primal, FINEST_SVM * self._total)
         while True:
