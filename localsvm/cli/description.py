@@ -74,9 +74,9 @@ def _models(model: Model) -> dict[str, Any]:
         found |= {"support_vectors": int(rows.sum()), "support_vectors_by_cell": spread(rows.tolist())}
     found |= {what: spread(_rows(model, what).tolist()) for what in ("centres", "landmarks") if what in model.row_ptr}
     chosen = {"gamma": "model_gamma", "cost": "model_cost", "lambda": "lambda"}
-    return found | {
-        name: spread(model.column(column).tolist()) for name, column in chosen.items() if column in model.row_ptr
-    }
+    values = {name: model.column(column) for name, column in chosen.items() if column in model.row_ptr}
+    # 0: of a class that its cell does not have, nothing was chosen
+    return found | {name: spread(kept.tolist()) for name, of in values.items() if len(kept := of[of != 0.0])}
 
 
 def _rows(model: Model, column: str) -> Any:

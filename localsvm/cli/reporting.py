@@ -49,7 +49,7 @@ def recalls_text(recalls: Sequence[float | None], labels: Sequence[float]) -> st
         tnr, tpr = ("no rows" if recall is None else f"{recall:.4f}" for recall in recalls)
         return f"TPR x TNR = {product} (TPR {tpr}, TNR {tnr})"
     low = labels[recalls.index(smallest := min(known))]
-    return f"Product of {len(known)} recalls = {product} (smallest {smallest:.4f}, of {label_text(low)})"
+    return f"Product of {len(known)} recalls = {product} (smallest {smallest:.4f}, of label {label_text(low)})"
 
 
 def print_json(command: str, values: dict[str, Any]) -> None:

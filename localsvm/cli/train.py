@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from localsvm.cli import cluster
 from localsvm.cli import options as opt
@@ -76,8 +77,10 @@ def train(
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
-    kept = train_file == "-" or resume or time_limit or partition_file or given
-    stream = _check_reading(stream, config, out_of_core, kept, given)
+    names = ("stdin", "--resume", "--time-limit", "--partition-file", "--metric-file")
+    asked = train_file == "-", resume, time_limit, partition_file, given
+    in_memory = [name for name, one in zip(names, asked, strict=True) if one]
+    stream = _check_reading(stream, config, out_of_core, in_memory)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -96,19 +99,21 @@ def train(
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
 
 
-def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool, in_memory: Any, metric: Any) -> bool:
+def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool, in_memory: list[str]) -> bool:
     """Whether the file is a stream; UsageError where options do not fit how it is read.
 
-    asked: by --stream; in_memory: what a stream does not go with.
+    asked: by --stream; in_memory: what was asked for that a stream does not go with.
     """
     once = getattr(config.method, "online", None) == "full"
     stream = "--online full" if once else "--stream" if asked else None
     if stream and in_memory:
-        without = "--resume, --time-limit, --partition-file and --metric-file"
-        raise click.UsageError(f"{stream} reads a file several times, and goes without {without}.")
+        remedy = "write it to a file first" if "stdin" in in_memory else "leave one of the two out"
+        raise click.UsageError(f"{stream} reads a file several times, and goes without {in_memory[0]}; {remedy}.")
+    if once and click.get_current_context().get_parameter_source("folds") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--online full learns each row once and has no folds; leave -v out.")
     if out_of_core and stream:
         raise click.UsageError(f"{stream} keeps no rows, in memory or on a disk; leave --out-of-core out.")
-    if out_of_core and metric:
+    if out_of_core and "--metric-file" in in_memory:
         raise click.UsageError("--metric-file goes with rows in memory; leave --out-of-core out.")
     return stream is not None
 

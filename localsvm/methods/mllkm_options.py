@@ -82,7 +82,7 @@ class LocalOptions(Clustered, CostOptions):
     def remedy(self) -> str:
         """A pass over the kernels, and epochs, end where they end."""
         if self.solver == "sdca":
-            return "leave -s sdca out, or give more --epochs"
+            return "leave -s sdca out"
         return super().remedy if self.online == "none" else ONCE_REMEDY
 
     @property

@@ -22,7 +22,7 @@ from localsvm.data.reading import read_blocks
 from localsvm.data.shift import Shift
 from localsvm.data.spilled import Spilled, check_room, through
 from localsvm.data.weights import read_weights
-from localsvm.errors import DataError, OptionError
+from localsvm.errors import DataError, OptionError, RunError
 from localsvm.memory import Budget
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import held_bytes
@@ -65,7 +65,7 @@ def read_spilled(
     budget = budget or Budget.of(None)
     counts = _measured(path, config, budget, jobs)
     rows, size, dense = _extent(counts)
-    check_room(folder := tempfile.gettempdir(), FILES * size)
+    check_room(folder := _scratch_folder(), FILES * size)
     shift = shift_in(path, zero_based=config.zero_based) if config.shifts else None
     blocks = read_blocks(
         path, n_features=counts.width, dense=dense, shift=shift, zero_based=config.zero_based, jobs=jobs,
@@ -77,6 +77,14 @@ def read_spilled(
         raise DataError(f"{path}: the file changed while it was read; train again when it is complete")
     found, shift = _settled(X, shift, varies)
     return Dataset(found, y, shift=shift, weight=_weights(weights, rows), name=str(path))
+
+
+def _scratch_folder() -> str:
+    """That of temporary files. RunError where it is not the one that was asked for: tempfile takes another silently."""
+    asked, folder = os.environ.get("TMPDIR"), tempfile.gettempdir()
+    if asked and os.path.abspath(asked) != folder:
+        raise RunError(f"TMPDIR={asked}: no scratch file can be written there; name a folder that is there, with room")
+    return folder
 
 
 def _kept(

@@ -115,6 +115,14 @@ def test_what_does_not_go_together_is_refused(options: list[str], message: str, 
     assert message in ended(lsvm(*command, scratch=scratch), 2)
 
 
+def test_a_scratch_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """Not replaced by another one, which may be memory."""
+    written(tmp_path / "t", 1000)
+    run = lsvm("train", *OPTIONS, "--out-of-core", tmp_path / "t", tmp_path / "m", scratch=tmp_path / "missing")
+    assert "missing: no scratch file can be written there; name a folder that is there, with room" in ended(run, 1)
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_pipe_is_refused(scratch: Path) -> None:
     run = lsvm("train", "--out-of-core", "-", "m.h5", scratch=scratch, stdin=subprocess.DEVNULL)
     assert ended(run, 2).startswith("error: --out-of-core reads a file twice")

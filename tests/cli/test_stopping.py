@@ -153,7 +153,7 @@ def test_a_time_limit_is_a_time(text: str, message: str, train_file: Path, tmp_p
 
 def test_a_time_limit_needs_a_journal(train_file: Path, tmp_path: Path) -> None:
     streamed = ("--stream", "-m", "linear", "-s", "sgd")
-    assert "goes without --resume, --time-limit, --partition-file" in usage_error(
+    assert "goes without --time-limit; leave one of the two out" in usage_error(
         "train", *streamed, "--time-limit", "1h", train_file, tmp_path / "m.h5"
     )
     assert "--time-limit needs a MODEL_FILE" in usage_error("train", "--time-limit", "1h", train_file, "-")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import FAST, command
+from command_line import FAST, command, usage_error
 
 from localsvm.data.reading import read
 
@@ -69,3 +69,9 @@ def test_an_interrupt_while_modules_are_imported(module: str, train_file: Path, 
     args = [sys.executable, "-c", code, str(train_file), str(tmp_path / "m.h5")]
     done = subprocess.run(args, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_one_pass_over_a_file_has_no_folds_and_needs_a_file(train_file: Path, tmp_path: Path) -> None:
+    once = ("train", "-m", "mllkm", "--online", "full")
+    assert "has no folds; leave -v out" in usage_error(*once, "-v", "3", train_file, tmp_path / "m.h5")
+    assert "goes without stdin; write it to a file first" in usage_error(*once, "-", tmp_path / "m.h5")
