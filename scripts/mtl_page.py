@@ -46,7 +46,8 @@ The grids: C 1, 10, ..., 1e6, on skin, letter and satimage 1, 100, 10 000 and th
 `--shrinkage 0.0001,0.1,10`, `mtl` with five groups and `--coupling 0,10,100` (0, 10 on those three sets); `csvm`
 `--lambda 1,10,100`; `llsvm` `--neighbours 2,5`; `svm-knn` `--neighbours 10,20,40,80` and C 0.01 to 100 (20, 80 and
 0.1, 10); `linear` with the squared hinge, which is the one that gives the paper's numbers. Of `rbf` gamma and C come
-from at most 6 000 rows. Everything else is the default.
+from at most 6 000 rows. Everything else is the default. On letter and satimage the mixtures of `mtl` and `mlsvm` are
+of the rows of each pair, the clusters of the other methods of all rows.
 """
 
 
