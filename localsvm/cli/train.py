@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from localsvm.runs.summary import Summary
 
 
+IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file")  # options that a stream does not go with
+
+
 @click.command(
     cls=Program,
     epilog=examples(
@@ -77,10 +80,7 @@ def train(
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
-    names = ("stdin", "--resume", "--time-limit", "--partition-file", "--metric-file")
-    asked = train_file == "-", resume, time_limit, partition_file, given
-    in_memory = [name for name, one in zip(names, asked, strict=True) if one]
-    stream = _check_reading(stream, config, out_of_core, in_memory)
+    stream = _check_reading(stream, config, out_of_core)
     resumable = not stream and output != "-"
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
@@ -99,17 +99,20 @@ def train(
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
 
 
-def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool, in_memory: list[str]) -> bool:
+def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bool:
     """Whether the file is a stream; UsageError where options do not fit how it is read.
 
-    asked: by --stream; in_memory: what was asked for that a stream does not go with.
+    asked: by --stream.
     """
+    context = click.get_current_context()
+    given = {f"--{name.replace('_', '-')}": context.params[name] for name in IN_MEMORY}
+    in_memory = [name for name, value in {"stdin": context.params["train_file"] == "-", **given}.items() if value]
     once = getattr(config.method, "online", None) == "full"
     stream = "--online full" if once else "--stream" if asked else None
     if stream and in_memory:
         remedy = "write it to a file first" if "stdin" in in_memory else "leave one of the two out"
         raise click.UsageError(f"{stream} reads a file several times, and goes without {in_memory[0]}; {remedy}.")
-    if once and click.get_current_context().get_parameter_source("folds") is ParameterSource.COMMANDLINE:
+    if once and context.get_parameter_source("folds") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--online full learns each row once and has no folds; leave -v out.")
     if out_of_core and stream:
         raise click.UsageError(f"{stream} keeps no rows, in memory or on a disk; leave --out-of-core out.")
