@@ -88,8 +88,7 @@ Test accuracy in per cent (deviation over the splits), with C = 100 as in the pa
 100 and 1000 by three-fold cross-validation on the training rows; in brackets behind it the splits that chose each of
 these. p is that of the difference to the kernel SVM in the same column, by the paired t test with the correction for
 splits that overlap (Nadeau and Bengio 2003); p below {CERTAIN:g} is bold. The other methods: `linear` (the paper: SAG
-of JKernelMachines), `llsvm` with 32 anchors, `rbf` with gamma by cross-validation (the paper: LaSVM) and `mkl`, without
-the splits 4, 7, 8 and 9 of ionosphere and 8 of heart, where its cross-validation ended in a numerical error.
+of JKernelMachines), `llsvm` with 32 anchors, `rbf` with gamma by cross-validation (the paper: LaSVM) and `mkl`.
 """
 COST = f"""
 ## Size and time
