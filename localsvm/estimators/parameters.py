@@ -117,6 +117,7 @@ COMMON: dict[str, Parameter] = {
 }  # fmt: skip
 WANTED = {"bool": "True or False", "int": "a whole number", "float": "a number"}
 ELSEWHERE = {"C": "cost", "tol": "tolerance", "cv": "folds", "seed": "random_state"}  # names of scikit-learn's
+ALIKE = 0.75  # of two names, of which one may be meant by the other: "shrinking" is not "scoring"
 # an option, or several names of one; neither "-gamma |x-y|^2" nor what "its -c" is of another program
 FLAG = re.compile(r"(?<![\w-])(?<!its )(?:-[A-Za-z]|--[a-z][\w-]*)(?:/--?[A-Za-z][\w-]*)*(?![\w-])")
 
@@ -174,7 +175,8 @@ def refuse_unknown(classifier: str, given: Collection[str], known: Collection[st
     """TypeError for the name of a parameter that a classifier does not have."""
     for name in given:
         if name not in known:
-            meant = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else get_close_matches(name, known, 1)
+            near = get_close_matches(name, known, 1, ALIKE)
+            meant = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else near
             raise TypeError(
                 f"{classifier} has no parameter {name!r}" + (f"; did you mean {meant[0]}?" if meant else "")
             )

@@ -33,7 +33,7 @@ FILES = 3  # times the rows: scratch files that are there at once, as they are p
 
 def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: int) -> bool:
     """Whether a run in memory would be refused as its rows do not fit, and one out of core may do."""
-    if not os.path.isfile(path) or not _large(path, budget):
+    if not budget.room or not os.path.isfile(path) or not _large(path, budget):  # no room: not even for the program
         return False
     counts = _measured(path, config, budget, jobs)
     return partition_name(config, counts.rows) != "none" and held_bytes(*_extent(counts)[:2], jobs) > budget.room
