@@ -47,6 +47,8 @@ def main() -> None:
     options = parsed(given)
     if unknown := [name for name in options.sets if name not in PAPER]:
         given.error(f"{', '.join(unknown)}: no such set; there are {', '.join(PAPER)}")
+    if unknown := [kind for kind in options.methods if kind not in kinds]:
+        given.error(f"{', '.join(unknown)}: no such map or method; there are {', '.join(kinds)}")
     with threadpool_limits(1):
         carry_out(Experiment("table", Split, cases, measure, page, progress), options)
 
