@@ -295,6 +295,11 @@ class Method(ABC):
         """
         return None
 
+    def variants(self, target: Target, dense: bool) -> tuple[Pieces, ...]:
+        """All that the arrays of a saved cell may be, by their names; the first is `pieces`."""
+        pieces = self.pieces(target, dense)
+        return () if pieces is None else (pieces,)
+
     @abstractmethod
     def memory(self, size: CellSize) -> int:
         """Bytes that a worker needs for a cell of this size."""
