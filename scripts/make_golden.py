@@ -47,6 +47,9 @@ GOLDEN: dict[str, tuple[str, str]] = {
     "svm-default": (DENSE, "-m svm"),
     "svm-metric": (DENSE, "-m svm -P voronoi -c 20 --metric rank:2 -g 0.5,2 -C 1,10 -v 3"),
     "svm-sparse-ava": (SPARSE, "-m svm --metric none --multiclass ava -g 0.1 -C 1,10 -v 3"),
+    "csvm-ava": (SPARSE, "-m csvm -K 3 --lambda 1,10 --multiclass ava -C 0.1,1 -v 3"),
+    # written when pairs shared their clusters
+    "kmeans-svm-shared": (SPARSE, "-m kmeans-svm -K 3 --multiclass ava -C 0.1,1 -v 3"),
     "svm-coarse": (DENSE, "-m svm -P voronoi -c 12 --coarse-size 30 --metric none -g 0.5,2 -C 1,10 -v 3"),
     PARTITION: (DENSE, "-P kmeans -c 20 --metric none"),
 }

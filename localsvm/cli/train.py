@@ -86,7 +86,7 @@ def train(
         opt.note_cell_size(options, progress.note)
         clock, count, common = runs.Clock(progress), opt.job_count(jobs), {"force": force, "observer": progress}
         if url:
-            summary = cluster.train(url, train_file, config, path, clock, common | {"resume": resume})
+            summary = cluster.train(url, train_file, config, path, clock, common | {"jobs": count, "resume": resume})
         elif stream:
             summary = _stream(train_file, config, path, common | {"jobs": count, "memory": memory, "weights": weights})
         else:
