@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,13 @@ MAPS = {
 }
 UNSCALED = ("ionosphere",)
 WIDER = " from -1 to 1"  # behind the name of a map
+OTHERWISE: dict[str, dict[str, Any]] = {
+    " with a gap of 10 %": {"tolerance": 0.1},
+    " with a gap of 0.1 %": {"tolerance": 0.001},
+    " with C = 10": {"cost": (10.0,)},
+    " with C = 1": {"cost": (1.0,)},
+}
+VARIANTS = [*(kind + WIDER for kind in MAPS), *(kind + how for how in OTHERWISE for kind in list(MAPS)[2:])]
 HEAVY = 0.01  # share from which on a kernel counts as one of the heavy ones
 TEST_SHARE, CERTAIN = 0.3 / 0.7, 0.05
 REFERENCE = "kernel SVM"
@@ -108,6 +116,10 @@ The paper does not say how features are scaled; LIBSVM's files of these sets hav
 at C = 100 in both; ionosphere, as it is, lies in [-1, 1]. Test accuracy in per cent (deviation over the splits), and
 kernels with more than {100 * HEAVY:g} % of the weight; the paper does not say from which weight on it counts one.
 """
+OTHER_WAYS = """
+In [0, 1] the component-wise maps have few such kernels on heart and diabetes. Neither the gap to which they are solved
+(1 % above) nor C explains it, but the scaling does. Kernels with more than 1 % of the weight, and accuracy:
+"""
 GAMMAS = """
 ## Chosen gammas
 
@@ -119,7 +131,7 @@ Kernels with a weight by their gamma, at C = 100, on average over the splits.
 class Split(Run):
     """One split at C = 100: test accuracy in per cent, kernels, those with more than HEAVY of the weight, support
     vectors, the certified gap, processor seconds of training, microseconds of prediction a row, bytes of the state, and
-    kernels by their gamma; with C by cross-validation the accuracy, and C, but for maps in [-1, 1].
+    kernels by their gamma; with C by cross-validation the accuracy, and C, but for variants of the maps.
     """
 
     name: str
@@ -171,6 +183,8 @@ def page(runs: list[Split], options: Any) -> str:
             *table(size, [(*row, *sizes(row, found)) for row, found in of.items()]),
             SCALINGS,
             *scalings(runs, [row for row in of if row[1] in MAPS]),
+            OTHER_WAYS,
+            *table(("set", "map", "as above", *OTHERWISE, "paper"), other_ways(runs)),
             GAMMAS,
             *table(gammas, [(*row, *by_gamma(found)) for row, found in of.items() if row[1] in MAPS]),
         ]
@@ -252,6 +266,18 @@ def scalings(runs: Sequence[Split], rows: Sequence[tuple[str, str]]) -> list[str
         lines.append((name, kind, *cells, f"{paper.accuracy:.1f} ({paper.deviation:.1f})", f"{paper.kernels:g}"))
     head = ("set", "map", "[0, 1]", "kernels", "[-1, 1]", "kernels", "paper", "kernels")
     return [*table(head, lines), "", *(said(len(rows), place, off) for place, off in far.items())]
+
+
+def other_ways(runs: Sequence[Split]) -> Iterator[list[str]]:
+    """A line a set and component-wise map."""
+    for name, kind in product(PAPER, list(MAPS)[2:]):
+        of = [[run for run in runs if run.key[:2] == (name, kind + how)] for how in ("", *OTHERWISE)]
+        if all(of):
+            cells = (
+                f"{np.mean([run.heavy for run in found]):.1f}, {mean([r.accuracy for r in found])}" for found in of
+            )
+            paper = PAPER[name][kind]
+            yield [name, kind, *cells, f"{paper.kernels:g}, {paper.accuracy:.1f} ({paper.deviation:.1f})"]
 
 
 def said(rows: int, place: str, off: dict[str, list[str]]) -> str:

@@ -11,7 +11,7 @@ import bench_mllkm
 import numpy as np
 import pytest
 import reproduce_mllkm
-from mllkm_page import MAPS, PAPER, WIDER, Split, overlapping_t_test, scalings
+from mllkm_page import MAPS, PAPER, VARIANTS, WIDER, Split, overlapping_t_test, scalings
 from scipy import stats
 
 from localsvm.data.writing import write
@@ -30,11 +30,13 @@ def test_all_maps_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(sys, "argv", ["x", str(tmp_path), "--out", str(out), "--sets", "heart"])
     reproduce_mllkm.main()
     log = (out / "table.jsonl").read_text()
-    assert log.count("\n") == 2 * (len(PAPER["heart"]) + len(MAPS))
+    assert log.count("\n") == 2 * (len(PAPER["heart"]) + len(VARIANTS))
     lines = [line.split("|") for line in (out / "table.md").read_text().splitlines() if line.startswith("| heart")]
-    accuracy, size, scalings, gammas = lines[:8], lines[8:16], lines[16:20], lines[20:]
+    accuracy, size, scalings, others, gammas = lines[:8], lines[8:16], lines[16:20], lines[20:22], lines[22:]
     assert [line[2].strip() for line in accuracy] == [line[2].strip() for line in size] == list(PAPER["heart"])
     assert [line[2].strip() for line in gammas] == [line[2].strip() for line in scalings] == list(MAPS)
+    for line, kernels in zip(others, scalings[2:], strict=True):
+        assert line[2] == kernels[2] and line[3].split(",")[0].strip() == kernels[4].strip() and "-" not in line
     for line, there in zip(scalings, accuracy, strict=False):
         assert line[3] == there[3] and float(line[5].split()[0]) > 60 and line[7] == there[4]
     for line, paper in zip(accuracy, PAPER["heart"].values(), strict=True):
