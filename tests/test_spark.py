@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,7 @@ def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text((tmp_path / "rows").read_text() + "1 1:x\n")
     with pytest.raises(DataError, match=r"wrong:101:\d+: "):
         train_text(cluster.text(str(tmp_path / "wrong")), COARSE, tmp_path / "m.h5")
-    with pytest.raises(RunError, match=r"none: Spark cannot read it: .*does not exist"):
+    with pytest.raises(RunError, match=r"none: no such file or folder$"):
         cluster.text(str(tmp_path / "none"))
     (tmp_path / "one,two").touch()
     with pytest.raises(RunError, match="for a pattern; rename it"):
@@ -172,6 +173,29 @@ def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monk
     assert "pip install 'localsvm[spark]'" in error(*some, "--master", "local[1]")
 
 
+@pytest.mark.slow
+def test_a_master_that_is_none_is_told_in_a_line(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
+    if JAVA is None:
+        pytest.skip("there is no Java: install openjdk-17-jre-headless")
+    plain(tmp_path / "rows", 100)
+    own = ("--backend", "spark", "--master", "sparkle", "--coarse-size", "2000")
+    done = subprocess.run(  # a program of its own: there is one session in a process
+        command("train", *own, tmp_path / "rows", tmp_path / "m"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: --master sparkle: not a master of Spark; give one such as spark://HOST:7077, yarn or 'local[4]'\n"
+    )
+
+
+def test_what_java_says_is_told_without_its_classes() -> None:
+    report = "An error occurred\n: org.apache.spark.SparkException: Job aborted: no space\n\tat org.apache.Some(x)\n"
+    assert engine._cause(report) == "Job aborted: no space"
+    assert engine._plain("26/01/01 10:00:00 ERROR SparkContext: java.net.BindException: no port") == "no port"
+    assert engine._plain("something else: it") == "something else: it"
+
+
 def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     files = (tmp_path / "rows", tmp_path / "m.h5")
@@ -185,16 +209,56 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     assert "name TRAIN_FILE and MODEL_FILE" in usage_error(*own, "--coarse-size", 2000, "-", files[1])
 
 
+def lines_of(folder: Path) -> str:
+    """Of the files of a folder, in the order of their names."""
+    return "".join(path.read_text() for path in sorted(folder.iterdir()))
+
+
+@pytest.mark.slow
+def test_predictions_are_those_of_one_process(cluster: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many_classes(rows := tmp_path / "rows to predict")
+    options = ("-b", "1", "-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
+    invoke("train", *options, rows, model := tmp_path / "a model.h5")
+    monkeypatch.setattr(engine, "Spark", lambda master: nullcontext(cluster))
+    own = ("predict", "--backend", "spark", "--master", "local-cluster[2,1,1024]")
+    for flags in ((), ("--decision-values",), ("-b", "1", "--confusion")):
+        told = invoke("predict", "--force", *flags, rows, model, tmp_path / "one")
+        assert invoke(*own, "--force", *flags, rows, model, tmp_path / "two").stderr == told.stderr
+        assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+    invoke(*own, "-b", "1", rows, model, f"{tmp_path}/parts/")
+    assert len(list((tmp_path / "parts").iterdir())) > 1
+    assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
+    invoke(*own, "--force", tmp_path / "parts", model, f"{tmp_path}/parts/", code=1)  # no LIBSVM text: nothing is lost
+    assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
+    assert "rows to predict:701:" in error(*own, broken(rows), model, tmp_path / "three")
+    assert not (tmp_path / "three").exists()
+
+
+def broken(rows: Path) -> Path:
+    """With a mistake in line 701."""
+    with rows.open("a") as file:
+        file.write("1 1:x\n")
+    return rows
+
+
 @pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
-    """A program of its own, with a session of its own."""
+    """A program of its own, with a session of its own, and one executor."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
     if JAVA is None:
         pytest.skip("there is no Java: install openjdk-17-jre-headless")
     plain(tmp_path / "rows")
     some = ("-g", "0.5,4", "-C", "0.3,3", "--metric", "none", "-P", "voronoi", "-c", "60", "--coarse-size", "250")
     invoke("train", *some, tmp_path / "rows", tmp_path / "one.h5")
-    files = ("--backend", "spark", "--master", "local[2]", str(tmp_path / "rows"), str(tmp_path / "two.h5"))
+    files = (
+        "--backend",
+        "spark",
+        "--master",
+        "local-cluster[1,1,1024]",
+        str(tmp_path / "rows"),
+        str(tmp_path / "two.h5"),
+    )
     done = subprocess.run([*command("train"), *some, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "time        start " in done.stderr, done.stderr
+    assert " coarse ones\n" in done.stderr
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")

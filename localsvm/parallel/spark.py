@@ -73,7 +73,10 @@ class Spark:
             gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log, "start_new_session": True})
             self._context = SparkContext(conf=conf, gateway=gateway)
         except Exception as error:
-            raise RunError(f"--master {self.master}: Spark does not start: {self._said(error)}") from error
+            what = f"Spark does not start: {self._said(error)}"
+            if "parse Master URL" in str(error):
+                what = "not a master of Spark; give one such as spark://HOST:7077, yarn or 'local[4]'"
+            raise RunError(f"--master {self.master}: {what}") from error
         finally:
             signal.signal(signal.SIGINT, interrupt)  # Spark takes it
         return self
@@ -105,7 +108,13 @@ class Spark:
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").splitlines()
         told = [line for line in lines if "Exception" in line or "ERROR" in line or "rror:" in line]
-        return (told or str(error).splitlines() or [type(error).__name__])[-1].strip()
+        return _plain((told or str(error).splitlines() or [type(error).__name__])[-1])
+
+    def shared(self, path: str) -> Callable[[], str]:
+        """A file of this machine for all workers: what says there where it is. It must stay until the session ends."""
+        file = Path(path).resolve()  # Spark names it so, whatever links lead there
+        self._context.addFile(file.as_uri())
+        return partial(_place_of, file.name)
 
     @property
     def cores(self) -> int:
@@ -124,7 +133,9 @@ class Spark:
             system = place.getFileSystem(self._context._jsc.hadoopConfiguration())
             names = sorted(str(each.getPath().toString()) for each in system.listStatus(place) if each.isFile())
         except Exception as error:
-            raise RunError(f"{path}: Spark cannot read it: {_first_line(error)}") from error
+            unseen = any(word in str(error) for word in UNSEEN)
+            why = "no such file or folder" if unseen else f"Spark cannot read it: {_cause(str(error))}"
+            raise RunError(f"{path}: {why}") from error
         names = [name for name in names if not name.rpartition("/")[2].startswith(("_", "."))]
         if not names:
             raise RunError(f"{path}: there is no file in this folder")
@@ -149,6 +160,12 @@ class Text:
         found = _told(self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work)).collect())
         return [_known(one) for one in found]
 
+    def in_order(self, work: Callable[[int, Pieces], Result]) -> Generator[Result]:
+        """The same one by one, few of them in memory; each part is a job of its own."""
+        own = {part: partial(_worked, work, part) for part in range(self.lines.getNumPartitions())}
+        for _, found in _side_by_side(self, self.lines, own, in_order=True):
+            yield found
+
     def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> Groups:
         """What `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
         pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, count))
@@ -168,24 +185,32 @@ class Groups:
 
         The values of a group come in any order.
         """
-        context = self._text.spark._context
-        waiting = list(reversed(wanted))  # the numbers
-        side_by_side = 2 * max(2, self._text.spark.cores)  # so that none waits for this program
-        pending: dict[Future[Any], int] = {}
-        with ThreadPoolExecutor(side_by_side) as threads:
-            try:
-                while waiting or pending:
-                    while waiting and len(pending) < side_by_side:
-                        group = waiting.pop()
-                        own = partial(_gathered, work, wanted[group])
-                        pending[threads.submit(context.runJob, self._pairs, own, [group])] = group
-                    for done in wait(pending, return_when=FIRST_COMPLETED).done:
-                        group = pending.pop(done)
-                        yield group, _known(_told(self._text.name, done.result)[0])
-            finally:
-                if pending:
-                    with suppress(Exception):
-                        context.cancelAllJobs()
+        own = {group: partial(_gathered, work, about) for group, about in wanted.items()}
+        yield from _side_by_side(self._text, self._pairs, own, in_order=False)
+
+
+def _side_by_side(
+    text: Text, rows: Any, work: Mapping[int, Callable[[Any], list[Any]]], in_order: bool
+) -> Generator[tuple[int, Any]]:
+    """(part, the only result of its work) of some parts of an RDD, each a job of its own; few of them are begun."""
+    context = text.spark._context
+    waiting = list(work)[::-1]  # the numbers
+    most = 2 * max(2, text.spark.cores)  # so that none waits for this program
+    pending: dict[Future[Any], int] = {}
+    with ThreadPoolExecutor(most) as threads:
+        try:
+            while waiting or pending:
+                while waiting and len(pending) < most:
+                    begun = waiting.pop()
+                    pending[threads.submit(context.runJob, rows, work[begun], [begun])] = begun
+                finished = [next(iter(pending))] if in_order else wait(pending, return_when=FIRST_COMPLETED).done
+                for job in finished:
+                    part = pending.pop(job)
+                    yield part, _known(_told(text.name, job.result)[0])
+        finally:
+            if pending:
+                with suppress(Exception):
+                    context.cancelAllJobs()
 
 
 class _Refused:
@@ -208,6 +233,10 @@ def _done(work: Callable[[int, Pieces], Any], part: int, lines: Iterable[bytes])
         yield _Refused(error)
 
 
+def _worked(work: Callable[[int, Pieces], Any], part: int, lines: Iterable[bytes]) -> list[Any]:
+    return list(_done(work, part, lines))
+
+
 def _spread(
     work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int, part: int, lines: Iterable[bytes]
 ) -> Iterator[tuple[int, Any]]:
@@ -226,6 +255,12 @@ def _gathered(work: Callable[[Any, list[Any]], Any], about: Any, pairs: Iterable
         return [work(about, values)]
     except LocalSVMError as error:
         return [_Refused(error)]
+
+
+def _place_of(name: str) -> str:
+    from pyspark import SparkFiles
+
+    return str(SparkFiles.get(name))
 
 
 def _itself(group: int) -> int:
@@ -261,15 +296,16 @@ def _told(name: str, job: Callable[[], Result]) -> Result:
         raise RunError(f"{name}: a job of Spark failed: {_cause(text)}; go on with --resume") from error
 
 
-def _first_line(error: Exception) -> str:
-    return _cause(str(error))
-
-
 def _cause(text: str) -> str:
     """The line of a long report that says what happened."""
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     known = [line for line in lines if re.match(r"^(?:Caused by: )?[\w.]*(?:Exception|Error)\b.*: ", line)]
-    return (known or lines or ["no reason given"])[0].removeprefix("Caused by: ")[:300]
+    return _plain((known or lines or ["no reason given"])[0].removeprefix("Caused by: "))[:300]
+
+
+def _plain(line: str) -> str:
+    """Without the names of Java's classes before it."""
+    return re.sub(r"^(?:.*\bERROR \S+: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (?=\S)", "", line.strip())
 
 
 def _check_pyspark() -> None:

@@ -33,6 +33,7 @@ class Summary:
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
+    coarse_cells : how many coarse cells there are, of all repeats; None where the rows were divided at once.
     metric : how it was chosen (`runs.measuring.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
@@ -57,6 +58,7 @@ class Summary:
     repeats: int = 1
     metric: dict[str, Any] | None = None
     cv_recalls: list[float | None] | None = None
+    coarse_cells: int | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -100,6 +102,7 @@ def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
     sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
     calibration: Calibration | None = None, metric: dict[str, Any] | None = None,
+    by_coarse: Sequence[int] | None = None,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -113,6 +116,7 @@ def summarise(
     repeats : of the partition.
     calibration : of the model, None where it gives no probabilities.
     metric : how it was chosen, None where none was asked for.
+    by_coarse : the cells of each coarse cell, None where there are no coarse ones.
     """
     return Summary(
         rows=sum(class_rows),
@@ -135,4 +139,5 @@ def summarise(
         calibration=calibration.describe() if calibration else None,
         repeats=repeats,
         metric=metric,
+        coarse_cells=None if by_coarse is None else len(by_coarse),
     )
