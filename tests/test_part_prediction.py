@@ -17,7 +17,6 @@ from localsvm.cli.labels import Lines
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
-from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.runs import part_prediction
 from localsvm.runs.part_prediction import Prediction, predict_text
 from localsvm.runs.prediction import Indices, LocalModel, Score
@@ -34,9 +33,7 @@ def in_parts(text: Parts, model: Path, **how: bool) -> tuple[list[str], Score, I
     with LocalModel(model) as found:
         score, indices = Score(found.target), Indices(found)
     lines = partial(Lines, **how)
-    task = Prediction(
-        text.name, partial(path_of, model), lines, None, how.get("probabilities", False), LEVELS[simd_level()]
-    )
+    task = Prediction(text.name, partial(path_of, model), lines, None, how.get("probabilities", False))
     return list(predict_text(text, task, score, indices)), score, indices  # type: ignore[arg-type]
 
 
@@ -118,8 +115,9 @@ def test_what_is_said_of_indices_is_said_of_all_parts(tmp_path: Path) -> None:
 
 def test_a_machine_of_another_simd_level_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, model = trained(plain, tmp_path)
-    monkeypatch.setattr(part_prediction, "simd_level", lambda: 0)
-    with pytest.raises(RunError, match="SIMD level baseline, this machine at"):
+    levels = iter([1, 0])  # of this machine, and of the other
+    monkeypatch.setattr(part_prediction, "simd_level", lambda: next(levels))
+    with pytest.raises(RunError, match="SIMD level baseline, this machine at avx2"):
         in_parts(Parts(rows, []), model)
 
 

@@ -71,6 +71,52 @@ def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark,
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
+def as_parquet(spark: Spark, rows: Path, folder: Path, how: str) -> None:
+    """LIBSVM text as Parquet files, as a user of Spark would write it."""
+    from pyspark.sql import SparkSession
+
+    frame = SparkSession(spark._context).read.format("libsvm").load(str(rows))
+    if how == "vectors":
+        frame.coalesce(1).write.parquet(str(folder))
+        return
+    from pyspark.ml.functions import vector_to_array  # no pandas, but the whole of pyspark.ml
+
+    frame = frame.select("label", vector_to_array("features").alias("features"))
+    if how == "columns":
+        frame = frame.selectExpr("features[0] as `a b`", "int(label) as label", "features[1] as `c.d``e`")
+    frame.coalesce(1).write.option("parquet.block.size", 4096).parquet(str(folder))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["vectors", "arrays", "columns"])
+def test_parquet_is_read_as_the_text_it_came_from(cluster: Spark, how: str, tmp_path: Path) -> None:
+    plain(tmp_path / "rows")
+    as_parquet(cluster, tmp_path / "rows", tmp_path / "columns of numbers", how)
+    train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
+    train_text(cluster.text(str(tmp_path / "columns of numbers")), COARSE, tmp_path / "two.h5")
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+@pytest.mark.slow
+def test_parquet_of_other_columns_is_refused_in_a_line(cluster: Spark, tmp_path: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession(cluster._context)
+    for select, message in (
+        ("1.5 as target, 2.5 as a", "have no column called label"),
+        ("1.5 as label, 'x' as a", "the column a has no numbers"),
+        ("1.5 as label, 2 as features", "no vector of pyspark.ml and no array of numbers"),
+        ("1.5 as label, array(1) as features, 3 as a", "there are others"),
+    ):
+        folder = str(tmp_path / str(len(select)))
+        session.sql(f"select {select}").write.parquet(folder)
+        with pytest.raises(RunError, match=message):
+            cluster.text(folder)
+    session.sql("select 1.5 as label, array(1.5, null) as features").coalesce(1).write.parquet(str(tmp_path / "null"))
+    with pytest.raises(DataError, match=r"null:1:\d+: expected a number as value, found 'null'"):
+        train_text(cluster.text(str(tmp_path / "null")), COARSE, tmp_path / "m.h5")
+
+
 def executors(of: int) -> list[int]:
     """The processes of executors below this one."""
     table = subprocess.run(["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout

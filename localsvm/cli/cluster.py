@@ -88,14 +88,12 @@ def predict(
     found : takes in what the rows say.
     """
     from localsvm.cli.labels import Lines
-    from localsvm.kernels._kernels import LEVELS, simd_level
     from localsvm.parallel.spark import Spark
     from localsvm.runs.part_prediction import Prediction, predict_text
 
     with _written(output, force) as write, Spark(master) as spark:
         text, lines = spark.text(file), partial(Lines, decision_values=decision_values, probabilities=probability)
-        options = zero_based, probability, LEVELS[simd_level()]
-        task = Prediction(text.name, spark.shared(model), lines, *options)
+        task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
         for part in predict_text(text, task, *found):
             write(part)
 

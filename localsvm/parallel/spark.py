@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from localsvm.errors import LocalSVMError, RunError
+from localsvm.parallel import parquet
 
 Result = TypeVar("Result")
 Pieces = Iterator[bytes]  # of a part's text, cut at line ends
@@ -122,7 +123,7 @@ class Spark:
         return int(self._context.defaultParallelism)
 
     def text(self, path: str) -> Text:
-        """The lines of a file, or of the files of a folder in the order of their names.
+        """The lines of a file, or of the files of a folder in the order of their names; of Parquet see `parquet`.
 
         path: of this machine, where it is there, or what Spark reads. RunError where it cannot be read.
         """
@@ -141,8 +142,12 @@ class Spark:
             raise RunError(f"{path}: there is no file in this folder")
         if pattern := next((name for name in names if PATTERN & set(name)), None):
             raise RunError(f"{pattern}: Spark takes one of , * ? [ ] {{ }} \\ in a name for a pattern; rename it")
-        lines = self._context.textFile(",".join(names), use_unicode=False)
-        return Text(self, path, lines)
+        kinds = {name.endswith(parquet.SUFFIX) for name in names}
+        if len(kinds) == 2:
+            raise RunError(f"{path}: some files of this folder are Parquet ({parquet.SUFFIX}), and others are not")
+        if kinds == {True}:
+            return Text(self, path, _told(path, lambda: parquet.lines(self._context, path, names)))
+        return Text(self, path, self._context.textFile(",".join(names), use_unicode=False))
 
 
 class Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from io import StringIO
 from typing import Any, NamedTuple, Protocol
@@ -62,7 +62,7 @@ class Prediction:
     model : says where the model is on the machine that asks.
     writer : makes a `Writer` of a text file and the model's target; header: of the first part.
     zero_based, probability : as `lsvm-predict` has them.
-    level : the SIMD level that all machines have to have.
+    level : the SIMD level that all machines have to have: that of this one.
     before : the lines and rows before the part, for messages.
     """
 
@@ -71,7 +71,7 @@ class Prediction:
     writer: Callable[..., Writer]
     zero_based: bool | None
     probability: bool
-    level: str
+    level: str = field(default_factory=lambda: LEVELS[simd_level()])
     before: Place = BEGINNING
 
     def __call__(self, part: int, pieces: Pieces) -> Answer:
