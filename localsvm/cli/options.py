@@ -349,9 +349,8 @@ def note_undivided(
     options: dict[str, Any], config: TrainingConfig, rows: int, tell: Callable[[str], None]
 ) -> None:  # fmt: skip
     """Tell of a -c that has no effect, as all rows are one cell."""
-    size, kind = options["cell_size"], config.partition
-    undivided = kind == "none" or (kind is None and not config.method.divides)
-    if size is not None and size < rows and undivided:
+    size = options["cell_size"]
+    if size is not None and size < rows and config.undivided:
         tell(f"-c {size} has no effect without a partition: one cell has all {rows:,} rows; -P voronoi divides them")
 
 
