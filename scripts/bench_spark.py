@@ -3,7 +3,7 @@
     python scripts/bench_spark.py [--rows 100000] [--masters 'local-cluster[1,1,1024]' 'local-cluster[2,1,1024]']
     python scripts/bench_spark.py --passes [--rows 100000]
 
-HIGGS-like rows (localsvm.data.synthetic), cells of 2 000 in coarse cells of 20 000, one gamma and C without a metric, or
+HIGGS-like rows (data.synthetic), cells of 2 000 in coarse cells of 20 000, one gamma and C without a metric, or
 the default grid and metric (--grid). The same rows in the same coarse cells by `lsvm-train` alone come first, and the
 models are compared by their manifests. Wall clock is told as well, by phase; on a machine that does other work it says
 little. --passes tells, without Spark, what its workers spend on the three passes over the rows, and the bytes that they
