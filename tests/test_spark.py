@@ -22,6 +22,7 @@ from localsvm.methods.linear import LinearSVM
 from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import Spark
 from localsvm.runs.distributed import train_text
+from localsvm.runs.part_files import text_of
 from localsvm.runs.training import train
 
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
@@ -52,13 +53,14 @@ def test_the_model_is_that_of_one_process(cluster: Spark, make: Any, own: dict[s
     config, file = replace(COARSE, **own), tmp_path / "rows"
     make(file)
     summary = train(read(file, shifts=config.shifts), config, tmp_path / "one.h5")
-    found = train_text(cluster.text(str(file)), config, tmp_path / "two.h5")
+    found = train_text(text_of(cluster, str(file)), config, tmp_path / "two.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
     assert replace(found, seconds={}) == replace(summary, seconds={})
 
 
 @pytest.mark.slow
-def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark, tmp_path: Path) -> None:
+@pytest.mark.parametrize("read_by", [text_of, Spark.text], ids=["workers", "Spark"])
+def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark, read_by: Any, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
     lines = (tmp_path / "rows").read_text().splitlines(keepends=True)
     (folder := tmp_path / "parts of a text").mkdir()
@@ -67,7 +69,7 @@ def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark,
     (folder / "_SUCCESS").touch()
     (folder / ".part-01.crc").write_bytes(b"\0")
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
-    train_text(cluster.text(str(folder)), COARSE, tmp_path / "two.h5")
+    train_text(read_by(cluster, str(folder)), COARSE, tmp_path / "two.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
@@ -149,7 +151,7 @@ def test_a_killed_executor_costs_time_and_nothing_else(cluster: Spark, tmp_path:
     config = replace(COARSE, coarse_size=150)
     train(read(tmp_path / "rows", shifts=True), config, tmp_path / "one.h5")
     killing = KillsOne()
-    train_text(cluster.text(str(tmp_path / "rows")), config, tmp_path / "two.h5", observer=killing)  # type: ignore[arg-type]
+    train_text(text_of(cluster, str(tmp_path / "rows")), config, tmp_path / "two.h5", observer=killing)  # type: ignore[arg-type]
     assert len(killing.killed) == 1
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
@@ -170,7 +172,7 @@ class StopsOnce(KillsOne):
 @pytest.mark.slow
 def test_a_resumed_run_gives_the_same_model(cluster: Spark, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
-    text = cluster.text(str(tmp_path / "rows"))
+    text = text_of(cluster, str(tmp_path / "rows"))
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
     with pytest.raises(Stopped):
         train_text(text, COARSE, tmp_path / "two.h5", observer=StopsOnce())  # type: ignore[arg-type]
@@ -183,8 +185,9 @@ def test_a_resumed_run_gives_the_same_model(cluster: Spark, tmp_path: Path) -> N
 def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     (tmp_path / "wrong").write_text((tmp_path / "rows").read_text() + "1 1:x\n")
-    with pytest.raises(DataError, match=r"wrong:101:\d+: "):
-        train_text(cluster.text(str(tmp_path / "wrong")), COARSE, tmp_path / "m.h5")
+    for read_by in (text_of, Spark.text):
+        with pytest.raises(DataError, match=r"wrong:101:\d+: "):
+            train_text(read_by(cluster, str(tmp_path / "wrong")), COARSE, tmp_path / "m.h5")
     with pytest.raises(RunError, match=r"none: no such file or folder$"):
         cluster.text(str(tmp_path / "none"))
     (tmp_path / "one,two").touch()
@@ -193,11 +196,13 @@ def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="no file in this folder"):
         cluster.text(str(tmp_path / "empty"))
-    text = cluster.text(str(tmp_path / "rows"))
-    (tmp_path / "rows").unlink()  # as if the machines of the cluster did not have it
-    with pytest.raises(RunError, match="the workers of Spark do not see this input") as told:
-        train_text(text, COARSE, tmp_path / "m.h5")
-    assert "\n" not in str(told.value)
+    texts = [read_by(cluster, str(tmp_path / "rows")) for read_by in (text_of, Spark.text)]
+    (tmp_path / "rows").rename(tmp_path / "gone")  # as if the machines of the cluster did not have it
+    for text in texts:
+        text.head = lambda lines: (tmp_path / "gone").read_bytes()  # this one has
+        with pytest.raises(RunError, match="do not see this input; put it where all machines do") as told:
+            train_text(text, COARSE, tmp_path / "m.h5")
+        assert "\n" not in str(told.value)
 
 
 def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,12 +70,13 @@ def train(master: str, file: str, config: TrainingConfig, output: str, clock: Cl
     """Train on a file, or on the files of a folder, that the workers of the cluster see. extra: for `train_text`."""
     from localsvm.parallel.spark import Spark
     from localsvm.runs.distributed import check, train_text
+    from localsvm.runs.part_files import text_of
 
     check(config)
     with ExitStack() as stack:
         with clock("start"):
             spark = stack.enter_context(Spark(master))
-        return train_text(spark.text(file), config, output, **extra)
+        return train_text(text_of(spark, file), config, output, **extra)
 
 
 def predict(
@@ -89,10 +90,11 @@ def predict(
     """
     from localsvm.cli.labels import Lines
     from localsvm.parallel.spark import Spark
+    from localsvm.runs.part_files import text_of
     from localsvm.runs.part_prediction import Prediction, predict_text
 
     with _written(output, force) as write, Spark(master) as spark:
-        text, lines = spark.text(file), partial(Lines, decision_values=decision_values, probabilities=probability)
+        text, lines = text_of(spark, file), partial(Lines, decision_values=decision_values, probabilities=probability)
         task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
         for part in predict_text(text, task, *found):
             write(part)

@@ -15,6 +15,9 @@ from localsvm.cli.reporting import print_json
 from localsvm.cli.value_types import Group, ZeroOrOne
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from localsvm.runs.prediction import Indices, LocalModel, Predicted
     from localsvm.runs.scoring import ProbabilityScores
 
 
@@ -78,19 +81,13 @@ def predict(
     the accuracy goes to stderr; put 0 where they are unknown. With --decision-values there is a header line:
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
     speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
-
     With --backend spark, an OUTPUT that ends in / is a folder with a file for each part of the input.
     """
     from localsvm.runs.prediction import Indices, LocalModel, Score
     from localsvm.runs.scoring import ProbabilityScores
 
-    if as_json and output in (None, "-"):
-        raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
-    in_parts = url is not None and output is not None and output.endswith("/")
-    if in_parts:
-        check_folder(str(output), force)
-    check_outputs(force, [test_file, seekable(model_file, "a model")], [None if in_parts else output])
+    _check_output(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
     _check_columns(decision_values, probability, report, force)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         if probability:
@@ -103,20 +100,37 @@ def predict(
         else:
             with text_output(output, force) as out:
                 lines = Lines(out, model.target, decision_values, probability)
-                blocks = model.read(test_file, zero_based=indices.zero_based, tell=indices.count)
-                for block in model.predict_blocks(indices.seen(blocks), probability):
-                    lines.write(block)
-                    score.add(block)
-                    if scores:
-                        scores.add(block)
-    if report and scores:
-        _write_report(report, scores, force)
+                takers = lines.write, score.add, *([scores.add] if scores else [])
+                _predict(model, test_file, indices, probability, takers)
+    if scores:
+        _write_report(str(report), scores, force)
     if not quiet:
         if warning := indices.warning(test_file, model_file):
             click.echo(f"warning: {warning}", err=True)
         click.echo(score_text(score) + (confusion_text(score) if confusion else ""), err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
+
+
+def _predict(
+    model: LocalModel, file: str, indices: Indices, probability: bool, takers: Sequence[Callable[[Predicted], None]]
+) -> None:
+    """takers : of the predictions of each block."""
+    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)
+    for block in model.predict_blocks(indices.seen(blocks), probability):
+        for take in takers:
+            take(block)
+
+
+def _check_output(
+    test_file: str, model_file: str, output: str | None, force: bool, as_json: bool, folders: bool
+) -> None:  # fmt: skip
+    if as_json and output in (None, "-"):
+        raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
+    if folders and output is not None and output.endswith("/"):
+        check_folder(output, force)
+        output = None
+    check_outputs(force, [test_file, model_file], [output])
 
 
 def _write_report(folder: str, scores: ProbabilityScores, force: bool) -> None:

@@ -26,12 +26,15 @@ from localsvm.parallel import parquet
 
 Result = TypeVar("Result")
 Pieces = Iterator[bytes]  # of a part's text, cut at line ends
+Cut = Callable[[Iterable[Any]], Pieces]  # makes them of what a part consists of: lines, or what was handed in
 
 PIECE_BYTES = 4 << 20
 JAVA = 17  # the oldest that PySpark 4 runs on
 ANSWER_SECONDS = 10.0  # in which a master has to take a connection
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 HANDED_ON = ("LOCALSVM_SIMD", "LOCALSVM_METHODS")  # variables that decide what workers compute
+# Java only hands bytes on here: compiling its code as well as it can costs half of its processor time in a short run
+JAVA_OPTIONS, QUICK = "JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1"
 STANDALONE = re.compile(r"spark://([^:/,]+):(\d+)$")
 PATTERN = set(",*?[]{}\\")
 UNSEEN = ("FileNotFoundException", "InvalidInputException", "does not exist", "PATH_NOT_FOUND")
@@ -68,7 +71,8 @@ class Spark:
             conf.set(name, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         self._log = tempfile.TemporaryFile()  # what Java says: for a message, where nothing starts
-        interrupt = signal.getsignal(signal.SIGINT)
+        interrupt, before = signal.getsignal(signal.SIGINT), os.environ.get(JAVA_OPTIONS)
+        os.environ.setdefault(JAVA_OPTIONS, QUICK)
         try:
             # a session of its own: signals for this program's group are for this program
             gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log, "start_new_session": True})
@@ -80,6 +84,8 @@ class Spark:
             raise RunError(f"--master {self.master}: {what}") from error
         finally:
             signal.signal(signal.SIGINT, interrupt)  # Spark takes it
+            if before is None:
+                del os.environ[JAVA_OPTIONS]
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -97,6 +103,7 @@ class Spark:
 
     def _own(self) -> dict[str, str]:
         variables = ONE_THREAD | {name: os.environ[name] for name in HANDED_ON if name in os.environ}
+        variables |= {JAVA_OPTIONS: os.environ.get(JAVA_OPTIONS, QUICK)}
         found = {f"spark.executorEnv.{name}": value for name, value in variables.items()}
         found |= {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
         host = STANDALONE.match(self.master)
@@ -149,31 +156,40 @@ class Spark:
             return Text(self, path, _told(path, lambda: parquet.lines(self._context, path, names)))
         return Text(self, path, self._context.textFile(",".join(names), use_unicode=False))
 
+    def of_parts(self, name: str, parts: list[Any], cut: Cut, head: Callable[[int], bytes]) -> Text:
+        """A text of these parts: `cut` makes pieces of one where it is worked on, `head` gives the first lines."""
+        return Text(self, name, self._context.parallelize(parts, max(1, len(parts))), cut, head)
+
 
 class Text:
-    """The lines of one or several files, in parts that follow each other. Made by `Spark.text`."""
+    """The lines of one or several files, in parts that follow each other. Made by `Spark.text` and `Spark.of_parts`."""
 
-    def __init__(self, spark: Spark, name: str, lines: Any) -> None:
-        self.spark, self.name, self.lines = spark, name, lines
+    def __init__(
+        self, spark: Spark, name: str, lines: Any,
+        cut: Cut | None = None, head: Callable[[int], bytes] | None = None,
+    ) -> None:  # fmt: skip
+        self.spark, self.name, self.lines, self._cut, self._head = spark, name, lines, cut or _pieces, head
 
     def head(self, lines: int) -> bytes:
         """The first lines, or all where there are fewer."""
+        if self._head is not None:
+            return self._head(lines)
         return b"".join(line + b"\n" for line in _told(self.name, lambda: self.lines.take(lines)))
 
     def each(self, work: Callable[[int, Pieces], Result]) -> list[Result]:
         """What `work` makes of the number and the pieces of each part, in their order."""
-        found = _told(self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work)).collect())
+        found = _told(self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work, self._cut)).collect())
         return [_known(one) for one in found]
 
     def in_order(self, work: Callable[[int, Pieces], Result]) -> Generator[Result]:
         """The same one by one, few of them in memory; each part is a job of its own."""
-        own = {part: partial(_worked, work, part) for part in range(self.lines.getNumPartitions())}
+        own = {part: partial(_worked, work, self._cut, part) for part in range(self.lines.getNumPartitions())}
         for _, found in _side_by_side(self, self.lines, own, in_order=True):
             yield found
 
     def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> Groups:
         """What `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
-        pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, count))
+        pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, self._cut, count))
         return Groups(self, pairs.partitionBy(count, _itself), count)
 
 
@@ -231,22 +247,22 @@ def _known(result: Any) -> Any:
     return result
 
 
-def _done(work: Callable[[int, Pieces], Any], part: int, lines: Iterable[bytes]) -> Iterator[Any]:
+def _done(work: Callable[[int, Pieces], Any], cut: Cut, part: int, lines: Iterable[Any]) -> Iterator[Any]:
     try:
-        yield work(part, _pieces(lines))
+        yield work(part, cut(lines))
     except LocalSVMError as error:
         yield _Refused(error)
 
 
-def _worked(work: Callable[[int, Pieces], Any], part: int, lines: Iterable[bytes]) -> list[Any]:
-    return list(_done(work, part, lines))
+def _worked(work: Callable[[int, Pieces], Any], cut: Cut, part: int, lines: Iterable[Any]) -> list[Any]:
+    return list(_done(work, cut, part, lines))
 
 
 def _spread(
-    work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int, part: int, lines: Iterable[bytes]
+    work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], cut: Cut, count: int, part: int, lines: Iterable[Any]
 ) -> Iterator[tuple[int, Any]]:
     try:
-        yield from work(part, _pieces(lines))
+        yield from work(part, cut(lines))
     except LocalSVMError as error:  # whoever asks for any group hears of it
         yield from ((group, _Refused(error)) for group in range(count))
 

@@ -116,8 +116,7 @@ def summarise(
     reports : of all cells.
     seconds, repeats : wall clock, by phase; of the partition.
     calibration, metric : of the model; how it was chosen; None where it has none.
-    by_coarse : the cells of each coarse cell, None where there are no coarse ones.
-    progressive : rows were decided, and then learned.
+    by_coarse, progressive : the cells of each coarse cell, if any; rows were decided, and then learned.
     """
     return Summary(
         rows=sum(class_rows),
