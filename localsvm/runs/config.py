@@ -108,7 +108,9 @@ class TrainingConfig:
         if self.repeats > 1 and self.partition == "none" and self.coarse_size is None:
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
         if self.coarse_size is not None and self.coarse_size >= MOST_ROWS:
-            raise OptionError(f"--coarse-size {self.coarse_size}: no cell has as many rows; give fewer, or leave it out")
+            raise OptionError(
+                f"--coarse-size {self.coarse_size}: no cell has as many rows; give fewer, or leave it out"
+            )
         if self.coarse_size is not None and self.coarse_size < self.cell_size:
             raise OptionError(
                 f"--coarse-size {self.coarse_size}: a coarse cell is divided into cells of up to {self.cell_size} rows "
