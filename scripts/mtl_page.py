@@ -99,7 +99,8 @@ def differences(runs: Sequence[Any]) -> list[str]:
     text = (
         "LSVM-MTL minus the other, in points, with the probability of a difference as large by chance: by Welch's test "
         "over the seeds, and where one of the two has a single run by the rows of the test set, as if the two erred "
-        f"independently of each other, and the spread over the other's seeds; bold where it is below {LEVEL:g}. LSVM-MTL is {'; '.join(verdicts)}."
+        "independently of each other, and the spread over the other's seeds; bold where it is below "
+        f"{LEVEL:g}. LSVM-MTL is {'; '.join(verdicts)}."
     )
     return [text, "", *table(("", *SETS), rows)]
 

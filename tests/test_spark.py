@@ -42,7 +42,7 @@ def cluster() -> Iterator[Spark]:
     ("make", "own"),
     [
         (plain, {}),
-        (many_classes, {"probability": True, "scale": "zscore", "multiclass": "ava"}),
+        (many_classes, {"probability": True, "scale": "zscore", "multiclass": "ava", "metric": "auto"}),
         (wide, {"method": LinearSVM(cost=(0.1, 1.0)), "repeats": 2, "partition": "kmeans"}),
     ],
     ids=["plain", "classes", "wide"],
@@ -155,7 +155,7 @@ def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
 
 def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain(tmp_path / "rows", 100)
-    some = ("train", "--backend", "spark", "--metric", "none", "--coarse-size", 2000, tmp_path / "rows", tmp_path / "m")
+    some = ("train", "--backend", "spark", "--coarse-size", 2000, tmp_path / "rows", tmp_path / "m")
     monkeypatch.setattr(engine, "_check_pyspark", lambda: None)
     monkeypatch.setattr(engine, "_check_java", lambda: None)
     assert "--master spark://127.0.0.1:1: no answer" in error(*some, "--master", "spark://127.0.0.1:1")
@@ -175,12 +175,11 @@ def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monk
 def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     files = (tmp_path / "rows", tmp_path / "m.h5")
-    some = ("train", "--backend", "spark", "--metric", "none")
+    some = ("train", "--backend", "spark")
     assert "give --backend spark as well" in usage_error("train", "--master", "local[1]", *files)
     assert "needs --master URL" in usage_error(*some, *files)
     own = (*some, "--master", "local[1]")
     assert "--coarse-size 20000" in usage_error(*own, *files)
-    assert "give --metric none" in usage_error("train", *own[1:3], *own[5:], "--coarse-size", 2000, *files)
     for given, flag in ((("-j", 2), "-j"), (("--memory", "1G"), "--memory"), (("--weights", files[0]), "--weights")):
         assert f"{flag} " in usage_error(*own, "--coarse-size", 2000, *given, *files)
     assert "name TRAIN_FILE and MODEL_FILE" in usage_error(*own, "--coarse-size", 2000, "-", files[1])

@@ -20,7 +20,7 @@ OTHERWISE = {
     "out_of_core": ("--out-of-core", "rows are those of the cluster's processes"),
     "stream": ("--stream", "rows are read in parts anyway"),
     "partition_file": ("--partition-file", "coarse cells are found in the run"),
-    "metric_file": ("--metric-file", "a metric is tested on all rows together"),
+    "metric_file": ("--metric-file", "rows are read as its columns and origins ask only on one machine"),
     "weights": ("--weights FILE", "its lines would have to be brought to their rows"),
 }
 

@@ -145,11 +145,13 @@ def calibration_text(found: dict[str, Any]) -> str:
 
 
 def _selection(summary: Summary) -> str:
+    scored = f"; {recalls_text(summary.cv_recalls, summary.labels)}" if summary.cv_recalls else ""
+    if summary.progressive_error is not None:
+        return f"progressive error {summary.progressive_error:.2%}{scored}"
     if summary.cv_error is None:
         return "none (one point)"
     why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
     mean = " of one repeat, in the mean" if summary.repeats > 1 else ""
-    scored = f"; {recalls_text(summary.cv_recalls, summary.labels)}" if summary.cv_recalls else ""
     return f"{why}error {summary.cv_error:.2%}{mean}{scored}"
 
 

@@ -29,7 +29,7 @@ from localsvm.data.spans import spans
 from localsvm.errors import DataError, RunError
 from localsvm.memory import UNBOUNDED, Budget
 
-MORE = "give more --memory; linear methods keep no rows with -s sgd --stream"
+MORE = "give more --memory"
 WIDE = 4  # where columns are left out, a text is parsed dense if it has at most so many times those that are kept
 
 Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]
@@ -48,6 +48,7 @@ class _Options:
     block_bytes: int
     shifts: bool
     budget: Budget
+    remedy: str = MORE
 
     @property
     def block(self) -> int:
@@ -61,7 +62,7 @@ class _Options:
 
     def check(self, name: str, size: int) -> None:
         """RunError where rows of so many bytes do not fit in beside the blocks of text."""
-        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block, MORE)
+        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block, self.remedy)
 
     def columns(self, width: int) -> int:
         """Columns of the result, where the text has `width`."""
@@ -83,17 +84,10 @@ class _Options:
 
 
 def read(
-    path: str | os.PathLike[str],
-    *,
-    zero_based: bool = False,
-    n_features: int | None = None,
-    dense: bool | None = None,
-    jobs: int = 1,
-    allocate: Allocate | None = None,
-    block_bytes: int = BLOCK_BYTES,
-    shifts: bool = False,
-    budget: Budget = UNBOUNDED,
-) -> Dataset:
+    path: str | os.PathLike[str], *, zero_based: bool = False, n_features: int | None = None, dense: bool | None = None,
+    jobs: int = 1, allocate: Allocate | None = None, block_bytes: int = BLOCK_BYTES, shifts: bool = False,
+    budget: Budget = UNBOUNDED, remedy: str = MORE,
+) -> Dataset:  # fmt: skip
     """Read a LIBSVM file.
 
     Parameters
@@ -104,8 +98,9 @@ def read(
         Whether indices start at 0; and d: entries beyond it are dropped, None for as many as the indices need.
     dense, allocate
         Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
-    jobs, block_bytes, budget, shifts
-        Threads; most bytes of text that one parses at once; memory; whether columns may have origins (data.origin).
+    jobs, block_bytes, shifts, budget, remedy
+        Threads; most bytes of text that one parses at once; whether columns may have origins (data.origin); memory, and
+        what to do where the rows do not fit into it.
 
     Returns
     -------
@@ -119,7 +114,7 @@ def read(
     RunError
         The rows do not fit into the budget, or into memory.
     """
-    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget)
+    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget, remedy)
     with open_source(path) as source:
         return _read_regular(source, options) if source.regular() else _read_stream(source, options)
 

@@ -121,6 +121,11 @@ class TrainingConfig:
         return self.method.default_metric if self.method.shift_invariant else EUCLIDEAN
 
     @property
+    def undivided(self) -> bool:
+        """Whether all rows are one cell, however many."""
+        return self.partition == "none" or (self.partition is None and not self.method.divides)
+
+    @property
     def shifts(self) -> bool:
         """Whether columns may be read from an origin: a shift of all rows changes nothing after scaling."""
         return self.scale in CENTRED or (self.scale != "row" and self.method.shift_invariant)

@@ -86,7 +86,8 @@ def train_stream(
             force=force,
         )
     about = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
-    return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds)
+    progressive = not isinstance(method, LinearMethod)
+    return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds, progressive=progressive)
 
 
 def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Survey:

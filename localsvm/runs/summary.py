@@ -30,6 +30,8 @@ class Summary:
     cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
         cross-validated.
     cv_recalls : with `--score tpr-tnr` the same of the right rows of each label; None for one without held-out rows.
+    progressive_error : the share of rows that were decided wrong before they were learned, in one pass over the rows
+        with several costs, which has no folds; then cv_error is None, and cv_recalls are of these decisions. Else None.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
@@ -46,7 +48,6 @@ class Summary:
     cells: int
     cell_rows: dict[str, float]
     points: int
-    cv_error: float | None
     support_vectors: int
     models: int
     iterations: int
@@ -56,7 +57,9 @@ class Summary:
     calibration: dict[str, Any] | None = None
     repeats: int = 1
     metric: dict[str, Any] | None = None
+    cv_error: float | None = None
     cv_recalls: list[float | None] | None = None
+    progressive_error: float | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -99,20 +102,18 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
     sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
-    calibration: Calibration | None = None, metric: dict[str, Any] | None = None,
+    calibration: Calibration | None = None, metric: dict[str, Any] | None = None, progressive: bool = False,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
     Parameters
     ----------
-    labels, class_rows : (classes,) ascending, and the rows of each.
-    features, partition : how many columns occur, of how many; its name.
+    labels, class_rows, features, partition : ascending, and their rows; how many columns occur, of how many; its name.
     sizes : (cells,) rows of each cell.
     reports : of all cells.
-    seconds : wall clock, by phase.
-    repeats : of the partition.
-    calibration : of the model, None where it gives no probabilities.
-    metric : how it was chosen, None where none was asked for.
+    seconds, repeats : wall clock, by phase; of the partition.
+    calibration, metric : of the model; how it was chosen; None where it has none.
+    progressive : rows were decided, and then learned.
     """
     return Summary(
         rows=sum(class_rows),
@@ -124,7 +125,7 @@ def summarise(
         cells=len(sizes),
         cell_rows=size_spread(sizes),
         points=max(r.points for r in reports),
-        cv_error=cross_validated_error(reports),
+        **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports)},
         cv_recalls=cross_validated_recalls(reports),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),
