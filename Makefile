@@ -147,6 +147,7 @@ reproduce-mllkm: build ## DATA=folder [QUICK=1] Table 2 and the figures of the M
 	$(BIN)/python scripts/reproduce_mllkm.py $(if $(QUICK),--quick) "$(DATA)"
 	$(BIN)/python scripts/reproduce_mllkm_figures.py $(if $(QUICK),--quick) "$(DATA)"
 	$(BIN)/python scripts/reproduce_mllkm_large.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/bench_mllkm_online.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-mtl: build ## DATA=folder [QUICK=1] table and figures of the LSVM-MTL paper, into docs/results/mtl
 	@test -n "$(DATA)" || { echo "make reproduce-mtl DATA=folder-of-the-data-sets" >&2; exit 2; }

@@ -149,6 +149,11 @@ class LocalBank:
         order = rng.permutation(self.open)
         return [replace(self, open=order[first : first + size]) for first in range(0, len(order), max(1, size))]
 
+    def of_rows(self, rows: NDArray[np.intp]) -> Self:
+        """Of some rows. Where these are fewer than the open anchors, evenly as many of them are open."""
+        step = -(-len(self.open) // max(1, len(rows)))
+        return replace(self, X=self.X[rows], open=self.open[:: max(1, step)])
+
     def features(self, names: Names) -> LocalFeatures | MadeFeatures:
         """In float64."""
         which, anchor = np.divmod(names, len(self.anchors))
