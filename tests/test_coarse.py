@@ -271,5 +271,7 @@ def test_every_method_trains_in_coarse_cells(name: str, tmp_path: Path) -> None:
 def test_a_coarse_cell_is_not_smaller_than_a_cell() -> None:
     with pytest.raises(OptionError, match=r"--coarse-size 59: .* up to 60 rows"):
         replace(COARSE, coarse_size=59)
+    with pytest.raises(OptionError, match=r"--coarse-size \d+: no cell has as many rows"):
+        replace(COARSE, coarse_size=1 << 40)
     assert replace(COARSE, coarse_size=60).as_dict()["coarse_size"] == 60
     assert "coarse_size" not in replace(COARSE, coarse_size=None).as_dict()
