@@ -24,10 +24,11 @@ demo-spark: build spark ## train on a standalone Spark cluster of two workers, a
 	mkdir -p demo
 	$(BIN)/python scripts/make_demo_data.py demo
 	PYTHON=$(BIN)/python scripts/spark-cluster.sh start
-	$(BIN)/lsvm-train --force --backend spark --master spark://127.0.0.1:7077 --metric none -P voronoi -c 500 --coarse-size 1000 \
-	    demo/banana.train.libsvm demo/spark.model.h5 || failed=1; \
+	$(BIN)/lsvm-train --force --backend spark --master spark://127.0.0.1:7077 -P voronoi -c 500 --coarse-size 1000 \
+	    demo/banana.train.libsvm demo/spark.model.h5 && \
+	$(BIN)/lsvm-predict --force --backend spark --master spark://127.0.0.1:7077 \
+	    demo/banana.test.libsvm demo/spark.model.h5 demo/predictions.txt || failed=1; \
 	scripts/spark-cluster.sh stop; test -z "$$failed"
-	$(BIN)/lsvm-predict --force demo/banana.test.libsvm demo/spark.model.h5 demo/predictions.txt
 
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once.
 build: $(VENV)/.built ## the environment in .venv, and the extensions
@@ -147,6 +148,7 @@ reproduce-mllkm: build ## DATA=folder [QUICK=1] Table 2 and the figures of the M
 	$(BIN)/python scripts/reproduce_mllkm.py $(if $(QUICK),--quick) "$(DATA)"
 	$(BIN)/python scripts/reproduce_mllkm_figures.py $(if $(QUICK),--quick) "$(DATA)"
 	$(BIN)/python scripts/reproduce_mllkm_large.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/bench_mllkm_online.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-mtl: build ## DATA=folder [QUICK=1] table and figures of the LSVM-MTL paper, into docs/results/mtl
 	@test -n "$(DATA)" || { echo "make reproduce-mtl DATA=folder-of-the-data-sets" >&2; exit 2; }

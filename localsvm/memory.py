@@ -69,8 +69,12 @@ UNBOUNDED = Budget(1 << 62)
 
 
 def shown(size: int) -> str:
-    """A size for people, such as 1.50 GiB or 300 MiB."""
-    return f"{size / 2**30:.2f} GiB" if size >= 1 << 30 else f"{size / 2**20:,.1f} MiB"
+    """A size for people, such as 1.50 GiB, 300.0 MiB or 12 bytes."""
+    if size >= 1 << 30:
+        return f"{size / 2**30:.2f} GiB"
+    if size >= 1 << 20:
+        return f"{size / 2**20:,.1f} MiB"
+    return f"{size / 2**10:,.1f} KiB" if size >= 1 << 10 else f"{size} bytes"
 
 
 def available_memory() -> int:

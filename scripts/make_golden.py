@@ -38,6 +38,8 @@ GOLDEN: dict[str, tuple[str, str]] = {
     "svm-knn": (DENSE, "-m svm-knn --neighbours 4,8 -C 0.1,1 -v 3"),
     "mkl": (DENSE, "-m mkl --widths 0.5,2 -C 0.1,1 -v 3"),
     "mllkm": (DENSE, "-m mllkm --map square --bank-gammas 0.1,1 -C 0.1,1 -v 3"),
+    "mllkm-online": (DENSE, "-m mllkm --online kernels --bank-gammas 0.1,1 -C 0.1,1 -v 3"),
+    "mllkm-one-pass": (DENSE, "-m mllkm --online full --kept-rows 30 --bank-gammas 0.1,1 -C 0.1,1"),
     "mlsvm": (DENSE, "-m mlsvm -K 2 --shrinkage 0.1 --covariance diag -C 1,100 -v 3"),
     "mtl": (DENSE, "-m mtl -K 3 --shrinkage 0.1 --groups 2 --coupling 1,10 -C 1,100 -v 3"),
     "ml3": (DENSE, "-m ml3 --models 3 -C 1 -v 3"),
@@ -45,6 +47,9 @@ GOLDEN: dict[str, tuple[str, str]] = {
     "svm-default": (DENSE, "-m svm"),
     "svm-metric": (DENSE, "-m svm -P voronoi -c 20 --metric rank:2 -g 0.5,2 -C 1,10 -v 3"),
     "svm-sparse-ava": (SPARSE, "-m svm --metric none --multiclass ava -g 0.1 -C 1,10 -v 3"),
+    "csvm-ava": (SPARSE, "-m csvm -K 3 --lambda 1,10 --multiclass ava -C 0.1,1 -v 3"),
+    # written when pairs shared their clusters
+    "kmeans-svm-shared": (SPARSE, "-m kmeans-svm -K 3 --multiclass ava -C 0.1,1 -v 3"),
     "svm-coarse": (DENSE, "-m svm -P voronoi -c 12 --coarse-size 30 --metric none -g 0.5,2 -C 1,10 -v 3"),
     PARTITION: (DENSE, "-P kmeans -c 20 --metric none"),
 }

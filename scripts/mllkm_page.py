@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,15 @@ MAPS = {
     "component gaussian": ("gaussian", True),
     "component square": ("square", True),
 }
+UNSCALED = ("ionosphere",)
+WIDER = " from -1 to 1"  # behind the name of a map
+OTHERWISE: dict[str, dict[str, Any]] = {
+    " with a gap of 10 %": {"tolerance": 0.1},
+    " with a gap of 0.1 %": {"tolerance": 0.001},
+    " with C = 10": {"cost": (10.0,)},
+    " with C = 1": {"cost": (1.0,)},
+}
+VARIANTS = [*(kind + WIDER for kind in MAPS), *(kind + how for how in OTHERWISE for kind in list(MAPS)[2:])]
 HEAVY = 0.01  # share from which on a kernel counts as one of the heavy ones
 TEST_SHARE, CERTAIN = 0.3 / 0.7, 0.05
 REFERENCE = "kernel SVM"
@@ -99,6 +109,17 @@ prediction for each row, of many at once (the paper: milliseconds, it does not s
 the largest certified duality gap, of mllkm over the whole bank; processor seconds of training. {{processor}}, with
 other work beside.
 """
+SCALINGS = f"""
+## In [0, 1], or in [-1, 1]
+
+The paper does not say how features are scaled; LIBSVM's files of these sets have them in [-1, 1]. So here are the maps
+at C = 100 in both; ionosphere, as it is, lies in [-1, 1]. Test accuracy in per cent (deviation over the splits), and
+kernels with more than {100 * HEAVY:g} % of the weight; the paper does not say from which weight on it counts one.
+"""
+OTHER_WAYS = """
+In [0, 1] the component-wise maps have few such kernels on heart and diabetes. Neither the gap to which they are solved
+(1 % above) nor C explains it, but the scaling does. Kernels with more than 1 % of the weight, and accuracy:
+"""
 GAMMAS = """
 ## Chosen gammas
 
@@ -110,7 +131,7 @@ Kernels with a weight by their gamma, at C = 100, on average over the splits.
 class Split(Run):
     """One split at C = 100: test accuracy in per cent, kernels, those with more than HEAVY of the weight, support
     vectors, the certified gap, processor seconds of training, microseconds of prediction a row, bytes of the state, and
-    kernels by their gamma; with C by cross-validation the accuracy, and C.
+    kernels by their gamma; with C by cross-validation the accuracy, and C, but for variants of the maps.
     """
 
     name: str
@@ -125,8 +146,8 @@ class Split(Run):
     microseconds: float
     size: int
     gammas: list[int]
-    chosen_accuracy: float
-    chosen: float
+    chosen_accuracy: float | None = None
+    chosen: float | None = None
 
     @property
     def key(self) -> Key:
@@ -139,7 +160,7 @@ def page(runs: list[Split], options: Any) -> str:
     rows = [(name, kind) for name in PAPER for kind in PAPER[name]]
     of = {row: sorted((run for run in runs if run.key[:2] == row), key=lambda run: run.split) for row in rows}
     of = {row: found for row, found in of.items() if found}
-    costs = sorted({run.chosen for run in runs})
+    costs = sorted({run.chosen for run in runs if run.chosen is not None})
     chosen = f"C chosen; {', '.join(f'{c:g}' for c in costs)}"
     accuracy = ("set", "map or method", "C = 100", "paper", "p", chosen, "p")
     size = (
@@ -160,6 +181,10 @@ def page(runs: list[Split], options: Any) -> str:
             *table(accuracy, [(*row, *accuracies(row, of, costs)) for row in of]),
             COST.format(processor=processors(run.machine for run in runs)),
             *table(size, [(*row, *sizes(row, found)) for row, found in of.items()]),
+            SCALINGS,
+            *scalings(runs, [row for row in of if row[1] in MAPS]),
+            OTHER_WAYS,
+            *table(("set", "map", "as above", *OTHERWISE, "paper"), other_ways(runs)),
             GAMMAS,
             *table(gammas, [(*row, *by_gamma(found)) for row, found in of.items() if row[1] in MAPS]),
         ]
@@ -218,6 +243,51 @@ def sizes(row: tuple[str, str], found: Sequence[Split]) -> list[str]:
         f"{100 * max(run.gap for run in found):.2f}",
         f"{seconds:.2f}",
     ]
+
+
+def scalings(runs: Sequence[Split], rows: Sequence[tuple[str, str]]) -> list[str]:
+    """The maps in both scalings, and in how many rows they come as near to the paper as they should."""
+    lines, far = [], {place: {"accuracy": [], "kernels": []} for place in ("[0, 1]", "[-1, 1]")}
+    for name, kind in rows:
+        paper, cells = PAPER[name][kind], []
+        for place, suffix in zip(far, ("", WIDER), strict=True):
+            wanted = (name, kind + ("" if name in UNSCALED else suffix))
+            found = [run for run in runs if run.key[:2] == wanted]
+            if not found:
+                cells += ["-", "-"]
+                continue
+            accuracy, heavy = (float(np.mean([getattr(run, what) for run in found])) for what in ("accuracy", "heavy"))
+            cells += [mean([run.accuracy for run in found]), f"{heavy:.1f}"]
+            if abs(accuracy - paper.accuracy) > paper.deviation:
+                off = (accuracy - paper.accuracy) / paper.deviation
+                far[place]["accuracy"].append(f"{name} {kind}, by {off:+.1f}")
+            if not 0.5 <= heavy / paper.kernels <= 2.0:
+                far[place]["kernels"].append(f"{name} {kind}, {heavy / paper.kernels:.2f}")
+        lines.append((name, kind, *cells, f"{paper.accuracy:.1f} ({paper.deviation:.1f})", f"{paper.kernels:g}"))
+    head = ("set", "map", "[0, 1]", "kernels", "[-1, 1]", "kernels", "paper", "kernels")
+    return [*table(head, lines), "", *(said(len(rows), place, off) for place, off in far.items())]
+
+
+def other_ways(runs: Sequence[Split]) -> Iterator[list[str]]:
+    """A line a set and component-wise map."""
+    for name, kind in product(PAPER, list(MAPS)[2:]):
+        of = [[run for run in runs if run.key[:2] == (name, kind + how)] for how in ("", *OTHERWISE)]
+        if all(of):
+            cells = (
+                f"{np.mean([run.heavy for run in found]):.1f}, {mean([r.accuracy for r in found])}" for found in of
+            )
+            paper = PAPER[name][kind]
+            yield [name, kind, *cells, f"{paper.kernels:g}, {paper.accuracy:.1f} ({paper.deviation:.1f})"]
+
+
+def said(rows: int, place: str, off: dict[str, list[str]]) -> str:
+    """How many rows are near the paper's, and which are not."""
+    wanted = {"accuracy": "accuracy within one of the paper's deviations", "kernels": "kernels within a factor of 2"}
+    told = [
+        f"{what} in {rows - len(off[key])} of {rows}" + (f" (not {', '.join(off[key])})" if off[key] else "")
+        for key, what in wanted.items()
+    ]
+    return f"- In {place}: {'; '.join(told)}."
 
 
 def by_gamma(found: Sequence[Split]) -> list[str]:

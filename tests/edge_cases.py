@@ -146,9 +146,9 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--anchors": ("rows", "kmeans"),
         "--admit": ("0", "1", "1000000"),
         "--online": ("kernels", "full"),
-        "--kept-rows": ("9", "10", "1000000000000"),
+        "--kept-rows": ("10",),
         "-s": ("auto", "sdca"),
-        "--epochs": ("0", "1"),
+        "--epochs": ("1",),
     },
     ("lasvm",): {"--epochs": ("0", "1", "5", "1000")},
     ("svm-knn",): {"--neighbours": ("1", "24", "1000", "1,5")},
@@ -204,6 +204,9 @@ def options() -> list[list[str]]:
         _line("svm", BASE | BASE_OWN["svm"], {"-t": kernel, "-C": cost, "--scale": scale})
         for kernel, cost, scale in product(("laplacian", "polynomial", "linear"), ("1e-30", "1e30"), ("none", "std"))
     ]
+    modes = {"--online": ("full", "--kept-rows", ("9", "10", "1000000000000")), "-s": ("sdca", "--epochs", ("0", "1"))}
+    for flag, (mode, name, values) in modes.items():
+        runs += [_line("mllkm", BASE | BASE_OWN["mllkm"], {flag: mode, name: value}) for value in values]
     sag = {"-s": "sag", "--loss": "squared"}
     runs += [_line("linear", BASE, sag | {flag: v}) for flag, values in VALUES.items() for v in values if flag == "-C"]
     return runs

@@ -22,7 +22,7 @@ from localsvm.methods import methods
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.partition import two_step
-from localsvm.runs import distributed, part_work
+from localsvm.runs import distributed, measuring, part_work
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.distributed import train_text
 from localsvm.runs.training import train
@@ -86,6 +86,11 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
     "wide": (wide, {"method": LinearSVM(cost=(0.1, 1.0))}),
     "wide, centred": (wide, {"method": LinearSVM(cost=(0.1, 1.0)), "scale": "zscore"}),
     "far from 0": (far, {}),
+    "a metric or none": (plain, {"metric": "auto"}),
+    "weights, probabilities": (many_classes, {"metric": "diag", "probability": True, "balanced": True}),
+    "weights of wide rows": (wide, {"method": LinearSVM(cost=(0.1, 1.0)), "metric": "diag", "repeats": 2}),
+    "a matrix": (far, {"metric": "full", "partition": "kmeans"}),
+    "a baseline": (plain, {"metric": "nca", "scale": "zscore", "scoring": "tpr-tnr"}),
 }
 
 
@@ -191,7 +196,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     ("own", "message"),
     [
         ({"coarse_size": None}, "--coarse-size 20000"),
-        ({"metric": "auto"}, "--metric none"),
+        ({"metric": "rank:3"}, "only 2 features"),
         ({"probability": True, "repeats": 2}, "leave -b 1 or --repeats out"),
     ],
 )
@@ -199,6 +204,28 @@ def test_what_cannot_be_done_in_parts_is_refused(own: dict[str, Any], message: s
     plain(tmp_path / "rows", 20)
     with pytest.raises(OptionError, match=message):
         train_text(Parts(tmp_path / "rows", []), replace(COARSE, **own), tmp_path / "m.h5")
+
+
+def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes here of each part: samples whose rows together are a fixed number."""
+    monkeypatch.setattr(two_step, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(measuring, "MOST_LEARN", 60)
+    plain(tmp_path / "rows", 3000)
+    text, config = Parts(tmp_path / "rows", [1000, 2000]), replace(COARSE, metric="auto", coarse_size=1000)
+    sent: list[list[Any]] = []
+    each = text.each
+
+    def kept(work: Any) -> list[Any]:
+        sent.append(each(work))
+        return sent[-1]
+
+    monkeypatch.setattr(text, "each", kept)
+    train_text(text, config, tmp_path / "m.h5")
+    _, (first, *_) = sent  # of the two passes; the others are merged into it
+    drawn = [sum(len(part.y) for part in first.samples[i]) for i in (0, 1)]
+    assert 50 < drawn[0] < 200 and drawn[1] == 60
+    with h5py.File(tmp_path / "m.h5") as model:
+        assert "fresh" not in model.get("metric", ())
 
 
 def test_machines_of_another_simd_level_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,3 +212,26 @@ def test_what_a_file_keeps(tmp_path: Path) -> None:
         assert config["metric"] == "diag" and config["learned"].keys() == {"name", "fingerprint", "rows"}
         assert config["learned"]["fingerprint"] == config["fingerprint"] and config["learned"]["rows"] == 60
         assert file["metric/fresh"].shape == (8,) and int(np.unpackbits(file["metric/fresh"][...]).sum()) == 12
+
+
+def test_with_coarse_cells_numbers_say_which_rows_learned_it(tmp_path: Path) -> None:
+    """As `--backend spark` can tell: the file has no bit a row, and knows its data by another fingerprint."""
+    config = replace(POINT, metric="diag", partition="voronoi", cell_size=15, coarse_size=30)
+    partition_only(rows(), config, path := tmp_path / "cells.h5")
+    with h5py.File(path) as file:
+        kept = json.loads(file.attrs["config"])
+        assert kept["learned"].keys() == {"name", "fingerprint", "rows", "taken", "key"}
+        assert kept["learned"]["taken"] == 48 and list(file["metric"]) == ["weights"]
+    own = divide(rows(), config)
+    assert own.measured.fresh is not None and int(own.measured.fresh.sum()) == 12
+    given = read_given(path)
+    for found in (divide(rows(), config, path), divide(rows(), given.fix(config), given=given)):
+        np.testing.assert_array_equal(found.measured.fresh, own.measured.fresh)
+        assert found.as_dict() == own.as_dict()
+    other = divide(rows(1), given.fix(config), given=given)
+    assert other.fresh is None and other.measured.told == {"name": "diag", "other_data": True}
+    for change in ({"taken": 60}, {"taken": 0}, {"key": -1}, {"rows": 1 << 41}, {"fingerprint": "a"}):
+        with h5py.File(path, "r+") as file:
+            file.attrs["config"] = np.bytes_(json.dumps(kept | {"learned": kept["learned"] | change}).encode())
+        with pytest.raises(ModelError):
+            read_given(path)

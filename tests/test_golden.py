@@ -56,6 +56,14 @@ def test_the_sparse_model_is_one() -> None:
     assert (found["dense"], found["multiclass"]) == (False, "ava")
 
 
+def test_pairs_have_clusters_of_their_own_or_share_them() -> None:
+    for name, own in (("csvm-ava", True), ("kmeans-svm-shared", False)):
+        with h5py.File(FOLDER / f"{name}.h5") as file:
+            assert (len(file["cells/centres"]), "clusters" in file["cells"]) == (9 if own else 3, own)
+        found = json.loads(invoke("inspect", "--json", FOLDER / f"{name}.h5").stdout)
+        assert found["models"]["centres"]["largest"] == 3
+
+
 def test_the_golden_partition_divides_its_rows(tmp_path: Path) -> None:
     path, model = FOLDER / f"{PARTITION}.h5", tmp_path / "model.h5"
     fast = ("-m", "linear", "-C", "1", "-j", "1")

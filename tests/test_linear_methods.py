@@ -41,6 +41,7 @@ ALL: list[LinearMethod] = [
     L3SVM(clusters=(3.0,), landmarks_count=(5.0,), projection="rbf", gamma=(0.3,), landmarks="pca"),
 ]
 NAMES = [f"{m.name}-{m.projection}" if isinstance(m, L3SVM) else m.name for m in ALL]
+CLUSTERED = ALL[1:4]
 SAG = LinearSVM(loss="squared", solver="sag")
 
 
@@ -81,12 +82,13 @@ def test_each_method_solves_the_problem_of_its_paper(method: LinearMethod) -> No
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
 @pytest.mark.parametrize("select", ["refit", "vote"])
-def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(method: LinearMethod, select: str) -> None:
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(method: LinearMethod, select: str, scheme: str) -> None:
     X, y = examples(classes=3)
-    predictor, state = fitted(replace(method, cost=(0.1, 1.0)), cell_of(X, y), select)
+    predictor, state = fitted(replace(method, cost=(0.1, 1.0)), cell_of(X, y, scheme=scheme), select)
     values = predictor.decision_function(X)
     assert values.shape == (len(X), 3)
-    again = method.predictor(state, Classification(np.unique(y)), 3)
+    again = method.predictor(state, Classification(np.unique(y), scheme), 3)
     rows = np.concatenate([again.decision_function(X[i : i + 7]) for i in range(0, len(X), 7)])
     assert_array_equal(values, rows)
 
@@ -117,6 +119,64 @@ def test_the_held_out_error_is_that_of_fold_models(scheme: str) -> None:
         assert scores.loss[0, c] == pytest.approx(wrong, abs=close + 1e-9)
         assert close < 0.1
     assert scores.best[0] == scores.loss.min()
+
+
+@pytest.mark.parametrize("method", CLUSTERED, ids=lambda m: m.name)
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: LinearMethod, loss: str) -> None:
+    X, y = examples(240, classes=3)
+    cell = cell_of(X, y, scheme="ava")
+    method = replace(method, cost=(C,), loss=loss)
+    together, _ = fitted(method, cell)
+    for p, pair in enumerate([(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)]):
+        taken = np.isin(cell.y, pair)
+        n = np.ones(int(taken.sum()))
+        alone = Cell(cell.X[taken], cell.y[taken], Classification(np.asarray(pair)), n, n, cell.folds[taken])
+        expected, _ = fitted(method, alone)
+        assert_array_equal(together.decision_function(X)[:, p], expected.decision_function(X)[:, 0])
+
+
+@pytest.mark.parametrize("method", CLUSTERED, ids=lambda m: m.name)
+def test_labels_of_held_out_rows_say_nothing_about_their_values(method: LinearMethod) -> None:
+    """Nor do they by who is in a pair and has a part in its clusters."""
+    X, y = examples(200, classes=3)
+    cell = cell_of(X, y, scheme="ava")
+    method = replace(method, clusters=(20.0,), cost=(100.0,))
+    out = cell.folds == 1
+    other = replace(cell, y=np.where(out, (cell.y + 1) % 3, cell.y))
+    first, second = (score(method, one, method.grid(one, 200.0, 4), [0]).kept for one in (cell, other))
+    assert first is not None and second is not None and first.values is not None and second.values is not None
+    assert_array_equal(first.values[:, out], second.values[:, out])
+    assert not np.allclose(first.values[:, ~out], second.values[:, ~out])
+
+
+@pytest.mark.parametrize("method", CLUSTERED, ids=lambda m: m.name)
+def test_held_out_values_of_pairs_are_those_of_fold_models(method: LinearMethod) -> None:
+    X, y = examples(200, classes=3)
+    cell = cell_of(X, y, scheme="ava")
+    method = replace(method, cost=(C,), tolerance=1e-9, loss="squared")
+    kept = score(method, cell, method.grid(cell, 200.0, 4), [0]).kept
+    assert kept is not None and kept.values is not None
+    for fold in range(4):
+        out = cell.folds == fold
+        n = np.ones(int((~out).sum()))
+        rest = replace(cell, X=cell.X[~out], y=cell.y[~out], count=n, cost=n, folds=cell.folds[~out])
+        expected, _ = fitted(method, rest)
+        assert_allclose(kept.values[:, out].T, expected.decision_function(cell.X[out]), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", CLUSTERED, ids=lambda m: m.name)
+def test_a_pair_with_fewer_rows_than_clusters_or_none_decides(method: LinearMethod) -> None:
+    X, y = examples(120, classes=3)
+    few = np.flatnonzero(y == 2.0)[4:]
+    y[few] = 1.0
+    cell = cell_of(X, y, scheme="ava")
+    predictor, state = fitted(replace(method, clusters=(50.0,), cost=(0.1, C)), cell)
+    assert state["clusters"].tolist() == [50, 44, 50]
+    assert np.isfinite(predictor.decision_function(X)).all()
+    two = replace(cell, y=np.minimum(cell.y, 1.0))  # a class that is not in this cell
+    predictor, _ = fitted(replace(method, clusters=(8.0,), cost=(0.1, C)), two)
+    assert np.mean(cell.target.decide(predictor.decision_function(X)) == np.minimum(y, 1.0)) > 0.6
 
 
 def test_one_cluster_and_orthonormal_landmarks_are_the_linear_svm() -> None:
@@ -152,21 +212,28 @@ def test_the_ends_of_csvm() -> None:
 
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
-def test_sparse_rows_give_the_same_model(method: LinearMethod) -> None:
-    X, y = examples(120)
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_sparse_rows_give_the_same_model(method: LinearMethod, scheme: str) -> None:
+    X, y = examples(120, classes=2 if scheme == "ova" else 3)
     X[np.random.default_rng(1).random(X.shape) < 0.4] = 0.0
     method = replace(method, cost=(C,), tolerance=1e-9)
-    dense, _ = fitted(method, cell_of(X, y))
-    thin, _ = fitted(method, cell_of(as_examples(sparse.csr_array(X)), y))
+    dense, _ = fitted(method, cell_of(X, y, scheme=scheme))
+    thin, _ = fitted(method, cell_of(as_examples(sparse.csr_array(X)), y, scheme=scheme))
     assert_allclose(thin.decision_function(as_examples(sparse.csr_array(X))), dense.decision_function(X), atol=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("method", "partition"), [*((m, "none") for m in (*ALL, SAG)), (ALL[0], "voronoi"), (ALL[4], "voronoi")]
+    ("method", "partition", "scheme"),
+    [
+        *((m, "none", "ova") for m in (*ALL, SAG)),
+        *((ALL[k], "voronoi", "ova") for k in (0, 4)),
+        *((m, "none", "ava") for m in CLUSTERED),
+        (CLUSTERED[2], "voronoi", "ava"),
+    ],
 )
-def test_models_do_not_depend_on_the_jobs(method: LinearMethod, partition: str, tmp_path: Any) -> None:
+def test_models_do_not_depend_on_the_jobs(method: LinearMethod, partition: str, scheme: str, tmp_path: Any) -> None:
     X, y = examples(300, classes=3)
-    config = TrainingConfig(replace(method, cost=(0.1, 1.0)), partition=partition, cell_size=100)
+    config = TrainingConfig(replace(method, cost=(0.1, 1.0)), partition=partition, cell_size=100, multiclass=scheme)
     states = []
     for jobs in (1, 2):
         path = tmp_path / f"{jobs}.h5"

@@ -15,7 +15,7 @@ from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.reading import read
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
-from localsvm.memory import PROCESS_BYTES, Budget
+from localsvm.memory import PROCESS_BYTES, Budget, shown
 from localsvm.methods.l3 import L3SVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
@@ -180,3 +180,18 @@ def test_prediction_follows_the_memory(tmp_path: Path, partition: str) -> None:
         RunError, match=r"the largest of \d cells, .* and --memory allows 121.0 MiB; give more --memory"
     ):
         LocalModel(model, 1, memory=PROCESS_BYTES + MIB)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1.0 KiB"),
+        (3 << 18, "768.0 KiB"),
+        (1 << 20, "1.0 MiB"),
+        (1234 << 20, "1.21 GiB"),
+    ],
+)
+def test_sizes_have_units_that_suit_them(size: int, text: str) -> None:
+    assert shown(size) == text

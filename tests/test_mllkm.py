@@ -24,6 +24,7 @@ from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeature
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
+from localsvm.solvers import feature_mkl as solver
 from localsvm.solvers import group_newton
 from localsvm.solvers.feature_mkl import Found, feature_mkl
 from localsvm.solvers.feature_sdca import ActiveEpochs, feature_sdca
@@ -88,15 +89,15 @@ def oracle(bank: LocalBank, y: np.ndarray, cost: float) -> float:
     return -float(done.fun)
 
 
-def certificate(bank: LocalBank, y: np.ndarray, cost: float, found: Found) -> tuple[float, float]:
+def certificate(bank: LocalBank, y: np.ndarray, cost: Any, found: Found) -> tuple[float, float]:
     """Both objectives over the whole bank, written out."""
     W = found.w.reshape(len(found.names), -1)
     f = sum((phi @ w for phi, w in zip(written_out(bank, found.names), W, strict=True)), np.zeros(len(y)))
     total = np.sqrt((W**2).sum(axis=1)).sum()
     scores = [0.5 * float(((found.coef @ phi) ** 2).sum()) for phi in written_out(bank)]
     alpha = found.coef * y
-    assert alpha.min() >= 0.0 and alpha.max() <= cost * (1 + 1e-12)
-    return 0.5 * total**2 + cost * np.maximum(0, 1 - y * f).sum(), alpha.sum() - max(scores)
+    assert alpha.min() >= 0.0 and (alpha <= cost * (1 + 1e-12)).all()
+    return 0.5 * total**2 + float((cost * np.maximum(0, 1 - y * f)).sum()), alpha.sum() - max(scores)
 
 
 @pytest.mark.parametrize("kind", MAPS)
@@ -130,7 +131,10 @@ def test_scores_are_those_of_brute_force(kind: str, componentwise: bool, monkeyp
 
 @pytest.mark.parametrize("componentwise", [False, True])
 @pytest.mark.parametrize("kind", MAPS)
-def test_features_are_products_of_what_is_written_out(kind: str, componentwise: bool) -> None:
+def test_features_are_products_of_what_is_written_out(
+    kind: str, componentwise: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localsvm.representations.local_kernels.STRIP", 13)
     X, _ = problem(30, 3)
     bank = bank_of(X, kind, componentwise)
     names = np.asarray([3, 17, bank.size - 1])
@@ -314,6 +318,36 @@ def test_a_solution_of_a_similar_problem_is_a_start() -> None:
     assert again.steps < cold.steps / 4
 
 
+@pytest.mark.parametrize("first", ["any", "no", "one class"])
+def test_many_rows_begin_with_every_fourth(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(400)
+    if first == "no":
+        X[::4] = X[0]  # no candidate of these has a feature on them
+    elif first == "one class":
+        y[::4] = 1.0
+    bank, cost, seen = bank_of(X), np.linspace(1.0, 3.0, 400), []
+    cold = feature_mkl(bank, y, cost, 1e-3)
+    monkeypatch.setattr(solver, "LARGE", 200)
+    begin = solver._begin
+    monkeypatch.setattr(solver, "_begin", lambda part, *rest: seen.append(len(part.X)) or begin(part, *rest))
+    found = feature_mkl(bank, y, cost, 1e-3)
+    assert seen == [100, 400] and found.converged
+    assert found.primal == pytest.approx(cold.primal, rel=1e-3)
+    primal, dual = certificate(bank, y, cost, found)
+    assert primal - dual <= 1.01e-3 * primal
+
+
+def test_fewer_rows_have_as_many_candidates() -> None:
+    X, _ = problem(100)
+    some = bank_of(X).of_rows(np.arange(0, 100, 4))
+    assert_array_equal(some.open, np.arange(0, 100, 4))
+    assert_array_equal(some.X, X[::4])
+    names = np.asarray([3, 104])
+    assert_allclose(some.features(names).matrix(), bank_of(X).features(names).matrix()[::4])
+    centres = replace(bank_of(X), open=np.arange(10))
+    assert_array_equal(centres.of_rows(np.arange(0, 100, 4)).open, np.arange(10))
+
+
 @pytest.mark.parametrize("options", [{}, {"componentwise": True, "map": "linear"}, {"map": "plain"}])
 def test_a_model_gives_the_values_of_its_weights(options: dict[str, Any]) -> None:
     X, y = examples(100)
@@ -463,6 +497,9 @@ def test_many_classes(scheme: str) -> None:
         (lambda: LocallyLinearKernels(online="rows"), "--online"),
         (lambda: LocallyLinearKernels(online="kernels", solver="sdca"), "--online"),
         (lambda: LocallyLinearKernels(epochs=0), "--epochs"),
+        (lambda: LocallyLinearKernels(epochs=6), "--epochs of mllkm is for -s sdca"),
+        (lambda: LocallyLinearKernels(clusters=(5.0,)), "-K of mllkm is for --anchors kmeans"),
+        (lambda: LocallyLinearKernels(online="kernels", kept_rows=600), "--kept-rows is for --online full"),
         (lambda: LocallyLinearKernels(clusters=(0.5,)), "--clusters"),
         (lambda: LocallyLinearKernels(cost=(0.0,)), "--cost"),
     ],

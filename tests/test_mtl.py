@@ -495,6 +495,17 @@ def test_components_far_apart_are_told_by_their_bounds() -> None:
     assert_allclose(np.diag(squares), 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("far", [1e39, 1e300, 1.7e308])
+@pytest.mark.parametrize("hard", [False, True])
+def test_means_beyond_float32_decide_as_others_do(far: float, hard: bool) -> None:
+    """As a damaged model file may have them: what is next to a row has all of it, without a warning."""
+    mean = np.full((3, 2), far)
+    mean[1] = 0.0
+    weights = np.asarray([[0.0, 0.0, side] for side in (-2.0, 2.0, -2.0)])
+    found = Components(np.zeros(3), mean, np.ones((3, 2)), weights, False, hard).decide(np.ones((5, 2), np.float32))
+    assert_allclose(found, 1.0 - np.exp(-3.0))
+
+
 def test_components_refuse_what_does_not_fit() -> None:
     good = np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 4))
     Components(*good, False, False)

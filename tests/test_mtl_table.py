@@ -12,7 +12,7 @@ import pytest
 import reproduce_mtl
 import reproduce_mtl_figures
 from reproduce_mtl import METHODS, Fit
-from scipy.stats import ttest_ind
+from scipy.stats import chi2, chi2_contingency, ttest_ind
 from test_l3_table import within
 
 from localsvm.data.writing import write
@@ -48,14 +48,20 @@ def test_all_methods_have_a_line(shelf: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (out / "table.jsonl").read_text() == log
 
 
-def test_differences_are_of_means_with_the_p_of_welch() -> None:
+def test_differences_are_of_means_with_the_p_of_welch_or_of_the_test_rows() -> None:
     def runs(method: str, *accuracies: float) -> list[Fit]:
-        return [Fit("skin", method, "chosen", i, a, None, 0, 1.0, 1.0, "") for i, a in enumerate(accuracies)]
+        return [Fit("letter", method, "chosen", i, a, None, 0, 1.0, 1.0, "") for i, a in enumerate(accuracies)]
 
-    found = [*runs("mtl", 91.0, 91.2), *runs("csvm", 90.0, 90.2), *runs("kmeans-svm", 91.5)]
-    assert mtl_page.difference(found, "csvm", "skin") == "**+1.00** (p = 0.02)"
-    assert mtl_page.difference(found, "kmeans-svm", "skin") == "-0.40"
-    assert mtl_page.difference(found, "csvm", "letter") == "-"
+    found = [*runs("mtl", 91.0, 91.2), *runs("csvm", 90.0, 90.2), *runs("kmeans-svm", 94.0)]
+    assert mtl_page.entry(mtl_page.difference(found, "csvm", "letter")) == "**+1.00** (p = 0.02)"
+    gain, p = mtl_page.difference(found, "kmeans-svm", "letter") or (0.0, 0.0)
+    right = chi2_contingency([[4555, 445], [4700, 300]], correction=False)[0]  # z squared, of the rows alone
+    rows = 2.9**2 / right
+    assert gain == pytest.approx(-2.9)
+    assert p == pytest.approx(chi2.sf(2.9**2 / (rows + 0.02 * 1.5), 1), rel=0.05)  # as two seeds differ, and one
+    assert mtl_page.entry(mtl_page.difference(found, "csvm", "skin")) == "-"
+    verdict = mtl_page.verdict({"a": (1.0, 0.01), "b": (-1.0, 0.01), "c": (-2.0, 0.2), "d": None})
+    assert verdict == "significantly better on 1 and worse on 1 of 3 sets"
     a, b = [1.0, 2.5, 2.0], [3.0, 2.0, 4.5, 5.0]
     assert mtl_page.welch(a, b) == pytest.approx(ttest_ind(a, b, equal_var=False).pvalue)
 

@@ -14,6 +14,7 @@ from test_linear_methods import examples
 from test_mllkm import certificate
 from test_streaming import manifest, written
 
+from localsvm.cli.reporting import summary_text
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError, RunError
 from localsvm.estimators import LocallyLinearKernelsClassifier
@@ -135,7 +136,8 @@ def test_a_model_does_not_depend_on_the_jobs(tmp_path: Path, kind: str, scheme: 
     assert summary.points == 2 and summary.models == 3 and summary.support_vectors <= 3 * 60
     with LocalModel(tmp_path / "1.h5") as model:
         error = np.mean(model.predict(rows) != y)
-    assert error < 0.35 and summary.cv_error == pytest.approx(error, abs=0.15)
+    assert error < 0.35 and summary.progressive_error == pytest.approx(error, abs=0.15)
+    assert summary.cv_error is None and summary_text(summary, config.method, "").count("progressive error") == 1
     with h5py.File(tmp_path / "1.h5") as stored:
         assert set(stored["cells/model_cost"]) == {2.0}
         assert set(stored["cells/model_converged"]) == {1}

@@ -24,8 +24,11 @@ from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.partition import growing
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.out_of_core import needs_disk, read_spilled
+from localsvm.runs.division import partition_only
+from localsvm.runs.given import read_given
+from localsvm.runs.out_of_core import needs_disk, read_rows, read_spilled
 from localsvm.runs.training import run_key, train
+from localsvm.runs.validation import cross_validate
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 CELLS = TrainingConfig(FAST, "voronoi", 30, metric="none")
@@ -117,14 +120,55 @@ def test_options_mean_the_same(own: dict[str, Any], weighted: bool, tmp_path: Pa
     both(tmp_path, "dense", replace(CELLS, **own), weights if weighted else None, jobs=2)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "far"])
+@pytest.mark.parametrize("own", [{}, {"metric": "auto"}, {"repeats": 2, "coarse_size": 150}], ids=str)
+def test_rows_of_weight_0_are_left_out_alike(own: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    weights = tmp_path / "weights.txt"
+    weights.write_text("".join(f"{i % 4}\n" for i in range(ROWS)))
+    both(tmp_path, kind, replace(CELLS, **own), weights)
+
+
+@pytest.mark.parametrize("kind", ["dense", "gaps"])
+@pytest.mark.parametrize("metric", ["diag", "rank:2"])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_given_metric_is_the_same(narrow: bool, metric: str, kind: str, tmp_path: Path) -> None:
+    """Learned from all columns, or from fewer or others than these rows have."""
+    file, other = text(tmp_path / "rows.txt", kind), tmp_path / "other.txt"
+    rows = file.read_text().splitlines()
+    last = max(int(pair.partition(":")[0]) for row in rows for pair in row.split()[1:])
+    swap = {last: last + 6} if narrow else {}
+
+    def moved(pair: str) -> str:
+        column, _, value = pair.partition(":")
+        return f"{swap.get(int(column), column)}:{value}" if value else pair  # a label
+
+    other.write_text("\n".join(" ".join(map(moved, row.split())) for row in rows))
+    partition_only(read(other, shifts=True), config := replace(CELLS, metric=metric), tmp_path / "cells.h5")
+    given = read_given(tmp_path / "cells.h5")
+    for name, data in (("one", read(file, shifts=True)), ("two", read_spilled(file, given.fix(config)))):
+        assert isinstance(data.X, Spilled) == (name == "two")
+        train(data, given.fix(config), tmp_path / f"{name}.h5", given=given)
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("own", [{"metric": "diag"}, {"coarse_size": 150}], ids=str)
+def test_cells_and_tables_are_the_same(own: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    """Those of lsvm-partition and lsvm-cv."""
+    file, config = text(tmp_path / "rows.txt", kind), replace(CELLS, **own)
+    for name, asked in (("one", False), ("two", True)):
+        partition_only(read_rows(file, config, asked, str), config, tmp_path / f"{name}.h5")
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+    one, two = (cross_validate(read_rows(file, config, asked, str), config) for asked in (False, True))
+    assert one.points == two.points and one.error == two.error
+
+
 def test_few_rows_for_the_cell_size_are_divided_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "PART_ROWS", 1 << 15)
     both(tmp_path, "dense", CELLS)
 
 
 def test_a_partition_file_serves_both(tmp_path: Path) -> None:
-    from localsvm.runs.division import partition_only
-
     file = text(tmp_path / "rows.txt", "dense")
     partition_only(read(file, shifts=True), CELLS, tmp_path / "cells.h5")
     for name, data in (("one", read(file, shifts=True)), ("two", read_spilled(file, CELLS))):
@@ -178,13 +222,15 @@ def test_a_folder_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         rows.append(np.zeros((2, 3), np.float32))
 
 
-def test_what_cannot_be_read_twice_or_left_out_is_refused(tmp_path: Path) -> None:
-    file = text(tmp_path / "rows.txt", "dense")
-    with pytest.raises(OptionError, match="cannot from a pipe"):
-        read_spilled("-", CELLS)
-    (tmp_path / "weights.txt").write_text("0\n" + "1\n" * (ROWS - 1))
-    with pytest.raises(DataError, match="some weights are 0"):
-        read_spilled(file, CELLS, tmp_path / "weights.txt")
+def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("-", tmp_path / "pipe"):
+        with pytest.raises(OptionError, match="cannot from a pipe"):
+            read_spilled(name, CELLS)
+    with pytest.raises(DataError, match="no such file; check the name"):
+        read_spilled(tmp_path / "none", CELLS)
+    with pytest.raises(DataError, match="this is a directory"):
+        read_spilled(tmp_path, CELLS)
 
 
 def test_it_is_chosen_where_the_memory_is_too_small_for_cells_alone(tmp_path: Path) -> None:

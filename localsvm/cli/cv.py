@@ -34,13 +34,14 @@ from localsvm.cli.reporting import print_json
 @opt.plot("the error over the grid")
 @opt.zero_based
 @opt.force_classes
+@opt.out_of_core
 @opt.resources
 @opt.force
 @opt.as_json
 @opt.quiet
 def cv(
     train_file: str, partition_file: str | None, metric_file: str | None, plot: str | None, jobs: int | None,
-    memory: int | None, force: bool, as_json: bool, quiet: bool, **options: Any,
+    memory: int | None, out_of_core: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Cross-validate a grid of hyper-parameters (for svm, gamma and C) on TRAIN_FILE.
 
@@ -49,9 +50,8 @@ def cv(
     of its cell. The best point goes to stderr.
     """
     from localsvm.cli import plotting
-    from localsvm.data.reading import read
-    from localsvm.data.weights import read_weights
     from localsvm.memory import Budget
+    from localsvm.runs.out_of_core import read_rows
     from localsvm.runs.progress import Clock
     from localsvm.runs.validation import cross_validate, mean_grid
 
@@ -63,8 +63,7 @@ def cv(
         clock, budget, count = Clock(progress), Budget.of(memory), opt.job_count(jobs)
         opt.note_cell_size(options, progress.note)
         with clock("read"):
-            data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
-            data.weight = None if weights is None else read_weights(weights, len(data.y))
+            data = read_rows(train_file, config, out_of_core, progress.note, weights, count, budget)
         opt.note_undivided(options, config, len(data.y), progress.note)
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
         result = cross_validate(data, config, given=given, observer=progress, **extra)

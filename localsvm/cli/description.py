@@ -73,6 +73,8 @@ def _models(model: Model) -> dict[str, Any]:
         rows = _rows(model, support) - (support == "support_indptr")
         found |= {"support_vectors": int(rows.sum()), "support_vectors_by_cell": spread(rows.tolist())}
     found |= {what: spread(_rows(model, what).tolist()) for what in ("centres", "landmarks") if what in model.row_ptr}
+    if "clusters" in model.row_ptr and len(clusters := model.column("clusters")):  # pairs have their own
+        found["centres"] = spread(clusters.tolist())
     chosen = {"gamma": "model_gamma", "cost": "model_cost", "lambda": "lambda"}
     values = {name: model.column(column) for name, column in chosen.items() if column in model.row_ptr}
     # 0: of a class that its cell does not have, nothing was chosen

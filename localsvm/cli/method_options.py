@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm.cli import other_tools
-from localsvm.cli.value_types import Group, Names, Option, Values
+from localsvm.cli.value_types import Group, Names, Option, Values, WholeNumber
 from localsvm.errors import MethodError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OTHERS = [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.p
 FOLDERS = [Path(__file__).parent.parent / "methods", *map(Path, OTHERS)]
 KINDS = {
     "bool": click.BOOL,
-    "int": click.INT,
+    "int": WholeNumber(),
     "float": click.FLOAT,
     "str": click.STRING,
     "tuple[float, ...]": Values(),

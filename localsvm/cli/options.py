@@ -27,6 +27,7 @@ from localsvm.cli.value_types import (
     MetricName,
     Names,
     Option,
+    WholeNumber,
     ZeroOrOne,
 )
 
@@ -103,7 +104,7 @@ cell_size = option(
 coarse_size = option(
     "--coarse-size",
     metavar="ROWS",
-    type=click.IntRange(1),
+    type=WholeNumber(1),
     help="Divide the rows into coarse cells of about this many first, by centres that a sample gives, and each of them "
     "into cells: less memory and time for very many rows. At least -c.",
     group=Group.PARTITION,
@@ -135,7 +136,7 @@ metric_file = option(
 folds = option(
     "-v",
     "--folds",
-    type=click.IntRange(2, 100),
+    type=WholeNumber(2, 100),
     show_default="5",
     help="Folds of the cross-validation that chooses the hyper-parameters of each cell.",
     group=Group.SELECTION,
@@ -181,7 +182,7 @@ class_weights = option(
     group=Group.SELECTION,
 )
 seed = option(
-    "--seed", type=click.IntRange(0), show_default="0", help="Seed of all random choices.", group=Group.SELECTION
+    "--seed", type=WholeNumber(0), show_default="0", help="Seed of all random choices.", group=Group.SELECTION
 )
 weights = option(
     "--weights",
@@ -202,7 +203,7 @@ probability = option(
 )
 repeats = option(
     "--repeats",
-    type=click.IntRange(1, 1000),
+    type=WholeNumber(1, 1000),
     show_default="1",
     help="Divide the space so many times by different seeds, train the cells of all, and average their values.",
     group=Group.PARTITION,
@@ -225,7 +226,7 @@ force_classes = option(
     group=Group.DATA,
 )
 jobs = option(
-    "-j", "--jobs", type=click.IntRange(1), show_default="all cores", help="Processes; the result does not change."
+    "-j", "--jobs", type=WholeNumber(1), show_default="all cores", help="Processes; the result does not change."
 )
 memory = option(
     "--memory",
@@ -250,7 +251,8 @@ backend = option(
     "--backend",
     type=Names(("local", "spark")),
     show_default="local",
-    help="Train on this machine, or each coarse cell (--coarse-size) on a cluster, by Apache Spark.",
+    help="Run on this machine, or on a cluster by Apache Spark: a task trains a coarse cell (--coarse-size), or "
+    "predicts a part of a file.",
 )
 master = option("--master", metavar="URL", help="Of the Spark cluster: spark://HOST:7077, yarn, local[4].")
 time_limit = option(
@@ -347,9 +349,8 @@ def note_undivided(
     options: dict[str, Any], config: TrainingConfig, rows: int, tell: Callable[[str], None]
 ) -> None:  # fmt: skip
     """Tell of a -c that has no effect, as all rows are one cell."""
-    size, kind = options["cell_size"], config.partition
-    undivided = kind == "none" or (kind is None and not config.method.divides)
-    if size is not None and size < rows and undivided:
+    size = options["cell_size"]
+    if size is not None and size < rows and config.undivided:
         tell(f"-c {size} has no effect without a partition: one cell has all {rows:,} rows; -P voronoi divides them")
 
 

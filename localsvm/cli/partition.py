@@ -28,13 +28,14 @@ from localsvm.cli.reporting import print_json, sizes_table
 @opt.seed
 @opt.plot("a histogram of the cell sizes")
 @opt.zero_based
+@opt.out_of_core
 @opt.resources
 @opt.force
 @opt.as_json
 @opt.quiet
 def partition(
     train_file: str, output: str, metric_file: str | None, plot: str | None, jobs: int | None, memory: int | None,
-    force: bool, as_json: bool, quiet: bool, **options: Any,
+    out_of_core: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Divide TRAIN_FILE into cells, as lsvm-train would.
 
@@ -43,9 +44,9 @@ def partition(
     training down.
     """
     from localsvm.cli import plotting
-    from localsvm.data.reading import read
     from localsvm.memory import Budget
     from localsvm.runs.division import partition_only
+    from localsvm.runs.out_of_core import read_rows
     from localsvm.runs.progress import Clock
     from localsvm.threads import Threads
 
@@ -56,7 +57,7 @@ def partition(
     with Progress(quiet) as progress:
         progress.phase("read")
         budget, count = Budget.of(memory), opt.job_count(jobs)
-        data = read(train_file, zero_based=config.zero_based, shifts=config.shifts, jobs=count, budget=budget)
+        data = read_rows(train_file, config, out_of_core, progress.note, jobs=count, budget=budget)
         with (clock := Clock(progress))("partition"), Threads(count) as threads:
             sizes = partition_only(data, config, output, force, threads, memory, clock, given)
     if plot:

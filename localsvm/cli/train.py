@@ -86,7 +86,7 @@ def train(
         opt.note_cell_size(options, progress.note)
         clock, count, common = runs.Clock(progress), opt.job_count(jobs), {"force": force, "observer": progress}
         if url:
-            summary = cluster.train(url, train_file, config, path, clock, common | {"resume": resume})
+            summary = cluster.train(url, train_file, config, path, clock, common | {"jobs": count, "resume": resume})
         elif stream:
             summary = _stream(train_file, config, path, common | {"jobs": count, "memory": memory, "weights": weights})
         else:
@@ -116,8 +116,6 @@ def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bo
         raise click.UsageError("--online full learns each row once and has no folds; leave -v out.")
     if out_of_core and stream:
         raise click.UsageError(f"{stream} keeps no rows, in memory or on a disk; leave --out-of-core out.")
-    if out_of_core and "--metric-file" in in_memory:
-        raise click.UsageError("--metric-file goes with rows in memory; leave --out-of-core out.")
     return stream is not None
 
 
@@ -125,22 +123,13 @@ def _train(
     file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, options: dict[str, Any],
     extra: dict[str, Any], out_of_core: bool,
 ) -> Summary:  # fmt: skip
-    from localsvm.data.reading import read
-    from localsvm.data.weights import read_weights
     from localsvm.memory import Budget
-    from localsvm.runs.out_of_core import needs_disk, read_spilled
+    from localsvm.runs.out_of_core import read_rows
     from localsvm.runs.training import train
 
     with clock("read"):
-        budget, jobs = Budget.of(extra["memory"]), extra["jobs"]
-        if not (out_of_core or extra["given"]) and needs_disk(file, config, budget, jobs):
-            out_of_core = True
-            extra["observer"].note("the rows do not fit into the memory: they go to scratch files (--out-of-core)")
-        if out_of_core:
-            data = read_spilled(file, config, weights, jobs, budget)
-        else:
-            data = read(file, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget)
-            data.weight = None if weights is None else read_weights(weights, len(data.y))
+        budget = Budget.of(extra["memory"])
+        data = read_rows(file, config, out_of_core, extra["observer"].note, weights, extra["jobs"], budget)
     opt.note_undivided(options, config, len(data.y), extra["observer"].note)
     return train(data, config, output, **extra)
 

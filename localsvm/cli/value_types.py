@@ -104,16 +104,41 @@ class Methods(Names):
         return super().convert(value, param, ctx)
 
 
+def whole(text: str) -> int | None:
+    """The whole number that a text is, as in 20000, 2e4 or 1.5e3; None where it is none."""
+    if re.fullmatch(r"[+-]?\d{1,4000}", text):
+        return int(text)
+    match = re.fullmatch(r"(\d{1,19})(?:\.(\d{1,19}))?[eE]\+?(\d{1,2})", text)
+    if match is None:
+        return None
+    digits, places = match[1] + (match[2] or ""), int(match[3]) - len(match[2] or "")
+    value, rest = (int(digits) * 10**places, 0) if places >= 0 else divmod(int(digits), 10**-places)
+    return None if rest else value
+
+
+class WholeNumber(click.IntRange):
+    """A whole number in a range, which may be written as 2e4."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = whole(str(value))
+        if found is None:
+            least = "" if self.min is None else f" from {self.min}"
+            self.fail(f"{value!r} is not a whole number{least}.", param, ctx)
+        return super().convert(found, param, ctx)
+
+
 class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """A number of rows in a cell. Anything but a whole number was probably meant as LIBSVM's cost."""
 
     name = "rows"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        text = str(value)
-        if not text.isdecimal() or int(text) < SMALLEST_CELL:
-            self.fail(f"{text!r}: {other_tools.COST}.", param, ctx)
-        return int(text)
+        found = whole(str(value))
+        if found is None or found < SMALLEST_CELL:
+            self.fail(f"{str(value)!r}: {other_tools.COST}.", param, ctx)
+        return found
 
 
 class ZeroOrOne(click.types.BoolParamType):

@@ -42,7 +42,7 @@ def keep_given(data: Dataset, columns: Columns, announce: Callable[[int], None] 
     needed, (rows, width) = int(columns[-1]) + 1, data.X.shape
     if width < needed:
         announce(4 * rows * needed if isinstance(data.X, np.ndarray) else 0)
-        data.X = _widened(data.X, needed)
+        data.X = through(data.X, lambda part: _widened(part, needed))
     _keep(data, columns, announce)
 
 
@@ -51,7 +51,7 @@ def _keep(data: Dataset, columns: Columns, announce: Callable[[int], None]) -> N
         return
     X = through(data.X, lambda part: keep_columns(part, columns, in_place=True))
     if not is_dense(X) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
-        announce(4 * X.shape[0] * X.shape[1])
+        announce(0 if isinstance(X, RowsOnDisk) else 4 * X.shape[0] * X.shape[1])
         X = through(X, dense_copy)
     data.X, data.columns = X, columns
     data.shift = None if data.shift is None else data.shift.among(columns)

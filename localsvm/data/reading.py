@@ -10,7 +10,7 @@ A value is read as the float64 nearest to its text and then rounded to float32; 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -29,7 +29,7 @@ from localsvm.data.spans import spans
 from localsvm.errors import DataError, RunError
 from localsvm.memory import UNBOUNDED, Budget
 
-MORE = "give more --memory; linear methods keep no rows with -s sgd --stream"
+MORE = "give more --memory"
 WIDE = 4  # where columns are left out, a text is parsed dense if it has at most so many times those that are kept
 
 Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]
@@ -48,6 +48,7 @@ class _Options:
     block_bytes: int
     shifts: bool
     budget: Budget
+    remedy: str = MORE
 
     @property
     def block(self) -> int:
@@ -61,7 +62,7 @@ class _Options:
 
     def check(self, name: str, size: int) -> None:
         """RunError where rows of so many bytes do not fit in beside the blocks of text."""
-        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block, MORE)
+        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block, self.remedy)
 
     def columns(self, width: int) -> int:
         """Columns of the result, where the text has `width`."""
@@ -83,17 +84,10 @@ class _Options:
 
 
 def read(
-    path: str | os.PathLike[str],
-    *,
-    zero_based: bool = False,
-    n_features: int | None = None,
-    dense: bool | None = None,
-    jobs: int = 1,
-    allocate: Allocate | None = None,
-    block_bytes: int = BLOCK_BYTES,
-    shifts: bool = False,
-    budget: Budget = UNBOUNDED,
-) -> Dataset:
+    path: str | os.PathLike[str], *, zero_based: bool = False, n_features: int | None = None, dense: bool | None = None,
+    jobs: int = 1, allocate: Allocate | None = None, block_bytes: int = BLOCK_BYTES, shifts: bool = False,
+    budget: Budget = UNBOUNDED, remedy: str = MORE,
+) -> Dataset:  # fmt: skip
     """Read a LIBSVM file.
 
     Parameters
@@ -104,8 +98,9 @@ def read(
         Whether indices start at 0; and d: entries beyond it are dropped, None for as many as the indices need.
     dense, allocate
         Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
-    jobs, block_bytes, budget, shifts
-        Threads; most bytes of text that one parses at once; memory; whether columns may have origins (data.origin).
+    jobs, block_bytes, shifts, budget, remedy
+        Threads; most bytes of text that one parses at once; whether columns may have origins (data.origin); memory, and
+        what to do where the rows do not fit into it.
 
     Returns
     -------
@@ -119,7 +114,7 @@ def read(
     RunError
         The rows do not fit into the budget, or into memory.
     """
-    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget)
+    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget, remedy)
     with open_source(path) as source:
         return _read_regular(source, options) if source.regular() else _read_stream(source, options)
 
@@ -150,18 +145,26 @@ def read_blocks(
         As `read`. It comes after the blocks before the mistake.
     """
     message = EMPTY
-    of_text = shift if shift is None or columns is None else shift.within(columns)
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes, longest)
-        for part in ordered(lambda piece: parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
+        for counts, block in blocks_of(pieces, n_features, dense, columns, shift, jobs):
             message = message and NO_ROWS
-            if part.counts.rows:
+            if counts.rows:
                 message = ""
                 if tell is not None:
-                    tell(part.counts)
-                yield Dataset(part.X, part.y, columns=columns, shift=shift)
+                    tell(counts)
+                yield block
         if message:
             raise DataError(message.format(path=source.name))
+
+
+def blocks_of(
+    pieces: Iterable[Piece], n_features: int, dense: bool, columns: Columns | None, shift: Shift | None, jobs: int = 1
+) -> Iterator[tuple[Counts, Dataset]]:
+    """What the text of each piece holds, and its rows as `read_blocks` reads them."""
+    of_text = shift if shift is None or columns is None else shift.within(columns)
+    for part in ordered(lambda piece: parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
+        yield part.counts, Dataset(part.X, part.y, columns=columns, shift=shift)
 
 
 def parse_block(

@@ -238,6 +238,14 @@ class Spilled(RowsOnDisk):
         assert made is not None, "there are rows"
         return made
 
+    def kept(self, rows: NDArray[np.int64]) -> Spilled:
+        """Some rows, ascending."""
+        made = Spilled(self.folder, self.columns, self.dense)
+        for first, X in self.blocks():
+            own = rows[slice(*np.searchsorted(rows, (first, first + X.shape[0])))]
+            made.append(rows_of(X, own - first))
+        return made
+
     def ordered(self, rows: NDArray[np.int64]) -> Spilled:
         """Some rows, all of them different, in this order: by buckets, each of which is then ordered in memory."""
         n, made = len(rows), Spilled(self.folder, self.columns, self.dense)

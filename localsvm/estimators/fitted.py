@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from localsvm.errors import ModelError
 from localsvm.methods.kernel_expansion import linear_weights
 from localsvm.methods.linear import LinearSVM
-from localsvm.methods.linear_method import BIAS
+from localsvm.methods.linear_rows import BIAS
 from localsvm.methods.rbf import GlobalSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.prediction import LocalModel

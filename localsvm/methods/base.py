@@ -265,8 +265,7 @@ class Method(ABC):
         Parameters
         ----------
         cell : its rows and labels; what is made of them must not depend on held-out labels.
-        average_rows : the mean size of all cells, in rows.
-        folds : of the run; a small cell may have fewer.
+        average_rows, folds : the mean size of all cells, in rows; of the run, a small cell may have fewer folds.
         """
 
     @abstractmethod
@@ -288,12 +287,13 @@ class Method(ABC):
         """What the arrays of a saved cell are: files are checked against it before `predictor` sees them.
 
         None: numbers have to be finite, and columns of the table in localsvm/methods/saved.py what they are there.
-
-        Parameters
-        ----------
-        dense : whether rows are dense.
+        dense: whether rows are dense.
         """
         return None
+
+    def variants(self, target: Target, dense: bool) -> tuple[Pieces, ...]:
+        """All that the arrays of a saved cell may be, by their names; the first is `pieces`."""
+        return () if (pieces := self.pieces(target, dense)) is None else (pieces,)
 
     @abstractmethod
     def memory(self, size: CellSize) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,10 +12,12 @@ from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, Method, State, option
 from localsvm.methods.grids import Values
-from localsvm.methods.linear_method import BIAS, LinearMethod
+from localsvm.methods.linear_method import LinearMethod
+from localsvm.methods.linear_rows import BIAS
 from localsvm.representations.kmeans import BLOCK_ELEMENTS, ROWS_PER_CLUSTER, Centres, find_centres
 from localsvm.solvers._linear import LinearRows
-from localsvm.store.pieces import Pieces, floats32
+from localsvm.store.pieces import Lengths, Piece, Pieces, floats32
+from localsvm.targets.base import Target
 
 CENTRE_BYTES = 20  # for each value of the centres: they, their copies in float64, and packed
 DENSE_BYTES, SPARSE_BYTES = 8, 44  # for each value of a block of rows whose distances are computed
@@ -54,7 +58,13 @@ class Clustered(Method):
 
 @dataclass(frozen=True)
 class ClusteredMethod(Clustered, LinearMethod):
-    """A linear model in each of K clusters, each with its own bias; subclasses couple them."""
+    """A linear model in each of K clusters, each with its own bias; subclasses couple them.
+
+    A pair of classes has clusters of its rows alone.
+    """
+
+    of_pairs: ClassVar[bool] = True
+    drawn_by: ClassVar[tuple[str, ...]] = ("clusters",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,9 +74,38 @@ class ClusteredMethod(Clustered, LinearMethod):
         """The number of clusters."""
         return {"clusters": self.clusters}
 
-    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
+    def drawn(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
         return self.clustering(X, setting, random)
+
+    def joined(self, states: Sequence[State]) -> State:
+        """All centres one below the other, and how many each model has."""
+        if len(states) == 1:
+            return states[0]
+        centres = [state["centres"] for state in states]
+        counts = np.asarray([len(one) for one in centres], np.int32)
+        return states[0] | {"centres": np.concatenate(centres), "clusters": counts}
+
+    def parted(self, state: State) -> list[State]:
+        """The centres of each model, or those of all."""
+        if "clusters" not in state:
+            return [state]
+        ends = np.cumsum(state["clusters"])
+        return [state | {"centres": part} for part in np.split(state["centres"], ends[:-1])]
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """As of other linear models; of pairs K counts the clusters of all models."""
+
+        def weights(n: Lengths) -> Any:
+            return n["K"] * (n["features"] + 1) + n["m"]
+
+        shared = super().pieces(target, dense)
+        own = {"clusters": Piece("i4", ("m",), low=1, total="K"), "weights": Piece("f8", (weights,), least=1)}
+        return {**shared, **own} if target.leaves_out else shared
+
+    def variants(self, target: Target, dense: bool) -> tuple[Pieces, ...]:
+        """In the first models, and in those of a stream, pairs share clusters too."""
+        return (self.pieces(target, dense), super().pieces(target, dense))
 
     def represented(self) -> Pieces:
         """K centres."""
@@ -81,7 +120,11 @@ class ClusteredMethod(Clustered, LinearMethod):
         """The rows, and what makes the clusters."""
         kept, making = super().representation_bytes(size)
         clusters = self.sizes(size.width)[0]
-        return kept + 4 * clusters * size.width, making + self.clustering_bytes(size, clusters)
+        centres = 4 * clusters * size.width
+        if size.part:  # centres of each pair without each fold, and its rows
+            kept += size.problems * (size.folds + 1) * centres
+            making += int(size.part / size.rows * (4 * size.rows * size.width if size.dense else 12 * size.stored))
+        return kept + centres, making + self.clustering_bytes(size, clusters)
 
     def sizes(self, features: int) -> tuple[int, int]:
         """A task a cluster."""

@@ -20,7 +20,7 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.clustered import ClusteredMethod
 from localsvm.methods.grids import Values
-from localsvm.methods.linear_method import BIAS
+from localsvm.methods.linear_rows import BIAS
 from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
 from localsvm.store.pieces import Pieces, floats64
@@ -48,9 +48,9 @@ class ClusteredSVM(ClusteredMethod):
         """The number of clusters, and lambda."""
         return super().axes(features) | {"lambda": self.common}
 
-    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
-        """K-means centres, and lambda."""
-        return super().represent(X, setting, random) | {"lambda": np.asarray([setting["lambda"]])}
+    def chosen(self, setting: dict[str, float]) -> State:
+        """Lambda."""
+        return {"lambda": np.asarray([setting["lambda"]])}
 
     def represented(self) -> Pieces:
         """Centres, and lambda."""

@@ -17,8 +17,9 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.grids import Values
 from localsvm.methods.landmarked import Landmarked
-from localsvm.methods.linear_method import BIAS, LinearMethod
+from localsvm.methods.linear_method import LinearMethod
 from localsvm.methods.linear_options import COSTS
+from localsvm.methods.linear_rows import BIAS
 from localsvm.solvers._linear import LinearRows
 from localsvm.store.pieces import Pieces
 
@@ -57,7 +58,7 @@ class L3SVM(Landmarked, LinearMethod):
         axes = self.landmark_axes(features)
         return axes if self.projection == "linear" else axes | {"gamma": self.gamma or COSTS}
 
-    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
+    def drawn(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """Centres, landmarks, and gamma."""
         return self.landmark_state(X, setting, setting.get("gamma", 0.0), random)
 

@@ -16,8 +16,8 @@ from localsvm.data.dataset import Examples
 from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.clustered import ClusteredMethod
 from localsvm.methods.grids import Values
-from localsvm.methods.linear_method import BIAS
 from localsvm.methods.linear_options import check_neighbours, most_first
+from localsvm.methods.linear_rows import BIAS
 from localsvm.representations.kmeans import Centres
 from localsvm.solvers._linear import LinearRows
 from localsvm.store.pieces import Piece, Pieces
@@ -52,10 +52,9 @@ class LocallyLinearSVM(ClusteredMethod):
         """The number of anchors, and of those that a row is coded by, the most first: they are the smoothest."""
         return super().axes(features) | {"neighbours": most_first(self.neighbours)}
 
-    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
-        """Anchors, and how many code a row where that was chosen."""
-        state = super().represent(X, setting, random)
-        return state | ({"neighbours": np.asarray([setting["neighbours"]], np.int32)} if self._chooses else {})
+    def chosen(self, setting: dict[str, float]) -> State:
+        """How many anchors code a row, where there was a choice."""
+        return {"neighbours": np.asarray([setting["neighbours"]], np.int32)} if self._chooses else {}
 
     def represented(self) -> Pieces:
         """Anchors, and how many code a row."""

@@ -24,8 +24,9 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.clustered import Clustered
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_options import MeanLoss, most_first
-from localsvm.methods.mixture_parts import Parts, mass
+from localsvm.methods.mixture_parts import MixturePart, mass, mixture_parts
 from localsvm.methods.mixture_predictor import MixturePredictor, decided
+from localsvm.methods.parts import Parts
 from localsvm.methods.saved import table
 from localsvm.representations.mixture import BLOCK
 from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture, solve_tasks
@@ -173,14 +174,14 @@ class PreparedMixture(Prepared):
     def __init__(self, method: MixtureMethod, cell: Cell) -> None:
         X = cell.X if isinstance(cell.X, np.ndarray) else thinned(cell.X)
         self.method, self.cell = method, replace(cell, X=X)
-        self._known: dict[tuple[float, float], Parts] = {}
+        self._known: dict[tuple[float, float], Parts[MixturePart]] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> MixtureSystem:
         """The mixtures of this setting."""
         key = setting["clusters"], setting["shrinkage"]
         if key not in self._known:
             self._known.clear()  # settings that share one follow each other, and memory is for one
-            self._known[key] = Parts(self.cell, int(key[0]), key[1], self.method.covariance == "full")
+            self._known[key] = mixture_parts(self.cell, int(key[0]), key[1], self.method.covariance == "full")
         return MixtureSystem(self.method, self.cell, setting, self._known[key])
 
 
@@ -195,7 +196,7 @@ class Scored:
 class MixtureSystem(System):
     """The problems of a cell, each over the mixture of its part."""
 
-    def __init__(self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: Parts) -> None:
+    def __init__(self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: Parts[MixturePart]) -> None:
         self.method, self.cell, self.setting, self.parts = method, cell, setting, parts
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Scored | None], roughness: float) -> list[list[Scored]]:
@@ -250,7 +251,7 @@ class MixtureSystem(System):
             weight = job.costs[c] * self.cell.training_weight(job.fold)
             weights, M = (start.weights, start.M) if start else (None, None)
             y, weight = part.of(self.cell.Y[:, job.problem]), part.of(weight)
-            return Scored(*solve_tasks(part.rows, y, weight, tasks, weights, M))
+            return Scored(*solve_tasks(part.tasks, y, weight, tasks, weights, M))
 
         return self.cell.threads.map(work, len(jobs))
 

@@ -73,6 +73,12 @@ class LocalOptions(Clustered, CostOptions):
             raise OptionError(f"--kept-rows must be a whole number from {LEAST_KEPT}, not {self.kept_rows}")
         if not 1 <= self.epochs < 1 << 31:
             raise OptionError(f"--epochs must be a whole number from 1, not {self.epochs}")
+        if self.kept_rows != type(self).kept_rows and self.online != "full":
+            raise OptionError("--kept-rows is for --online full; give that, or leave --kept-rows out")
+        if self.epochs != type(self).epochs and self.solver != "sdca":
+            raise OptionError("--epochs of mllkm is for -s sdca; give that, or leave --epochs out")
+        if self.clusters != type(self).clusters and self.anchors != "kmeans":
+            raise OptionError("-K of mllkm is for --anchors kmeans; give that, or leave -K out")
         if self.solver == "sdca" and self.online != "none":
             raise OptionError("-s sdca is the paper's Algorithm 1; leave it or --online out")
         if self.online == "full" and self.anchors != "rows":

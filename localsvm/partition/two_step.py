@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.dataset import rows_of
+from localsvm.data.numbering import hashed
 from localsvm.data.spilled import Spilled, full_size
 from localsvm.partition._nearest import group
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_rows
@@ -204,16 +205,12 @@ def draw_key(rng: np.random.Generator) -> int:
 def drawn(numbers: NDArray[np.int64], rows: int, coarse_size: int, key: int) -> NDArray[np.bool_]:
     """Which of these rows (n,) are in the sample that coarse cells come from, by their numbers among so many rows.
 
-    All rows where these are few. Whoever has a row can tell by itself: its number is hashed (SplitMix64).
+    All rows where these are few. Whoever has a row can tell by itself: its number is hashed.
     """
     wanted = sample_rows(rows, coarse_size)
     if rows <= wanted:
         return np.ones(len(numbers), np.bool_)
-    z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return z < np.uint64((wanted << 64) // rows)
+    return hashed(numbers, key) < np.uint64((wanted << 64) // rows)
 
 
 def sample_rows(rows: int, coarse_size: int) -> int:

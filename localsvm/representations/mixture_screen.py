@@ -35,8 +35,8 @@ class Screen:
     def of(cls, offset: Floats, mean: Floats, factor: Floats) -> Self:
         """The screen of components as `_mixture.Components` has them."""
         K, d = mean.shape
-        centre = mean.mean(axis=0).astype(np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # such bounds say nothing, and the core knows
+            centre = mean.mean(axis=0).astype(np.float32)
             step = max(1, ELEMENTS // (K * d))
             parts = (slice(first, first + step) for first in range(0, K, step))
             u = np.concatenate([_apart(mean - mean[own, None], factor[own]) for own in parts])

@@ -35,6 +35,13 @@ SAMPLED = 4  # times the sample of a stream, while it is made: its parts, togeth
 COPIES = 3  # of a block of a stream, beside the one that was read: scaled, in the order of folds, thinned
 OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: descents have two each
 MORE = "give more --memory"
+STREAM = "; linear methods keep none with lsvm-train -s sgd --stream"
+
+
+def beyond_memory(config: TrainingConfig) -> str:
+    """What to do with the rows of a file that do not fit into the memory."""
+    cells = "-P voronoi " if config.undivided else ""
+    return f"{MORE}, or keep the rows in scratch files ({cells}--out-of-core){STREAM if config.undivided else ''}"
 
 
 def held_bytes(rows: int, size: int, threads: int) -> int:
@@ -54,11 +61,17 @@ class Demand:
     def __init__(self, data: Dataset, config: TrainingConfig, budget: Budget, threads: int) -> None:
         self._data, self._config, self._budget, self._threads = data, config, budget, threads
 
-    def _check(self, what: str, own: int, remedy: str = MORE, scratch: bool = True) -> None:
+    @property
+    def _more(self) -> str:
+        """The remedy of all phases."""
+        in_memory = self._data.name and not isinstance(self._data.X, Spilled)  # and from a file
+        return beyond_memory(self._config) if in_memory and self._budget.room else MORE
+
+    def _check(self, what: str, own: int, remedy: str = "", scratch: bool = True) -> None:
         """own : what the phase needs beside the rows and labels, and the scratch arrays of its threads if any."""
         rows = size_of(self._data.X)
         shared = self._threads * min(WORKING, OF_ROWS * rows) if scratch else 0
-        self._budget.check(f"{what} needs", rows + 16 * len(self._data.y) + shared + own, remedy)
+        self._budget.check(f"{what} needs", rows + 16 * len(self._data.y) + shared + own, remedy or self._more)
 
     def weighing(self) -> None:
         """Leaving rows of weight 0 out, which copies the others."""
@@ -112,7 +125,7 @@ class Demand:
         more = (config.repeats - 1) * (tree + REPEAT_BYTES * rows)
         fewer = ", or fewer --repeats" if more else ""
         self._check(
-            "dividing the rows into cells", tree + ROW_BYTES * rows + more, f"{MORE}, or larger cells (-c){fewer}"
+            "dividing the rows into cells", tree + ROW_BYTES * rows + more, f"{self._more}, or larger cells (-c){fewer}"
         )
 
     def _loaded(self, X: Spilled, kind: str) -> None:
@@ -125,8 +138,7 @@ class Demand:
 
     def copying(self, order: int) -> None:
         """Copying the rows in cell order into memory that workers share. order: rows of all cells together."""
-        remedy = f"{MORE}; linear methods keep no rows with -s sgd --stream"
-        self._check("copying the rows in the order of the cells", size_of(self._data.X) + ROW_BYTES * order, remedy)
+        self._check("copying the rows in the order of the cells", size_of(self._data.X) + ROW_BYTES * order)
 
 
 class StreamDemand:

@@ -18,19 +18,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import Columns
-from localsvm.data.dataset import rows_of
+from localsvm.data.dataset import Dataset, rows_of
+from localsvm.data.numbering import Draw, named
 from localsvm.data.scaling import CENTRED, OFF_CENTRE, Scaling
-from localsvm.errors import DataError, OptionError, RunError
+from localsvm.errors import DataError, OptionError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition import REGISTRY, Partition, create
 from localsvm.partition.repeated import Repeated
-from localsvm.partition.two_step import Stream, TwoStep, draw_key
-from localsvm.representations.metric import EUCLIDEAN
+from localsvm.partition.two_step import Stream, TwoStep, draw_key, drawn
 from localsvm.runs.coarse import DIVISION, CoarseCell, CoarseRun, Record, train_coarse
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.division import PARTITION_KEY, about_data, partition_name, tell_off_centre
-from localsvm.runs.measuring import Measured
-from localsvm.runs.part_work import Block, Form, Look, assigned, counted, far_columns, form_of, joined, lines, looked_at
+from localsvm.runs.measuring import Measured, measure_drawn, metric_draw
+from localsvm.runs.part_work import (
+    Block,
+    Chosen,
+    Form,
+    Look,
+    another_level,
+    assigned,
+    counted,
+    far_columns,
+    form_of,
+    joined,
+    lines,
+    looked_at,
+    scaled,
+)
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.records import unpack
 from localsvm.runs.summary import Summary, summarise
@@ -38,6 +52,7 @@ from localsvm.runs.training import calibrated, key_of, write_trained
 from localsvm.store.container_writing import creation_time
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.outputs import signals_held
+from localsvm.threads import ALONE, Threads
 
 State = dict[str, NDArray[Any]]
 
@@ -66,13 +81,16 @@ class Text(Protocol):
 
 @dataclass(frozen=True)
 class CoarseTask:
-    """What is to be done with the rows of a coarse cell, besides the rows; see `CoarseCell`."""
+    """What is to be done with the rows of a coarse cell, besides the rows; see `CoarseCell`. learned: which rows the
+    metric is from.
+    """
 
     run: CoarseRun
     number: int
     stream: Stream
     repeat: int
     level: str
+    learned: Draw | None
 
     def __call__(self, blocks: list[Block]) -> list[tuple[str, Record]]:
         """The records of its cells, and at the end that of the division."""
@@ -81,7 +99,9 @@ class CoarseTask:
         numbers = np.concatenate([block[0] for block in blocks])
         order = np.argsort(numbers)
         X, y = rows_of(joined([block[1] for block in blocks]), order), np.concatenate([block[2] for block in blocks])
-        division, *cells = train_coarse(self.run, CoarseCell(self.number, self.stream, X, y[order], repeat=self.repeat))
+        fresh = None if self.learned is None else ~self.learned(numbers[order])
+        cell = CoarseCell(self.number, self.stream, X, y[order], fresh=fresh, repeat=self.repeat)
+        division, *cells = train_coarse(self.run, cell)
         return [*cells, division]
 
 
@@ -122,14 +142,18 @@ class Surveyed:
         run = CoarseRun(replace(self.config, partition=self.partition.name), self.labels, self.class_rows)
         each = [(repeat, stream) for repeat, streams in enumerate(self.streams) for stream in streams]
         level = LEVELS[simd_level()]
-        return {number: CoarseTask(run, number, stream, repeat, level) for number, (repeat, stream) in enumerate(each)}
+        learned = self.measured.draw
+        return {
+            number: CoarseTask(run, number, stream, repeat, level, learned)
+            for number, (repeat, stream) in enumerate(each)
+        }
 
 
 def train_text(
     text: Text, config: TrainingConfig, output: str | Path, *,
-    force: bool = False, resume: bool = False, observer: Observer | None = None,
+    jobs: int = 1, force: bool = False, resume: bool = False, observer: Observer | None = None,
 ) -> Summary:  # fmt: skip
-    """Train on a text in parts and write the model to `output`.
+    """Train on a text in parts and write the model to `output`. jobs: threads here, by which a metric is chosen.
 
     Raises
     ------
@@ -140,8 +164,8 @@ def train_text(
     clock = Clock(observer := observer or Silent())
     with clock("read"):
         form = read_form(text, config)
-    with clock("partition"):
-        found = survey(text, form, config)
+    with clock("partition"), Threads(jobs) as threads:
+        found = survey(text, form, config, threads, clock)
     key = key_of(found.digest, config)
     with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
         tell_off_centre(observer, found.off_centre)
@@ -151,7 +175,8 @@ def train_text(
         write_trained(output, found.config, found, journal, sizes.names, reports, calibration, force, clock)
         journal.delete()
     about = found.labels, found.class_rows, (form.features, form.width), found.partition.name
-    return summarise(*about, sizes.sizes, reports, clock.seconds, config.repeats, calibration, found.measured.told)
+    told = config.repeats, calibration, found.measured.told, found.partition.cells_by_coarse
+    return summarise(*about, sizes.sizes, reports, clock.seconds, *told)
 
 
 def check(config: TrainingConfig) -> None:
@@ -159,11 +184,6 @@ def check(config: TrainingConfig) -> None:
     if config.coarse_size is None:
         raise OptionError(
             "--backend spark makes a task of each coarse cell; give their size (--coarse-size 20000) as well"
-        )
-    if config.metric_name != EUCLIDEAN:
-        raise OptionError(
-            f"--backend spark does not learn a metric ({config.metric_name}), which is tested on all rows together; "
-            "give --metric none"
         )
     if config.probability and config.repeats > 1:
         raise OptionError(
@@ -187,43 +207,50 @@ def read_form(text: Text, config: TrainingConfig) -> Form:
     return form_of(name, from_0, far, parts)
 
 
-def another_level(theirs: str, ours: str) -> RunError:
-    """Models of several levels would depend on who trained which cell."""
-    return RunError(
-        f"a worker computes at the SIMD level {theirs}, this machine at {ours}: bits would depend on who trained which "
-        "cell; set LOCALSVM_SIMD to the lower one here, it is handed on"
-    )
-
-
-def survey(text: Text, form: Form, config: TrainingConfig) -> Surveyed:
+def survey(
+    text: Text, form: Form, config: TrainingConfig, threads: Threads = ALONE, clock: Clock | None = None
+) -> Surveyed:
     """Learn what all rows share, and find the coarse cells: one pass, and one more with repeats."""
     check_features(form.features, form.name)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
-    look = _look(text, form, config, [draw_key(rng)])
+    of_metric = metric_draw(config, form.rows)
+    look = _look(text, form, [_coarse_draw(form, config, rng), *([of_metric] if of_metric else [])])
     labels = np.asarray(sorted(look.labels))
     class_rows = [look.labels[label] for label in labels.tolist()]
     check_labels(labels, form.rows, config, form.name)
     scaling = Scaling.of_sums(look.sums, config.scale)
     off_centre = 0 if config.method.shift_invariant else _off_centre(look, config.scale)
     scaling.read_from(form.shift, form.features)
+    decided, measured = config.for_classes(labels, class_rows), Measured()
+    fingerprint = named(look.digest, form.rows)
+    if of_metric:
+        with (clock or Clock(Silent()))("metric"):
+            X, y = look.sample(1)
+            measured = measure_drawn(Dataset(scaled(scaling, X), y), form.rows, labels, decided, threads)
+            measured = measured.learned_from(fingerprint)
     kind = partition_name(config, form.rows)
     partition = create(kind, config.repeats, config.coarse_size)
     parts = partition.parts if isinstance(partition, Repeated) else [partition]
     steps = [part for part in parts if isinstance(part, TwoStep)]
-    streams = [_sketched(steps[0], look, 0, scaling, form, rng)]
+    streams = [_sketched(steps[0], look, 0, scaling, measured, form, rng)]
     if len(steps) > 1:
         further = rng.spawn(len(steps) - 1)
-        look_again = _look(text, form, config, [draw_key(each) for each in further])
+        look_again = _look(text, form, [_coarse_draw(form, config, each) for each in further])
         for i, each in enumerate(further):
-            streams.append(_sketched(steps[i + 1], look_again, i, scaling, form, each))
-    decided = replace(config.for_classes(labels, class_rows), metric=EUCLIDEAN)
-    digest = f"{look.digest:016x} of {form.rows} rows"
-    return Surveyed(form, decided, labels, class_rows, scaling, partition, steps, streams, digest, off_centre)
+            streams.append(_sketched(steps[i + 1], look_again, i, scaling, measured, form, each))
+    decided = replace(decided, metric=measured.asked)
+    about = partition, steps, streams, fingerprint, off_centre, measured
+    return Surveyed(form, decided, labels, class_rows, scaling, *about)
 
 
-def _look(text: Text, form: Form, config: TrainingConfig, keys: list[int]) -> Look:
+def _coarse_draw(form: Form, config: TrainingConfig, rng: np.random.Generator) -> Chosen:
+    """The rows from which coarse cells come."""
     assert config.coarse_size is not None, "checked before"
-    first, *others = text.each(partial(looked_at, form, config.coarse_size, keys))
+    return partial(drawn, rows=form.rows, coarse_size=config.coarse_size, key=draw_key(rng))
+
+
+def _look(text: Text, form: Form, draws: list[Chosen]) -> Look:
+    first, *others = text.each(partial(looked_at, form, draws))
     for other in others:
         first.merge(other)
     assert isinstance(first, Look)
@@ -238,10 +265,10 @@ def _off_centre(look: Look, mode: str) -> int:
 
 
 def _sketched(
-    step: TwoStep, look: Look, number: int, scaling: Scaling, form: Form, rng: np.random.Generator
+    step: TwoStep, look: Look, number: int, scaling: Scaling, measured: Measured, form: Form, rng: np.random.Generator
 ) -> list[Stream]:
     X, y = look.sample(number)
-    return step.sketch(scaling.apply(X, in_place=True), y, form.rows, rng)
+    return step.sketch(measured.apply(scaled(scaling, X)), y, form.rows, rng)
 
 
 class Sizes:
@@ -261,7 +288,7 @@ def _train(text: Text, found: Surveyed, journal: Journal, observer: Observer, re
     observer.cells(len(tasks), len(tasks) - len(todo))
     trees = [step.coarse for step in found.steps]
     if todo:
-        groups = text.groups(partial(assigned, found.form, found.scaling, trees), len(tasks))
+        groups = text.groups(partial(assigned, found.form, found.scaling, found.measured.metric, trees), len(tasks))
         with closing(groups.unordered(do, todo)) as results:
             for done, (number, records) in enumerate(results, start=len(tasks) - len(todo) + 1):
                 _keep(journal, number, records, observer)
@@ -306,7 +333,10 @@ class Values:
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
         """(problems, n) values, (n,) labels and (n,) how many rows each stands for."""
         record = self._journal[self._names[index]]
-        return unpack(record).values, record["held/y"], record["held/count"]
+        count = record["held/count"]
+        if "held/fresh" in record:  # the others chose the metric, and are flattered by it
+            count = count * record["held/fresh"]
+        return unpack(record).values, record["held/y"], count
 
     def rows(self, index: int) -> NDArray[np.int64]:
         """Only of repeats, which are not calibrated here."""

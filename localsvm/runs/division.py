@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
 from localsvm.data.dataset import REACH, Dataset, out_of_reach, size_of
+from localsvm.data.numbering import fingerprint_by_rows
 from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.data.spilled import Spilled, SpilledExamples, through
@@ -27,7 +28,7 @@ from localsvm.runs.demand import Demand
 from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured, measure
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.stored import cells_of, check_coarse, check_kept
+from localsvm.runs.stored import DRAWN, cells_of, check_coarse, check_kept
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
@@ -150,7 +151,9 @@ def divide(
     """
     demand = Demand(data, config, budget, threads.count)
     stored = None if partition_file is None else _stored(partition_file, data, config)
-    key = "" if stored else _without_weight_0(data, config, demand, known)
+    if not stored:
+        _without_weight_0(data, demand)
+    key = _learned_from(data, config, stored, given, known)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
     check_labels(labels, int(class_rows.sum()), config, data.name)
     width = data.X.shape[1] if given is None else max(data.X.shape[1], given.least_columns)
@@ -158,19 +161,33 @@ def divide(
         _keep_columns(data, demand, given)
     demand.scaling()
     config, clock = config.for_classes(labels, class_rows.tolist()), clock or Clock(Silent())
-    found = _load(data, stored, demand) if stored else _fit(data, config, threads, demand, clock, key, given)
+    found = _load(data, stored, demand, key) if stored else _fit(data, config, threads, demand, clock, key, given)
     streams = _streams(found[2])
     return in_cells(data, config, *found, streams, (labels, class_rows.tolist()), width, threads, demand)
 
 
-def _without_weight_0(data: Dataset, config: TrainingConfig, demand: Demand, known: str | None) -> str:
-    """Leave out rows of weight 0; the fingerprint of what is left, where a metric asks for it."""
-    rows = len(data.y)
+def _without_weight_0(data: Dataset, demand: Demand) -> None:
     demand.weighing()
     leave_out(data)
-    if config.metric_name == EUCLIDEAN:
+
+
+def _learned_from(
+    data: Dataset, config: TrainingConfig, stored: PartitionFile | None, given: Given | None, known: str | None
+) -> str:
+    """The fingerprint of the data as a metric knows those that it was learned from; "" where none asks for it.
+
+    known: of all rows, not by rows.
+    """
+    if stored is not None:
+        by_rows, known = stored.config.get("learned", {}).keys() >= DRAWN, stored.config["fingerprint"]
+    elif config.metric_name == EUCLIDEAN:
         return ""
-    return known if known and len(data.y) == rows else fingerprint(data.X, data.y)
+    else:
+        by_rows = config.coarse_size is not None if given is None else given.measured.by_rows
+        known = known if data.weight is None else None  # rows of weight 0 are left out here
+    if by_rows:
+        return fingerprint_by_rows(data.X, data.y)
+    return known or fingerprint(data.X, data.y)
 
 
 def _streams(partition: Partition) -> list[tuple[int, ...]]:
@@ -254,10 +271,11 @@ def partition_only(
     if config.metric_name not in (EUCLIDEAN, "auto"):  # it is learned from the labels, where auto can do without
         check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
+    own = _learned_from(data, config, None, given, key)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
     _keep_columns(data, demand, given)
     demand.scaling()
-    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()), key, given)
+    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()), own, given)
     assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
     kept = {name: value for name in KEPT if (value := getattr(config, name)) is not None}
@@ -301,7 +319,7 @@ def _fit(
     data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand, clock: Clock, key: str,
     given: Given | None,
 ) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:  # fmt: skip
-    """Scales and maps the data, too. key: their fingerprint."""
+    """Scales and maps the data, too. key: their fingerprint, see `_learned_from`."""
     if given is None:
         scaling = Scaling.fit(data.X, config.scale, threads, exact=config.coarse_size is not None)
         scaling.read_from(data.shift, data.X.shape[1])
@@ -327,7 +345,7 @@ def _fit(
 
 
 def _load(
-    data: Dataset, stored: PartitionFile, demand: Demand
+    data: Dataset, stored: PartitionFile, demand: Demand, key: str
 ) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
     """Scales and maps the data, too."""
     features = data.X.shape[1]
@@ -336,7 +354,7 @@ def _load(
         check_coarse(stored.config.get("coarse_size"), stored.partition[1])
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.read_from(data.shift, data.X.shape[1])
-        measured = Measured.from_state(stored.metric, stored.config, features).used_on(stored.config["fingerprint"])
+        measured = Measured.from_state(stored.metric, stored.config, features).used_on(key)
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
     data.X = _scaled(scaling, data.X)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.columns import keep_given
-from localsvm.data.dataset import Dataset
+from localsvm.data.columns import keep_given, occurring
+from localsvm.data.dataset import Dataset, is_dense
 from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError, OptionError
@@ -58,8 +58,7 @@ class Given:
     def narrow(self, data: Dataset, announce: Callable[[int], None] = lambda size: None) -> None:
         """Leave the columns that the metric knows; see `keep_given`. DataError where no row has a value in them."""
         keep_given(data, self.columns, announce)
-        values = data.X if isinstance(data.X, np.ndarray) else data.X.data
-        if not values.any():
+        if not len(occurring(data.X)):
             where = f"{data.name}: " if data.name else ""
             raise DataError(f"{where}no row has a feature that the metric of {self.path} knows; give it other data")
 
@@ -70,7 +69,7 @@ class Given:
     def metric_of(self, data: Dataset, fingerprint: str) -> Measured:
         """The metric, for scaled rows. fingerprint: of the data. OptionError where it is not for sparse rows."""
         metric = self.measured.metric
-        if metric is not None and metric.kind == MATRIX and not isinstance(data.X, np.ndarray):
+        if metric is not None and metric.kind == MATRIX and not is_dense(data.X):
             what = f"the metric of {self.path} mixes features and needs dense rows, and these are sparse"
             raise OptionError(f"--metric-file: {what}; give one of --metric diag")
         return self.measured.used_on(fingerprint)

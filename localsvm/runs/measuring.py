@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import Dataset, Examples, is_dense, size_of
+from localsvm.data.numbering import Draw
 from localsvm.data.spilled import Spilled, full_size
 from localsvm.errors import OptionError
+from localsvm.partition.two_step import draw_key
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes
 from localsvm.representations.metric import EUCLIDEAN, RANK, Metric, check_metric
 from localsvm.representations.metric_choice import NONE_TRIED, Labelled, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_learning import SAMPLE, Course, Learner, Plan, learning_bytes
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.stored import FRESH, HELD, UNTRIED, metric_of
+from localsvm.runs.stored import DRAWN, FRESH, HELD, UNTRIED, metric_of
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -39,12 +41,37 @@ class Held:
     Attributes
     ----------
     fingerprint, rows : of the data (`store.fingerprint`), and how many rows they have.
-    fresh : (ceil(rows / 8),) uint8, a bit for each row: those that neither learned nor chose the metric.
+    fresh : (ceil(rows / 8),) uint8, a bit for each row: those that neither learned nor chose the metric; None where
+        the draw says it. Then the fingerprint is that `by_rows`.
+    draw : of those that did.
     """
 
     fingerprint: str
     rows: int
-    fresh: NDArray[np.uint8]
+    fresh: NDArray[np.uint8] | None = None
+    draw: Draw | None = None
+
+    @property
+    def fresh_rows(self) -> NDArray[np.bool_]:
+        """(rows,)"""
+        if self.draw is not None:
+            return ~self.draw(np.arange(self.rows))
+        assert self.fresh is not None
+        return np.unpackbits(self.fresh, count=self.rows).astype(np.bool_)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a file's config says of it."""
+        drawn = {} if self.draw is None else {"taken": self.draw.count, "key": self.draw.key}
+        return {"fingerprint": self.fingerprint, "rows": self.rows, **drawn}
+
+    @classmethod
+    def from_dict(cls, learned: Mapping[str, Any], fresh: NDArray[np.uint8] | None) -> Held | None:
+        """The opposite; None where nothing is said."""
+        if not learned.keys() >= HELD:
+            return None
+        rows = int(learned["rows"])
+        draw = Draw(rows, int(learned["taken"]), int(learned["key"])) if learned.keys() >= DRAWN else None
+        return cls(learned["fingerprint"], rows, fresh, draw)
 
 
 @dataclass(frozen=True)
@@ -57,30 +84,40 @@ class Measured:
     fresh : (n,) bool, the rows that neither learned nor chose it; None where all rows are such.
     about : how it was chosen, for the summary; None where none was asked for.
     held : what it was learned from, None where that is not known.
+    draw : of the rows that learned and chose it, where their numbers decide.
+    other_data : it was learned from other data than it is used on.
     """
 
     metric: Metric | None = None
     fresh: NDArray[np.bool_] | None = None
     about: dict[str, Any] | None = None
     held: Held | None = None
+    draw: Draw | None = None
+    other_data: bool = False
 
     def learned_from(self, fingerprint: str) -> Measured:
-        """With the fingerprint of the data that it was just learned from."""
-        if self.metric is None or self.fresh is None:
+        """With the fingerprint of the data that it was just learned from, made `by_rows` or not."""
+        if self.draw is not None:
+            return replace(self, held=Held(fingerprint, self.draw.rows, draw=self.draw))
+        if self.fresh is None:
             return self
         return replace(self, held=Held(fingerprint, len(self.fresh), np.packbits(self.fresh)))
 
     def used_on(self, fingerprint: str) -> Measured:
         """For the data of this fingerprint: of other data than it was learned from all rows are fresh."""
         if self.held is None or self.held.fingerprint != fingerprint:
-            return replace(self, fresh=None)
-        return replace(self, fresh=np.unpackbits(self.held.fresh, count=self.held.rows).astype(np.bool_))
+            return replace(self, fresh=None, other_data=self.held is not None)
+        return replace(self, fresh=self.held.fresh_rows)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the fingerprint that it knows its data by is `data.numbering.fingerprint_by_rows`."""
+        return self.held is not None and self.held.draw is not None
 
     @property
     def told(self) -> dict[str, Any] | None:
-        """`about`, and "other_data" where the metric was learned from other data than it is used on."""
-        other = self.about is not None and self.held is not None and self.fresh is None
-        return {**(self.about or {}), "other_data": True} if other else self.about
+        """`about`, and "other_data" where that is so."""
+        return {**(self.about or {}), "other_data": True} if self.other_data else self.about
 
     @property
     def asked(self) -> str:
@@ -101,14 +138,14 @@ class Measured:
         """What a file's config says of it."""
         if self.about is None:
             return {}
-        held = {} if self.held is None else {"fingerprint": self.held.fingerprint, "rows": self.held.rows}
+        held = {} if self.held is None else self.held.as_dict()
         return {"metric": self.asked, "learned": self.about | held}
 
     def state(self) -> tuple[str, dict[str, NDArray[Any]]] | None:
         """What a file keeps: the metric, and the fresh rows of the data that it was learned from, a bit each."""
         if self.metric is None:
             return None
-        fresh = {} if self.held is None else {FRESH: self.held.fresh}
+        fresh = {} if self.held is None or self.held.fresh is None else {FRESH: self.held.fresh}
         return self.metric.kind, self.metric.state() | fresh
 
     @classmethod
@@ -117,11 +154,10 @@ class Measured:
     ) -> Measured:
         """What a file keeps, for so many features, before it is used on data; Unsound if it does not fit."""
         metric, learned = metric_of(state, config, features), config.get("learned")
-        about = None if learned is None else {name: learned[name] for name in learned if name not in HELD}
-        if state is None or learned is None or FRESH not in state[1]:
+        about = None if learned is None else {name: learned[name] for name in learned if name not in HELD | DRAWN}
+        if state is None or learned is None:
             return cls(metric, about=about)
-        held = Held(learned["fingerprint"], int(learned["rows"]), state[1][FRESH])
-        return cls(metric, about=about, held=held)
+        return cls(metric, about=about, held=Held.from_dict(learned, state[1].get(FRESH)))
 
 
 def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
@@ -131,51 +167,97 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     ------
     OptionError : a matrix for sparse rows; a rank above the number of features.
     """
-    asked = config.metric_name
-    if asked == EUCLIDEAN:
+    if config.metric_name == EUCLIDEAN:
         return Measured()
-    dense, features = is_dense(data.X), data.X.shape[1]
-    rank = check_metric(asked)
-    if asked not in ("auto", "diag") and not dense:
-        raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
-    if rank is not None and rank > features:
-        raise OptionError(f"--metric {asked}: there are only {features} features")
-    if asked == "auto" and (why := untried(data.X, len(np.unique(data.y)))):
-        return Measured(about=asdict(NONE_TRIED) | {"why": why})
-    rng = Plan.rng(config.seed, -1, 0)
-    rows = np.sort(rng.permutation(len(data.y))[: _learn_rows(len(data.y), asked)]).astype(np.int64)
-    fresh = np.isin(np.arange(len(data.y)), rows, invert=True)
-    labelled, codes = _labelled(data, config)
+    n, labels = len(data.y), np.unique(data.y)
+    if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels):
+        return known
+    rng, draw = Plan.rng(config.seed, -1, 0), metric_draw(config, n)
+    if draw is None:
+        fresh = np.ones(n, np.bool_)
+        fresh[rng.permutation(n)[: _learn_rows(n, config.metric_name)]] = False
+    else:
+        fresh = ~draw(np.arange(n))
+    rows = np.flatnonzero(~fresh).astype(np.int64)
+    labelled, codes = _labelled(data, labels, config)
     if isinstance(data.X, Spilled):  # of rows on a disk these alone are in memory
         labelled, codes = Labelled(data.X.take(rows), labelled.Y[rows], labelled.weight[rows]), codes[rows]
         rows = np.arange(len(rows))
+    found = _measured(labelled, codes, rows, rng, config, threads)
+    return found if found.metric is None else replace(found, fresh=fresh, draw=draw)
+
+
+def measure_drawn(
+    drawn: Dataset, rows: int, labels: NDArray[np.float64], config: TrainingConfig, threads: Threads
+) -> Measured:
+    """The same by those rows alone that `metric_draw` says, scaled; `fresh` is left None.
+
+    rows, labels : how many there are in all, and (classes,) float64 the labels of these.
+    """
+    if known := _untried(config, is_dense(drawn.X), (rows, drawn.X.shape[1]), labels):
+        return known
+    labelled, codes = _labelled(drawn, labels, config)
+    own = np.arange(len(codes), dtype=np.int64)
+    found = _measured(labelled, codes, own, Plan.rng(config.seed, -1, 0), config, threads)
+    return found if found.metric is None else replace(found, draw=metric_draw(config, rows))
+
+
+def metric_draw(config: TrainingConfig, rows: int) -> Draw | None:
+    """Of so many, the rows that a metric is learned from, by their numbers; None where it is not by these."""
+    if config.coarse_size is None or config.metric_name == EUCLIDEAN:
+        return None
+    return Draw(rows, _learn_rows(rows, config.metric_name), draw_key(Plan.rng(config.seed, -1, 10)))
+
+
+def _untried(
+    config: TrainingConfig, dense: bool, shape: tuple[int, int], labels: NDArray[np.float64]
+) -> Measured | None:
+    """The Euclidean metric where auto tries no other; OptionError for a metric that such rows do not have."""
+    asked, rank = config.metric_name, check_metric(config.metric_name)
+    if asked not in ("auto", "diag") and not dense:
+        raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
+    if rank is not None and rank > shape[1]:
+        raise OptionError(f"--metric {asked}: there are only {shape[1]} features")
+    why = untried(shape, len(labels)) if asked == "auto" else ""
+    return Measured(about=asdict(NONE_TRIED) | {"why": why}) if why else None
+
+
+def _measured(
+    data: Labelled, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
+    config: TrainingConfig, threads: Threads,
+) -> Measured:  # fmt: skip
+    """Learned from these rows of the data. rng: of those that choose."""
+    asked, dense, features = config.metric_name, is_dense(data.X), data.X.shape[1]
     name, about = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
             plan = _choice_plan(dense, features)
-            choice = choose(labelled, some, stratified_folds(codes[some], rng), plan, config.seed, threads)
+            choice = choose(data, some, stratified_folds(codes[some], rng), plan, config.seed, threads)
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
             return Measured(about=about)
         if asked in BASELINES:
             learner, own = BASELINES[asked], Plan.rng(config.seed, -1, 5)
-            values = learner(np.asarray(labelled.X[rows], np.float64), codes[rows], own)
+            values = learner(np.asarray(data.X[rows], np.float64), codes[rows], own)
         else:
-            values = _learned(labelled, rows, name, rank, config.seed).values
-    return Measured(Metric(_sized(values)), fresh, about)
+            values = _learned(data, rows, name, check_metric(asked), config.seed).values
+    return Measured(Metric(_sized(values)), about=about)
 
 
-def untried(X: Examples, classes: int) -> str:
-    """Which of the reasons UNTRIED auto has to keep the Euclidean metric; "" where it tries others."""
-    n, features = int(X.shape[0]), int(X.shape[1])
+def untried(shape: tuple[int, int], classes: int) -> str:
+    """Which of the reasons UNTRIED auto has to keep the Euclidean metric; "" where it tries others.
+
+    shape : of all rows.
+    """
+    n, features = int(shape[0]), int(shape[1])
     found = classes < 2, min(n, SAMPLE) * features > SAMPLE_VALUES, classes > 2 and n * classes > LABELS
     return next((why for why, holds in zip(UNTRIED, found, strict=True) if holds), "")
 
 
 def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
     """What `measure` by a metric that is asked for, and then mapping the rows X, hold at most beside these."""
-    if asked == "auto" and untried(X, classes):
+    if asked == "auto" and untried(X.shape, classes):
         return 0
     n, features = int(X.shape[0]), int(X.shape[1])
     dense, rows, problems = is_dense(X), _learn_rows(n, asked), 1 if classes == 2 else classes
@@ -201,9 +283,11 @@ def _choice_plan(dense: bool, features: int) -> Plan:
     return replace(CHOICE_PLAN, names=("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",))
 
 
-def _labelled(data: Dataset, config: TrainingConfig) -> tuple[Labelled, NDArray[np.intp]]:
-    """The rows with the labels of their problems, one a class, and their weights; and the numbers of their classes."""
-    labels = np.unique(data.y)
+def _labelled(data: Dataset, labels: NDArray[np.float64], config: TrainingConfig) -> tuple[Labelled, NDArray[np.intp]]:
+    """The rows with the labels of their problems, one a class, and their weights; and the numbers of their classes.
+
+    labels : (classes,) of all rows of the run, ascending.
+    """
     target = Classification(labels, "ova")
     codes = target.codes(data.y)
     factor = dict(config.class_weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,39 @@ from localsvm.data.faults import LONGEST_LINE
 from localsvm.data.measuring import measure, shift_in
 from localsvm.data.origin import rounded
 from localsvm.data.pieces import BLOCK_BYTES, Counts
-from localsvm.data.reading import read_blocks
+from localsvm.data.reading import read, read_blocks
 from localsvm.data.shift import Shift
 from localsvm.data.spilled import Spilled, check_room, through
 from localsvm.data.weights import read_weights
 from localsvm.errors import DataError, OptionError, RunError
 from localsvm.memory import Budget
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.demand import held_bytes
+from localsvm.runs.demand import beyond_memory, held_bytes
 from localsvm.runs.division import partition_name
 
 FILES = 3  # times the rows: scratch files that are there at once, as they are put in order
+
+
+def read_rows(
+    path: str | Path, config: TrainingConfig, asked: bool, note: Callable[[str], None],
+    weights: str | Path | None = None, jobs: int = 1, budget: Budget | None = None,
+) -> Dataset:  # fmt: skip
+    """Read a LIBSVM file for a run into memory, or as `read_spilled` does where that is asked for or chosen.
+
+    note : is told where it is chosen.
+    """
+    budget = budget or Budget.of(None)
+    if not asked and needs_disk(path, config, budget, jobs):
+        asked = True
+        note("the rows do not fit into the memory: they go to scratch files (--out-of-core)")
+    if asked:
+        return read_spilled(path, config, weights, jobs, budget)
+    data = read(
+        path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget,
+        remedy=beyond_memory(config),
+    )  # fmt: skip
+    data.weight = None if weights is None else read_weights(weights, len(data.y))
+    return data
 
 
 def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: int) -> bool:
@@ -56,11 +78,11 @@ def read_spilled(
 
     Raises
     ------
-    DataError : as `read`; a weight of 0.
+    DataError : as `read`.
     OptionError : stdin, which cannot be read twice.
     RunError : the folder has no room for the files.
     """
-    if not os.path.isfile(path):
+    if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         raise OptionError("--out-of-core reads a file twice, and cannot from a pipe; write it to a file first")
     budget = budget or Budget.of(None)
     counts = _measured(path, config, budget, jobs)
@@ -76,7 +98,8 @@ def read_spilled(
     if X.shape[0] != rows:
         raise DataError(f"{path}: the file changed while it was read; train again when it is complete")
     found, shift = _settled(X, shift, varies)
-    return Dataset(found, y, shift=shift, weight=_weights(weights, rows), name=str(path))
+    weight = None if weights is None else read_weights(weights, rows)
+    return Dataset(found, y, shift=shift, weight=weight, name=str(path))
 
 
 def _scratch_folder() -> str:
@@ -138,12 +161,3 @@ def _settled(X: Spilled, shift: Shift | None, varies: NDArray[np.bool_]) -> tupl
         return put_columns(part, columns, np.broadcast_to(constant, (part.shape[0], len(constant))))
 
     return through(X, put), shift.where(varies)
-
-
-def _weights(path: str | Path | None, rows: int) -> NDArray[np.float64] | None:
-    if path is None:
-        return None
-    weight = read_weights(path, rows)
-    if not weight.all():
-        raise DataError(f"{path}: some weights are 0, whose rows --out-of-core cannot leave out; remove those rows")
-    return weight

@@ -20,22 +20,23 @@ from localsvm.data.columns import Columns, occurring
 from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, rows_of, size_of
 from localsvm.data.exact_sums import ExactSums
 from localsvm.data.faults import NO_ROWS
+from localsvm.data.numbering import digest
 from localsvm.data.origin import HEAD_ROWS, look_ahead
 from localsvm.data.parts import parse
 from localsvm.data.pieces import BOM, Piece
 from localsvm.data.reading import parse_block
 from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
-from localsvm.errors import DataError
+from localsvm.errors import DataError, RunError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition.centre_tree import CentreTree
-from localsvm.partition.two_step import drawn
+from localsvm.representations.metric import Metric
 from localsvm.runs.division import check_reach
 
 Pieces = Iterator[bytes]
 Block = tuple[NDArray[np.int64], Examples, NDArray[np.float64]]  # numbers, X and y of some rows
+Chosen = Callable[[NDArray[np.int64]], NDArray[np.bool_]]  # which rows are in a sample, by their numbers (n,)
 HELD_BYTES = 32 << 20  # of a part's rows that are sorted into coarse cells at once
-MIX, STEP = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64
 
 
 @dataclass(frozen=True)
@@ -99,18 +100,26 @@ class Form:
         """(number of the first row, rows) of the pieces of a part."""
         row = self.first_rows[part]
         of_text = self.shift if self.shift is None or self.columns is None else self.shift.within(self.columns)
-        for piece in _lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
+        for piece in lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
             found = parse_block(piece, self.width, self.dense, self.columns, of_text)
             if len(found.y):
                 yield row, Dataset(found.X, found.y, columns=self.columns, shift=self.shift)
             row += len(found.y)
 
 
-def _lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[Piece]:
+def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[Piece]:
     """Pieces that know their place; the mark that a text may begin with is left out."""
     for number, text in enumerate(pieces):
         yield Piece(name, text.removeprefix(BOM) if part == number == 0 else text, line + 1, zero_based)
         line += text.count(b"\n")
+
+
+def another_level(theirs: str, ours: str) -> RunError:
+    """Results of several levels would depend on who computed what."""
+    return RunError(
+        f"a worker computes at the SIMD level {theirs}, this machine at {ours}: bits would depend on who computed "
+        "what; set LOCALSVM_SIMD to the lower one here, it is handed on"
+    )
 
 
 def lines(part: int, pieces: Pieces) -> int:
@@ -124,7 +133,7 @@ def counted(
     """What a part holds, some columns read from their origin. first_lines: of all parts, None where not known yet."""
     total = Count(levels=frozenset([LEVELS[simd_level()]]))
     line = 0 if first_lines is None else first_lines[part]
-    for piece in _lined(name, zero_based, line, part, pieces):
+    for piece in lined(name, zero_based, line, part, pieces):
         own = parse(piece, None, False, far)
         X: Any = own.X
         stored = 0 if isinstance(X, np.ndarray) else X.nnz
@@ -193,44 +202,29 @@ class Look:
         return Sample(joined([part.X for part in parts]), np.concatenate([part.y for part in parts]))
 
 
-def looked_at(form: Form, coarse_size: int, keys: Sequence[int], part: int, pieces: Pieces) -> Look:
-    """One pass over a part. keys: of the samples to draw, see `two_step.drawn`."""
-    found = Look(ExactSums(form.features), samples=[[] for _ in keys])
+def looked_at(form: Form, draws: Sequence[Chosen], part: int, pieces: Pieces) -> Look:
+    """One pass over a part. draws: which rows are in each of the samples."""
+    found = Look(ExactSums(form.features), samples=[[] for _ in draws])
     for first, block in form.blocks(part, pieces):
         numbers = np.arange(first, first + len(block.y))
         found.sums.add(block.X)
         labels, rows = np.unique(block.y, return_counts=True)
         for label, count in zip(labels.tolist(), rows.tolist(), strict=True):
             found.labels[label] = found.labels.get(label, 0) + count
-        for sample, key in zip(found.samples, keys, strict=True):
-            own = np.flatnonzero(drawn(numbers, form.rows, coarse_size, key))
+        for sample, chosen in zip(found.samples, draws, strict=True):
+            own = np.flatnonzero(chosen(numbers))
             sample.append(Sample(rows_of(block.X, own), block.y[own]))
-        found.digest = (found.digest + _digest(block.X, block.y, numbers)) % (1 << 64)
+        found.digest = (found.digest + digest(block.X, block.y, first, form.columns)) % (1 << 64)
     return found
 
 
-def _digest(X: Examples, y: NDArray[np.float64], numbers: NDArray[np.int64]) -> int:
-    """A sum of hashes of the rows and their numbers, the same however they are divided into blocks."""
-    with np.errstate(over="ignore"):
-        odd = (np.arange(1, X.shape[1] + 1, dtype=np.uint64) * STEP) | np.uint64(1)
-        if isinstance(X, np.ndarray):
-            rows = X.view(np.uint32).astype(np.uint64) @ odd
-        else:
-            sums = np.cumsum(X.data.view(np.uint32) * odd[X.indices], dtype=np.uint64)
-            ends = np.concatenate([np.zeros(1, np.uint64), sums])
-            rows = ends[X.indptr[1:]] - ends[X.indptr[:-1]]
-        z = rows + numbers.astype(np.uint64) * STEP + y.view(np.uint64) * MIX
-        z = (z ^ (z >> np.uint64(30))) * MIX
-        return int((z ^ (z >> np.uint64(27))).sum(dtype=np.uint64))
-
-
 def assigned(
-    form: Form, scaling: Scaling, trees: Sequence[CentreTree], part: int, pieces: Pieces
+    form: Form, scaling: Scaling, metric: Metric | None, trees: Sequence[CentreTree], part: int, pieces: Pieces
 ) -> Iterable[tuple[int, Block]]:
-    """(coarse cell, some rows of it, scaled) of a part; cells of a tree follow those of the one before."""
+    """(coarse cell, some rows of it, scaled and mapped) of a part; cells of a tree follow those of the one before."""
     for first, block in _held(form.blocks(part, pieces)):
-        X = scaling.apply(block.X, in_place=True)
-        check_reach(X)
+        X = scaled(scaling, block.X)
+        X = X if metric is None else metric.apply(X, in_place=True)
         before = 0
         for tree in trees:
             cells = tree.assign(X)
@@ -240,6 +234,13 @@ def assigned(
                 own = order[edges[cell] : edges[cell + 1]]
                 yield before + cell, (first + own, rows_of(X, own), block.y[own])
             before += tree.n_cells
+
+
+def scaled(scaling: Scaling, X: Examples) -> Examples:
+    """X is overwritten where it is dense. DataError where values are too large."""
+    X = scaling.apply(X, in_place=True)
+    check_reach(X)
+    return X
 
 
 def _held(blocks: Iterator[tuple[int, Dataset]]) -> Iterator[tuple[int, Dataset]]:

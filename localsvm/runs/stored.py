@@ -15,7 +15,7 @@ from localsvm.methods.svml import SVML
 from localsvm.partition import REGISTRY, TrainingCell
 from localsvm.partition.two_step import POINTER
 from localsvm.representations.metric import EUCLIDEAN, MATRIX, METRICS, RANK, WEIGHTS, Metric, check_metric
-from localsvm.runs.config import TrainingConfig
+from localsvm.runs.config import MOST_ROWS, TrainingConfig
 from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
@@ -33,13 +33,14 @@ KEPT["coarse_size"] = "int"
 KEPT |= KEPT_ABOUT
 KEPT_LATER = {"metric", "learned", "zero_based", "coarse_size"}
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
-LEARNED = {"name": "str", "fingerprint": "str", "rows": "int"}  # what `learned` says, ...
+LEARNED = {"name": "str", "fingerprint": "str", "rows": "int", "taken": "int", "key": "int"}  # what `learned` says, ...
 CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
 UNTRIED = ("one class", "too many columns to try one", "too many classes to try one")  # not even by auto
 TESTED = ("loss", "error", "z", "bound")
 CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice
 HELD = {"fingerprint", "rows"}  # the data that the metric was learned from, where there is a metric
-FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each
+FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each; ...
+DRAWN = {"taken", "key"}  # ... or how many did, and the key of the draw
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
     "sigmoids": floats64("cells", "problems", 2),
@@ -132,10 +133,7 @@ def metric_of(
         return None
     assert learned is not None
     arrays = {array_name: array for array_name, array in state[1].items() if array_name != FRESH}
-    if learned.keys() & HELD != (HELD if FRESH in state[1] else set()):
-        raise Unsound("/metric/fresh does not fit the option learned")
-    if FRESH in state[1]:
-        _check_fresh(state[1][FRESH], learned)
+    _check_held(state[1].get(FRESH), learned)
     metric = Metric.from_state(state[0], arrays, features)
     expected = {"diag": WEIGHTS}.get(str(name), MATRIX), check_metric(str(name)) or features
     if (metric.kind, metric.columns) != expected:
@@ -154,7 +152,7 @@ def metrics_of(model: Model) -> list[Metric]:
 
 def _check_learned(learned: dict[str, Any], asked: Any) -> str:
     """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
-    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), HELD | {"why"})
+    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), HELD | DRAWN | {"why"})
     name, best = learned["name"], learned.get("best")
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
@@ -168,12 +166,23 @@ def _check_learned(learned: dict[str, Any], asked: Any) -> str:
     return str(name)
 
 
-def _check_fresh(bits: NDArray[Any], learned: Mapping[str, Any]) -> None:
-    """Unsound unless these are a bit for each row of the data that the metric was learned from, and some are set."""
+def _check_held(bits: NDArray[Any] | None, learned: Mapping[str, Any]) -> None:
+    """Unsound unless these are a bit for each row of the data that the metric was learned from, and some are set; or
+    a draw says which rows learned it; or nothing is known of these data.
+    """
+    known = learned.keys() & (HELD | DRAWN)
+    if known not in ([set(), HELD | DRAWN] if bits is None else [HELD]):
+        raise Unsound("/metric/fresh does not fit the option learned")
+    if not known:
+        return
     rows, digits = int(learned["rows"]), learned["fingerprint"]
-    check("/metric", {FRESH: Piece("u1", (-(-rows // 8),), least=1)}, {FRESH: bits}, {})
-    if not bits.any() or (rows % 8 and bits[-1] & (0xFF >> rows % 8)):
-        raise Unsound("/metric/fresh has no row, or rows beyond the last one")
+    if bits is None:
+        if not (0 < learned["taken"] < rows <= MOST_ROWS and learned["key"] >= 0):
+            raise Unsound("/@config: the option learned has no draw of rows")
+    else:
+        check("/metric", {FRESH: Piece("u1", (-(-rows // 8),), least=1)}, {FRESH: bits}, {})
+        if not bits.any() or (rows % 8 and bits[-1] & (0xFF >> rows % 8)):
+            raise Unsound("/metric/fresh has no row, or rows beyond the last one")
     if len(digits) != 64 or not set(digits) <= set("0123456789abcdef"):
         raise Unsound("/@config: the option learned has no fingerprint of data")
 

@@ -23,7 +23,8 @@ from localsvm.errors import OptionError
 from localsvm.memory import Budget
 from localsvm.methods.base import Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Job
-from localsvm.methods.linear_method import LinearMethod, pack_linear
+from localsvm.methods.linear_method import LinearMethod
+from localsvm.methods.linear_model import pack_linear
 from localsvm.methods.mllkm import LocallyLinearKernels
 from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
@@ -85,7 +86,8 @@ def train_stream(
             force=force,
         )
     about = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
-    return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds)
+    progressive = not isinstance(method, LinearMethod)
+    return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds, progressive=progressive)
 
 
 def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Survey:
@@ -166,7 +168,7 @@ class StreamedCell:
             (Job(p, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, reached))
             for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
         ]
-        fitted = pack_linear(self.method, state, cost, models, support=found.support)
+        fitted = pack_linear(self.method, [state], cost, models, found.support)
         return fitted, CellReport(
             self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()), grid.n_points
         )

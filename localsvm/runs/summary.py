@@ -30,9 +30,12 @@ class Summary:
     cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
         cross-validated.
     cv_recalls : with `--score tpr-tnr` the same of the right rows of each label; None for one without held-out rows.
+    progressive_error : the share of rows that were decided wrong before they were learned, in one pass over the rows
+        with several costs, which has no folds; then cv_error is None, and cv_recalls are of these decisions. Else None.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
+    coarse_cells : how many coarse cells there are, of all repeats; None where the rows were divided at once.
     metric : how it was chosen (`runs.measuring.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
@@ -46,7 +49,6 @@ class Summary:
     cells: int
     cell_rows: dict[str, float]
     points: int
-    cv_error: float | None
     support_vectors: int
     models: int
     iterations: int
@@ -56,7 +58,10 @@ class Summary:
     calibration: dict[str, Any] | None = None
     repeats: int = 1
     metric: dict[str, Any] | None = None
+    cv_error: float | None = None
     cv_recalls: list[float | None] | None = None
+    coarse_cells: int | None = None
+    progressive_error: float | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -100,19 +105,18 @@ def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
     sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
     calibration: Calibration | None = None, metric: dict[str, Any] | None = None,
+    by_coarse: Sequence[int] | None = None, progressive: bool = False,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
     Parameters
     ----------
-    labels, class_rows : (classes,) ascending, and the rows of each.
-    features, partition : how many columns occur, of how many; its name.
+    labels, class_rows, features, partition : ascending, and their rows; how many columns occur, of how many; its name.
     sizes : (cells,) rows of each cell.
     reports : of all cells.
-    seconds : wall clock, by phase.
-    repeats : of the partition.
-    calibration : of the model, None where it gives no probabilities.
-    metric : how it was chosen, None where none was asked for.
+    seconds, repeats : wall clock, by phase; of the partition.
+    calibration, metric : of the model; how it was chosen; None where it has none.
+    by_coarse, progressive : the cells of each coarse cell, if any; rows were decided, and then learned.
     """
     return Summary(
         rows=sum(class_rows),
@@ -124,7 +128,7 @@ def summarise(
         cells=len(sizes),
         cell_rows=size_spread(sizes),
         points=max(r.points for r in reports),
-        cv_error=cross_validated_error(reports),
+        **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports)},
         cv_recalls=cross_validated_recalls(reports),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),
@@ -135,4 +139,5 @@ def summarise(
         calibration=calibration.describe() if calibration else None,
         repeats=repeats,
         metric=metric,
+        coarse_cells=None if by_coarse is None else len(by_coarse),
     )

@@ -43,6 +43,7 @@ class Piece:
     ends : row pointers: in each cell they ascend from 0 to this length.
     rows : whole numbers that ascend strictly within each of the rows that this array of pointers tells apart.
     value : all values of a cell are one number, from 1, which is the length of this name.
+    total : the values of each cell add up to this length.
     equals : what the rows of each cell are.
     """
 
@@ -57,6 +58,7 @@ class Piece:
     ends: str | None = None
     rows: str | None = None
     value: str | None = None
+    total: str | None = None
     equals: Array | None = None
 
 
@@ -219,6 +221,10 @@ def _check_relations(place: str, name: str, piece: Piece, cells: Cells, lengths:
         begins[np.repeat(bounds[:-1], np.diff(owner)) + cells.arrays[piece.rows]] = True
         if np.any((np.diff(array) <= 0) & ~begins[1:-1]):
             raise Unsound(f"{place} does not ascend within a row")
+    if piece.total is not None:
+        before = np.append(0, np.cumsum(array, dtype=np.int64))[bounds]
+        if np.any(np.diff(before) != lengths[piece.total]):
+            raise Unsound(f"{place} does not add up to the number of rows that it tells apart")
     if piece.equals is not None:
         expected = np.tile(piece.equals, (len(bounds) - 1,) + (1,) * (array.ndim - 1))
         if not np.array_equal(array, expected):

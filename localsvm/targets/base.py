@@ -24,6 +24,11 @@ class Target(ABC):
     def problems_a_row(self) -> int:
         """In how many problems a row takes part."""
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether each problem is about some of the rows alone."""
+        return self.problems_a_row < self.n_problems
+
     @abstractmethod
     def largest_part(self, class_rows: Sequence[int]) -> int:
         """Rows of the largest problem that leaves rows out, 0 where none does; class_rows: those of each class."""

@@ -98,21 +98,36 @@ def test_a_killed_run_leaves_no_scratch_and_is_resumed(tmp_path: Path, scratch: 
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--stream", "-s", "sgd"], "leave --out-of-core out"),
-        (["--metric-file", "ROWS"], "leave --out-of-core out"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(options: list[str], message: str, tmp_path: Path, scratch: Path) -> None:
+def test_what_does_not_go_together_is_refused(tmp_path: Path, scratch: Path) -> None:
     written(tmp_path / "rows.txt", 1000)
-    own = [str(tmp_path / "cells.h5") if option == "ROWS" else option for option in options]
-    if "--metric-file" in own:
-        command = "partition", "--json", "--metric", "diag", tmp_path / "rows.txt", tmp_path / "cells.h5"
-        ended(lsvm(*command, scratch=scratch, stdout=subprocess.DEVNULL))
-    command = "train", "-m", "linear", *own, "--out-of-core", tmp_path / "rows.txt"
-    assert message in ended(lsvm(*command, scratch=scratch), 2)
+    command = "train", "-m", "linear", "--stream", "-s", "sgd", "--out-of-core", tmp_path / "rows.txt"
+    assert "leave --out-of-core out" in ended(lsvm(*command, scratch=scratch), 2)
+
+
+def test_other_commands_choose_it_as_well(tmp_path: Path, scratch: Path) -> None:
+    """The table of lsvm-cv, and the cells of lsvm-partition; where a run has one cell, what can be done is told."""
+    file, few = tmp_path / "rows.txt", ["--memory", "180M"]
+    written(file, 30_000)
+    tables, divided = [], ["--scale", "none", "--metric", "none", "-P", "voronoi", "-c", 500, "-j", 1]
+    for number, own in enumerate(([], few)):
+        run = lsvm(
+            "cv", *OPTIONS, "-v", 2, "-P", "voronoi", "-c", 500, *own, file, scratch=scratch, stdout=subprocess.PIPE
+        )
+        table, told = run.communicate()
+        tables.append(table)
+        assert run.returncode == 0 and ("scratch files (--out-of-core)" in told) == bool(own)
+        told = ended(
+            lsvm(
+                "partition", *divided, *own, file, tmp_path / f"{number}.h5", scratch=scratch, stdout=subprocess.DEVNULL
+            )
+        )
+        assert ("scratch files (--out-of-core)" in told) == bool(own)
+    assert tables[0] == tables[1] and manifest(tmp_path / "0.h5") == manifest(tmp_path / "1.h5")
+    for command in (["train", *OPTIONS], ["cv", *OPTIONS], ["partition", "-P", "none", "--metric", "none"]):
+        output = [] if command[0] == "cv" else [tmp_path / "m.h5"]
+        told = ended(lsvm(*command, "-q", "--memory", "150M", file, *output, scratch=scratch), 1)
+        assert "give more --memory, or keep the rows in scratch files (-P voronoi --out-of-core)" in told
+    assert os.listdir(scratch) == []
 
 
 def test_a_scratch_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -328,6 +328,17 @@ def test_options_that_would_do_nothing_are_refused(train_file: Path, tmp_path: P
     assert "-e/--tolerance" in usage_error("train", "-m", "linear", "-e", 1e-14, train_file, tmp_path / "m.h5")
 
 
+def test_whole_numbers_may_have_an_exponent(train_file: Path, tmp_path: Path) -> None:
+    invoke("train", *FAST, "-c", "1e2", "--coarse-size", "1.5e2", "--seed", "0e0", train_file, tmp_path / "m.h5")
+    with h5py.File(tmp_path / "m.h5") as file:
+        config = json.loads(file.attrs["config"])
+    assert (config["cell_size"], config["coarse_size"], config["seed"]) == (100, 150, 0)
+    for value in ("1.5", "15e-1", "1.55e1", "-2e3", "x", "1e", "1e400", "9" * 5000):
+        assert "is not a whole number from 1" in usage_error("train", "--coarse-size", value, train_file)
+        assert "a whole number from 10" in usage_error("train", "-c", value, train_file)
+    assert "is not a whole number" in usage_error("train", "-m", "lasvm", "--epochs", "1.5", train_file)
+
+
 def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: Path) -> None:
     train = " ".join(command("train", "-q", "-j", 1, *FAST, train_file, tmp_path / "m.h5"))
     found = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {train}"], capture_output=True, text=True)

@@ -1,0 +1,93 @@
+"""What the numbers of rows decide, so that whoever has some rows can tell by itself: draws, and a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.columns import Columns
+from localsvm.data.dataset import Examples, between, row_blocks
+from localsvm.data.spilled import Spilled
+
+Numbers = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+
+STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as are the others
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+BLOCK = 1 << 18  # elements that are hashed at once
+
+
+def hashed(numbers: NDArray[Any], key: int) -> Hashes:
+    """(n,) what SplitMix64 makes of whole numbers (n,) and a key below 2^64."""
+    with np.errstate(over="ignore"):
+        z = numbers.astype(np.uint64) * STEP + np.uint64(key)
+        z = (z ^ (z >> np.uint64(30))) * FIRST
+        z = (z ^ (z >> np.uint64(27))) * SECOND
+    z ^= z >> np.uint64(31)
+    return z
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which rows are drawn, exactly `count` of `rows`, as many of them in any long stretch.
+
+    Rows are cut into stretches, as many as rows are drawn (or left out, if these are fewer), and one of each is.
+    """
+
+    rows: int
+    count: int
+    key: int
+
+    def __call__(self, numbers: Numbers) -> NDArray[np.bool_]:
+        """Which of the rows with these numbers (n,), from 0, are drawn."""
+        few = min(self.count, self.rows - self.count)
+        if few == 0:
+            return np.full(len(numbers), self.count > 0)
+        stretch = numbers * few // self.rows
+        first, end = (-(-each * self.rows // few) for each in (stretch, stretch + 1))
+        one = first + (hashed(stretch, self.key) % (end - first).astype(np.uint64)).astype(np.int64)
+        return np.asarray((numbers == one) == (self.count == few))
+
+
+def digest(X: Examples, y: NDArray[np.float64], first: int = 0, columns: Columns | None = None) -> int:
+    """A sum modulo 2^64 of hashes of rows, with their labels and numbers from `first` on.
+
+    Sums of blocks are that of the whole. It does not matter whether rows are dense, and whether columns without a value
+    are left out; columns: those that X has, None for all.
+    """
+    total = 0
+    for rows in row_blocks(X, BLOCK):
+        part: Any = between(X, rows.start, rows.stop)
+        with np.errstate(over="ignore"):
+            if isinstance(part, np.ndarray):
+                weights = _odd(np.arange(X.shape[1]) if columns is None else columns)
+                sums = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
+            else:
+                entries = part.data.view(np.uint32) * _odd(part.indices if columns is None else columns[part.indices])
+                ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
+                sums = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
+            labels = hashed((y[rows] + 0.0).view(np.uint64), 0)
+            numbers = hashed(np.arange(first + rows.start, first + rows.stop), 0)
+            total += int(hashed(sums + labels + numbers, 0).sum(dtype=np.uint64))
+    return total % (1 << 64)
+
+
+def _odd(columns: NDArray[Any]) -> Hashes:
+    """A factor for each column."""
+    return ((columns.astype(np.uint64) + np.uint64(1)) * STEP) | np.uint64(1)
+
+
+def named(total: int, rows: int) -> str:
+    """The fingerprint of so many rows with this digest: 64 hexadecimal digits."""
+    return hashlib.sha256(f"{rows} rows {total:016x}".encode()).hexdigest()
+
+
+def fingerprint_by_rows(X: Examples | Spilled, y: NDArray[np.float64]) -> str:
+    """The fingerprint of all rows; unlike `store.fingerprint`, machines that have some rows each can make it."""
+    blocks = X.blocks() if isinstance(X, Spilled) else [(0, X)]
+    total = sum(digest(part, y[first : first + part.shape[0]], first) for first, part in blocks)
+    return named(total % (1 << 64), len(y))
