@@ -25,9 +25,10 @@ demo-spark: build spark ## train on a standalone Spark cluster of two workers, a
 	$(BIN)/python scripts/make_demo_data.py demo
 	PYTHON=$(BIN)/python scripts/spark-cluster.sh start
 	$(BIN)/lsvm-train --force --backend spark --master spark://127.0.0.1:7077 -P voronoi -c 500 --coarse-size 1000 \
-	    demo/banana.train.libsvm demo/spark.model.h5 || failed=1; \
+	    demo/banana.train.libsvm demo/spark.model.h5 && \
+	$(BIN)/lsvm-predict --force --backend spark --master spark://127.0.0.1:7077 \
+	    demo/banana.test.libsvm demo/spark.model.h5 demo/predictions.txt || failed=1; \
 	scripts/spark-cluster.sh stop; test -z "$$failed"
-	$(BIN)/lsvm-predict --force demo/banana.test.libsvm demo/spark.model.h5 demo/predictions.txt
 
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once.
 build: $(VENV)/.built ## the environment in .venv, and the extensions

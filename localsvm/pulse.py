@@ -7,9 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 SECONDS = 1.0  # between two that are heard
 
+_thread = threading.local()
 _listener: Callable[[int], None] | None = None
 _next = 0.0
 _telling = threading.Lock()
@@ -33,9 +37,20 @@ def listening(listener: Callable[[int], None]) -> Iterator[None]:
         _listener = before
 
 
+def as_long_as(needed: Callable[[], None], work: Callable[[int], Result], i: int) -> Result:
+    """work(i), in which each beat calls `needed`, whose exception ends it."""
+    _thread.needed = needed
+    try:
+        return work(i)
+    finally:
+        del _thread.needed
+
+
 def beat(steps: int) -> None:
     """A solver has made so many steps, in units of its own. Cheap, but not for each step."""
     global _next
+    if hasattr(_thread, "needed"):
+        _thread.needed()
     now = time.monotonic()
     if _listener is None or now < _next or not _telling.acquire(blocking=False):
         return

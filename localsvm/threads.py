@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from localsvm.memory import affordable_threads
+from localsvm.pulse import as_long_as
 
 Result = TypeVar("Result")
 
@@ -32,7 +33,10 @@ class Threads:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def check(self) -> None:
-        """For long work, to be called now and then: ends it where nobody waits for it any more, as after Ctrl-C."""
+        """For long work, to be called now and then: ends it where nobody waits for it any more, as after Ctrl-C.
+
+        The beats of a solver (`pulse.beat`) call it.
+        """
         if self._ended:
             raise InterruptedError("the work of this thread is no longer needed")
 
@@ -40,7 +44,7 @@ class Threads:
         """[work(0), ..., work(n - 1)]."""
         if self._pool is None or n <= 1:
             return [work(i) for i in range(n)]
-        return [done.result() for done in [self._pool.submit(work, i) for i in range(n)]]
+        return [done.result() for done in [self._pool.submit(as_long_as, self.check, work, i) for i in range(n)]]
 
     def strips(self, work: Callable[[int, int], None], n: int, step: int) -> None:
         """Call work(first, last) for strips of `step` rows that together cover n rows."""

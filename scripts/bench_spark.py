@@ -2,11 +2,14 @@
 
     python scripts/bench_spark.py [--rows 100000] [--masters 'local-cluster[1,1,1024]' 'local-cluster[2,1,1024]']
     python scripts/bench_spark.py --passes [--rows 100000]
+    python scripts/bench_spark.py --plumbing [--rows 100000] [--masters 'local-cluster[2,1,1024]']
 
-HIGGS-like rows (localsvm.data.synthetic), cells of 2 000 in coarse cells of 20 000, one gamma and C or the default
-grid (--grid). The same rows in the same coarse cells by `lsvm-train` alone come first, and the models are compared by
-their manifests. Wall clock is told as well, by phase; on a machine that does other work it says little. --passes tells,
-without Spark, what its workers spend on the three passes over the rows, and the bytes that they hand to the shuffle.
+HIGGS-like rows (data.synthetic), cells of 2 000 in coarse cells of 20 000, one gamma and C without a metric, or
+the default grid and metric (--grid). The same rows in the same coarse cells by `lsvm-train` alone come first, and the
+models are compared by their manifests. Wall clock is told as well, by phase; on a machine that does other work it says
+little. --passes tells, without Spark, what its workers spend on the three passes over the rows, and the bytes that they
+hand to the shuffle. --plumbing tells, on Spark, the processor seconds of each pass and of the shuffle into coarse cells
+that are not trained: all that a run has besides its work on cells, whose tasks are as many.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +32,17 @@ import numpy as np
 from localsvm.data.scaling import Scaling
 from localsvm.data.synthetic import higgs_like
 from localsvm.data.writing import write
-from localsvm.parallel.spark import PIECE_BYTES
+from localsvm.parallel.spark import PIECE_BYTES, Spark
 from localsvm.partition.two_step import TwoStep
 from localsvm.partition.voronoi import Voronoi
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.part_work import assigned, counted, form_of, looked_at
+from localsvm.runs.distributed import read_form, survey
+from localsvm.runs.part_files import text_of
+from localsvm.runs.part_work import assigned, counted, form_of, lines, looked_at
 
 TICK = os.sysconf("SC_CLK_TCK")
-OPTIONS = ["-P", "voronoi", "-c", "2000", "--coarse-size", "20000", "--metric", "none", "--force", "--json", "-q"]
-ONE_POINT = ["-g", "0.05", "-C", "1"]
+OPTIONS = ["-P", "voronoi", "-c", "2000", "--coarse-size", "20000", "--force", "--json", "-q"]
+ONE_POINT = ["-g", "0.05", "-C", "1", "--metric", "none"]
 POLL_SECONDS = 0.25
 
 
@@ -121,13 +127,49 @@ def passes(file: str, rows: int) -> None:
     print(f"microseconds a row: {each}\nto the shuffle: {size / rows:.0f} bytes a row")
 
 
+def nothing(task: Any, blocks: list[Any]) -> int:
+    """In place of training."""
+    return len(blocks)
+
+
+def plumbing(file: str, rows: int, master: str) -> None:
+    """Print the processor seconds of Python and Java, pass by pass."""
+    seen = np.zeros(2)
+
+    def tell(what: str) -> None:
+        java = sum(seconds for name, seconds in below(os.getpid()).values() if name == "java")
+        now = np.array([sum(seconds for _, seconds in below(os.getpid()).values()) - java, java])
+        print(f"| {what} | {now[0] - seen[0]:.1f} | {now[1] - seen[1]:.1f} |", flush=True)
+        seen[:] = now
+
+    config = TrainingConfig(partition="voronoi", coarse_size=20_000, metric="none")
+    print(f"{rows} rows on {master}\n\n| what | Python, s | Java, s |\n|---|---|---|")
+    tell("reading this program")
+    with Spark(master) as spark:
+        tell("start")
+        text = text_of(spark, file)
+        text.each(lines)
+        tell("first job, and lines")
+        form = read_form(text, config)
+        tell("counted")
+        found = survey(text, form, config)
+        tell("looked at, coarse centres")
+        tasks, trees = found.tasks(), [step.coarse for step in found.steps]
+        groups = text.groups(partial(assigned, form, found.scaling, None, trees), len(tasks))
+        cells = len(list(groups.unordered(nothing, tasks)))
+        tell(f"assigned, shuffled, {cells} jobs")
+        list(groups.unordered(nothing, tasks))
+        tell(f"{cells} jobs again")
+
+
 def main() -> None:
     """Run all, and print a table."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--rows", type=int, default=100_000)
     given.add_argument("--masters", nargs="+", default=["local-cluster[1,1,1024]", "local-cluster[2,1,1024]"])
-    given.add_argument("--grid", action="store_true", help="the default grid instead of one point")
+    given.add_argument("--grid", action="store_true", help="the default grid and metric instead of one point")
     given.add_argument("--passes", action="store_true", help="only what workers spend on the rows, without Spark")
+    given.add_argument("--plumbing", action="store_true", help="only what Spark spends beside the work on cells")
     options = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file, manifests = f"{folder}/rows", set()
@@ -135,6 +177,9 @@ def main() -> None:
         write(file, X, y)
         if options.passes:
             passes(file, options.rows)
+            return
+        if options.plumbing:
+            plumbing(file, options.rows, options.masters[-1])
             return
         print("| run | Python, s | Java, s | shuffled bytes a row | wall, s | phases, s |\n|---|---|---|---|---|---|")
         for name in ["one process", *options.masters]:

@@ -26,7 +26,7 @@ ROOMS = (
     ("errors", "memory", "threads", "pulse", "__init__"),
 )
 FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
-BESIDE = {("__main__", "cli"), ("memory", "errors"), ("threads", "memory")}
+BESIDE = {("__main__", "cli"), ("memory", "errors"), ("threads", "memory"), ("threads", "pulse")}
 IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+(localsvm(?:\.\w+)*)(?:\s+c?import\s+(.+))?", re.MULTILINE)
 
 

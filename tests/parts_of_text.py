@@ -32,6 +32,11 @@ class Parts:
         work = pickle.loads(pickle.dumps(work))
         return [pickle.loads(pickle.dumps(work(i, self._pieces(i)))) for i in range(len(self.parts))]
 
+    def in_order(self, work: Callable[[int, Iterator[bytes]], Any]) -> Generator[Any]:
+        work = pickle.loads(pickle.dumps(work))
+        for i in range(len(self.parts)):
+            yield pickle.loads(pickle.dumps(work(i, self._pieces(i))))
+
     def groups(self, work: Callable[[int, Iterator[bytes]], Iterable[tuple[int, Any]]], count: int) -> Grouped:
         values: list[list[Any]] = [[] for _ in range(count)]
         for i in reversed(range(len(self.parts))):

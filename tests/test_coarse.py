@@ -233,12 +233,14 @@ def test_any_jobs_and_a_resumed_run_give_the_same_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["voronoi", "none"])
 def test_a_partition_file_has_the_coarse_cells(kind: str, tmp_path: Path) -> None:
     config = replace(COARSE, partition=kind)
-    train(data(), config, tmp_path / "one.h5")
+    summary = train(data(), config, tmp_path / "one.h5")
     sizes = partition_only(data(), config, tmp_path / "cells.h5")
     train(data(), config, tmp_path / "two.h5", partition_file=tmp_path / "cells.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
     with LocalModel(tmp_path / "one.h5") as model:
         assert model.file.n_cells == len(sizes)
+        assert model.partition.cells_by_coarse is not None
+        assert summary.coarse_cells == len(model.partition.cells_by_coarse) > 1
 
 
 def test_a_model_says_of_its_coarse_cells_what_it_has(tmp_path: Path) -> None:
@@ -269,5 +271,7 @@ def test_every_method_trains_in_coarse_cells(name: str, tmp_path: Path) -> None:
 def test_a_coarse_cell_is_not_smaller_than_a_cell() -> None:
     with pytest.raises(OptionError, match=r"--coarse-size 59: .* up to 60 rows"):
         replace(COARSE, coarse_size=59)
+    with pytest.raises(OptionError, match=r"--coarse-size \d+: no cell has as many rows"):
+        replace(COARSE, coarse_size=1 << 40)
     assert replace(COARSE, coarse_size=60).as_dict()["coarse_size"] == 60
     assert "coarse_size" not in replace(COARSE, coarse_size=None).as_dict()

@@ -131,7 +131,10 @@ def test_scores_are_those_of_brute_force(kind: str, componentwise: bool, monkeyp
 
 @pytest.mark.parametrize("componentwise", [False, True])
 @pytest.mark.parametrize("kind", MAPS)
-def test_features_are_products_of_what_is_written_out(kind: str, componentwise: bool) -> None:
+def test_features_are_products_of_what_is_written_out(
+    kind: str, componentwise: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localsvm.representations.local_kernels.STRIP", 13)
     X, _ = problem(30, 3)
     bank = bank_of(X, kind, componentwise)
     names = np.asarray([3, 17, bank.size - 1])

@@ -18,7 +18,7 @@ from localsvm.data.reading import read
 from localsvm.data.scaling import MODES
 from localsvm.data.spilled import Spilled, SpilledExamples, check_room
 from localsvm.data.weights import read_weights
-from localsvm.errors import OptionError, RunError
+from localsvm.errors import DataError, OptionError, RunError
 from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
@@ -222,9 +222,15 @@ def test_a_folder_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         rows.append(np.zeros((2, 3), np.float32))
 
 
-def test_what_cannot_be_read_twice_is_refused() -> None:
-    with pytest.raises(OptionError, match="cannot from a pipe"):
-        read_spilled("-", CELLS)
+def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("-", tmp_path / "pipe"):
+        with pytest.raises(OptionError, match="cannot from a pipe"):
+            read_spilled(name, CELLS)
+    with pytest.raises(DataError, match="no such file; check the name"):
+        read_spilled(tmp_path / "none", CELLS)
+    with pytest.raises(DataError, match="this is a directory"):
+        read_spilled(tmp_path, CELLS)
 
 
 def test_it_is_chosen_where_the_memory_is_too_small_for_cells_alone(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.progress import Silent
 from localsvm.runs.training import train
+from localsvm.threads import Threads
 
 
 def one_cell() -> Dataset:
@@ -63,3 +65,20 @@ def test_what_a_listener_raises_ends_the_solve(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(one_cell(), config, tmp_path / "m.h5", observer=Stop())
     assert pulse._listener is None
+
+
+def test_a_solver_in_a_thread_ends_with_the_run_that_waited_for_it() -> None:
+    both, missed = Barrier(2), []
+
+    def work(i: int) -> None:
+        both.wait()
+        if i == 0:
+            raise KeyboardInterrupt
+        for _ in range(5_000_000):
+            pulse.beat(1)
+        missed.append(i)
+
+    with pytest.raises(KeyboardInterrupt), Threads(2) as threads:
+        threads.map(work, 2)
+    assert not missed
+    pulse.beat(1)  # in this thread as before

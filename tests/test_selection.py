@@ -85,7 +85,9 @@ def test_a_range_has_ten_points_by_default() -> None:
 
 
 def test_zero_is_a_value_where_it_makes_sense() -> None:
-    assert parse_values("10,0,1", zero=True) == (0.0, 1.0, 10.0)
+    assert parse_values("10,0,1", zero=True) == parse_values("10,0.0,1", zero=True) == (0.0, 1.0, 10.0)
+    with pytest.raises(OptionError, match="'-1' is not 0 or a positive number"):
+        parse_values("-1", zero=True)
     with pytest.raises(OptionError, match="not a positive number"):
         parse_values("0:10", zero=True)
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from localsvm.methods.linear import LinearSVM
 from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import Spark
 from localsvm.runs.distributed import train_text
+from localsvm.runs.part_files import text_of
 from localsvm.runs.training import train
 
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
@@ -51,13 +53,14 @@ def test_the_model_is_that_of_one_process(cluster: Spark, make: Any, own: dict[s
     config, file = replace(COARSE, **own), tmp_path / "rows"
     make(file)
     summary = train(read(file, shifts=config.shifts), config, tmp_path / "one.h5")
-    found = train_text(cluster.text(str(file)), config, tmp_path / "two.h5")
+    found = train_text(text_of(cluster, str(file)), config, tmp_path / "two.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
     assert replace(found, seconds={}) == replace(summary, seconds={})
 
 
 @pytest.mark.slow
-def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark, tmp_path: Path) -> None:
+@pytest.mark.parametrize("read_by", [text_of, Spark.text], ids=["workers", "Spark"])
+def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark, read_by: Any, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
     lines = (tmp_path / "rows").read_text().splitlines(keepends=True)
     (folder := tmp_path / "parts of a text").mkdir()
@@ -66,8 +69,54 @@ def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark,
     (folder / "_SUCCESS").touch()
     (folder / ".part-01.crc").write_bytes(b"\0")
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
-    train_text(cluster.text(str(folder)), COARSE, tmp_path / "two.h5")
+    train_text(read_by(cluster, str(folder)), COARSE, tmp_path / "two.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+def as_parquet(spark: Spark, rows: Path, folder: Path, how: str) -> None:
+    """LIBSVM text as Parquet files, as a user of Spark would write it."""
+    from pyspark.sql import SparkSession
+
+    frame = SparkSession(spark._context).read.format("libsvm").load(str(rows))
+    if how == "vectors":
+        frame.coalesce(1).write.parquet(str(folder))
+        return
+    from pyspark.ml.functions import vector_to_array  # no pandas, but the whole of pyspark.ml
+
+    frame = frame.select("label", vector_to_array("features").alias("features"))
+    if how == "columns":
+        frame = frame.selectExpr("features[0] as `a b`", "int(label) as label", "features[1] as `c.d``e`")
+    frame.coalesce(1).write.option("parquet.block.size", 4096).parquet(str(folder))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["vectors", "arrays", "columns"])
+def test_parquet_is_read_as_the_text_it_came_from(cluster: Spark, how: str, tmp_path: Path) -> None:
+    plain(tmp_path / "rows")
+    as_parquet(cluster, tmp_path / "rows", tmp_path / "columns of numbers", how)
+    train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
+    train_text(cluster.text(str(tmp_path / "columns of numbers")), COARSE, tmp_path / "two.h5")
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+@pytest.mark.slow
+def test_parquet_of_other_columns_is_refused_in_a_line(cluster: Spark, tmp_path: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession(cluster._context)
+    for select, message in (
+        ("1.5 as target, 2.5 as a", "have no column called label"),
+        ("1.5 as label, 'x' as a", "the column a has no numbers"),
+        ("1.5 as label, 2 as features", "no vector of pyspark.ml and no array of numbers"),
+        ("1.5 as label, array(1) as features, 3 as a", "there are others"),
+    ):
+        folder = str(tmp_path / str(len(select)))
+        session.sql(f"select {select}").write.parquet(folder)
+        with pytest.raises(RunError, match=message):
+            cluster.text(folder)
+    session.sql("select 1.5 as label, array(1.5, null) as features").coalesce(1).write.parquet(str(tmp_path / "null"))
+    with pytest.raises(DataError, match=r"null:1:\d+: expected a number as value, found 'null'"):
+        train_text(cluster.text(str(tmp_path / "null")), COARSE, tmp_path / "m.h5")
 
 
 def executors(of: int) -> list[int]:
@@ -102,7 +151,7 @@ def test_a_killed_executor_costs_time_and_nothing_else(cluster: Spark, tmp_path:
     config = replace(COARSE, coarse_size=150)
     train(read(tmp_path / "rows", shifts=True), config, tmp_path / "one.h5")
     killing = KillsOne()
-    train_text(cluster.text(str(tmp_path / "rows")), config, tmp_path / "two.h5", observer=killing)  # type: ignore[arg-type]
+    train_text(text_of(cluster, str(tmp_path / "rows")), config, tmp_path / "two.h5", observer=killing)  # type: ignore[arg-type]
     assert len(killing.killed) == 1
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
@@ -123,7 +172,7 @@ class StopsOnce(KillsOne):
 @pytest.mark.slow
 def test_a_resumed_run_gives_the_same_model(cluster: Spark, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
-    text = cluster.text(str(tmp_path / "rows"))
+    text = text_of(cluster, str(tmp_path / "rows"))
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
     with pytest.raises(Stopped):
         train_text(text, COARSE, tmp_path / "two.h5", observer=StopsOnce())  # type: ignore[arg-type]
@@ -136,9 +185,10 @@ def test_a_resumed_run_gives_the_same_model(cluster: Spark, tmp_path: Path) -> N
 def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     (tmp_path / "wrong").write_text((tmp_path / "rows").read_text() + "1 1:x\n")
-    with pytest.raises(DataError, match=r"wrong:101:\d+: "):
-        train_text(cluster.text(str(tmp_path / "wrong")), COARSE, tmp_path / "m.h5")
-    with pytest.raises(RunError, match=r"none: Spark cannot read it: .*does not exist"):
+    for read_by in (text_of, Spark.text):
+        with pytest.raises(DataError, match=r"wrong:101:\d+: "):
+            train_text(read_by(cluster, str(tmp_path / "wrong")), COARSE, tmp_path / "m.h5")
+    with pytest.raises(RunError, match=r"none: no such file or folder$"):
         cluster.text(str(tmp_path / "none"))
     (tmp_path / "one,two").touch()
     with pytest.raises(RunError, match="for a pattern; rename it"):
@@ -146,11 +196,13 @@ def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="no file in this folder"):
         cluster.text(str(tmp_path / "empty"))
-    text = cluster.text(str(tmp_path / "rows"))
-    (tmp_path / "rows").unlink()  # as if the machines of the cluster did not have it
-    with pytest.raises(RunError, match="the workers of Spark do not see this input") as told:
-        train_text(text, COARSE, tmp_path / "m.h5")
-    assert "\n" not in str(told.value)
+    texts = [read_by(cluster, str(tmp_path / "rows")) for read_by in (text_of, Spark.text)]
+    (tmp_path / "rows").rename(tmp_path / "gone")  # as if the machines of the cluster did not have it
+    for text in texts:
+        text.head = lambda lines: (tmp_path / "gone").read_bytes()  # this one has
+        with pytest.raises(RunError, match="do not see this input; put it where all machines do") as told:
+            train_text(text, COARSE, tmp_path / "m.h5")
+        assert "\n" not in str(told.value)
 
 
 def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +224,29 @@ def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monk
     assert "pip install 'localsvm[spark]'" in error(*some, "--master", "local[1]")
 
 
+@pytest.mark.slow
+def test_a_master_that_is_none_is_told_in_a_line(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
+    if JAVA is None:
+        pytest.skip("there is no Java: install openjdk-17-jre-headless")
+    plain(tmp_path / "rows", 100)
+    own = ("--backend", "spark", "--master", "sparkle", "--coarse-size", "2000")
+    done = subprocess.run(  # a program of its own: there is one session in a process
+        command("train", *own, tmp_path / "rows", tmp_path / "m"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: --master sparkle: not a master of Spark; give one such as spark://HOST:7077, yarn or 'local[4]'\n"
+    )
+
+
+def test_what_java_says_is_told_without_its_classes() -> None:
+    report = "An error occurred\n: org.apache.spark.SparkException: Job aborted: no space\n\tat org.apache.Some(x)\n"
+    assert engine._cause(report) == "Job aborted: no space"
+    assert engine._plain("26/01/01 10:00:00 ERROR SparkContext: java.net.BindException: no port") == "no port"
+    assert engine._plain("something else: it") == "something else: it"
+
+
 def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     files = (tmp_path / "rows", tmp_path / "m.h5")
@@ -185,16 +260,56 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     assert "name TRAIN_FILE and MODEL_FILE" in usage_error(*own, "--coarse-size", 2000, "-", files[1])
 
 
+def lines_of(folder: Path) -> str:
+    """Of the files of a folder, in the order of their names."""
+    return "".join(path.read_text() for path in sorted(folder.iterdir()))
+
+
+@pytest.mark.slow
+def test_predictions_are_those_of_one_process(cluster: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many_classes(rows := tmp_path / "rows to predict")
+    options = ("-b", "1", "-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
+    invoke("train", *options, rows, model := tmp_path / "a model.h5")
+    monkeypatch.setattr(engine, "Spark", lambda master: nullcontext(cluster))
+    own = ("predict", "--backend", "spark", "--master", "local-cluster[2,1,1024]")
+    for flags in ((), ("--decision-values",), ("-b", "1", "--confusion")):
+        told = invoke("predict", "--force", *flags, rows, model, tmp_path / "one")
+        assert invoke(*own, "--force", *flags, rows, model, tmp_path / "two").stderr == told.stderr
+        assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+    invoke(*own, "-b", "1", rows, model, f"{tmp_path}/parts/")
+    assert len(list((tmp_path / "parts").iterdir())) > 1
+    assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
+    invoke(*own, "--force", tmp_path / "parts", model, f"{tmp_path}/parts/", code=1)  # no LIBSVM text: nothing is lost
+    assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
+    assert "rows to predict:701:" in error(*own, broken(rows), model, tmp_path / "three")
+    assert not (tmp_path / "three").exists()
+
+
+def broken(rows: Path) -> Path:
+    """With a mistake in line 701."""
+    with rows.open("a") as file:
+        file.write("1 1:x\n")
+    return rows
+
+
 @pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
-    """A program of its own, with a session of its own."""
+    """A program of its own, with a session of its own, and one executor."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
     if JAVA is None:
         pytest.skip("there is no Java: install openjdk-17-jre-headless")
     plain(tmp_path / "rows")
     some = ("-g", "0.5,4", "-C", "0.3,3", "--metric", "none", "-P", "voronoi", "-c", "60", "--coarse-size", "250")
     invoke("train", *some, tmp_path / "rows", tmp_path / "one.h5")
-    files = ("--backend", "spark", "--master", "local[2]", str(tmp_path / "rows"), str(tmp_path / "two.h5"))
+    files = (
+        "--backend",
+        "spark",
+        "--master",
+        "local-cluster[1,1,1024]",
+        str(tmp_path / "rows"),
+        str(tmp_path / "two.h5"),
+    )
     done = subprocess.run([*command("train"), *some, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "time        start " in done.stderr, done.stderr
+    assert " coarse ones\n" in done.stderr
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")

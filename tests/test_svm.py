@@ -11,6 +11,7 @@ from scipy import sparse
 from selecting import fit, score
 from sklearn.svm import SVC
 
+from localsvm.data.dataset import as_examples
 from localsvm.errors import OptionError
 from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.cell import Cell
@@ -149,15 +150,17 @@ def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> Non
     assert (np.sign(decisions[:, 0]) == cell.Y[:, 0]).mean() > 0.6
 
 
+@pytest.mark.parametrize("thin", [False, True])
 @pytest.mark.parametrize(("noise", "by_blocks"), [(0.0, True), (1.0, False)])
 def test_few_support_vectors_are_found_without_the_whole_matrix(
-    noise: float, by_blocks: bool, monkeypatch: pytest.MonkeyPatch
+    noise: float, by_blocks: bool, thin: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2400, 3)).astype(np.float32)
     y = np.where(X[:, 0] + noise * rng.standard_normal(2400) > 0, 1.0, -1.0)
     scheme = Classification(np.asarray([-1.0, 1.0]))
-    cell = Cell(X, y, scheme, np.ones(2400), np.ones(2400), np.sort(np.arange(2400) % 5))
+    rows: Any = as_examples(sparse.csr_array(X)) if thin else X
+    cell = Cell(rows, y, scheme, np.ones(2400), np.ones(2400), np.sort(np.arange(2400) % 5))
     method = KernelSVM(gamma=(0.3,), cost=(100.0,), offset=True)
     asked = []
     create = KernelSystem.__init__
@@ -170,7 +173,7 @@ def test_few_support_vectors_are_found_without_the_whole_matrix(
     fitted = fit(method, cell, method.grid(cell, 2400.0, 5), None, "refit")
     assert asked == [(300, False), (2400, by_blocks)]
     svc = SVC(C=100.0, gamma=0.3, tol=1e-3).fit(X, y)
-    values = method.predictor(fitted.state, cell.target, 3).decision_function(X)[:, 0]
+    values = method.predictor(fitted.state, cell.target, 3).decision_function(rows)[:, 0]
     np.testing.assert_allclose(values, svc.decision_function(X), atol=5e-2)
     assert fitted.report.not_converged == 0
 

@@ -1,16 +1,20 @@
-"""Training on a cluster: `lsvm train --backend spark`."""
+"""Training and prediction on a cluster: `lsvm train --backend spark` and `lsvm predict --backend spark`."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from localsvm.cli.options import BALANCED
+from localsvm.cli.paths import parts_output, text_output
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
+    from localsvm.runs.prediction import Indices, Score
     from localsvm.runs.progress import Clock
     from localsvm.runs.summary import Summary
 
@@ -22,32 +26,85 @@ OTHERWISE = {
     "partition_file": ("--partition-file", "coarse cells are found in the run"),
     "metric_file": ("--metric-file", "rows are read as its columns and origins ask only on one machine"),
     "weights": ("--weights FILE", "its lines would have to be brought to their rows"),
+    "report": ("--report", "its sums depend on the order of the rows"),
 }
 
 
 def check(backend: str | None, master: str | None, train_file: str, output: str, given: dict[str, Any]) -> str | None:
     """The URL of the master; None for a run on this machine. UsageError for options that do not fit together."""
-    if backend != "spark":
-        if master is not None:
-            raise click.UsageError("--master is the master of a cluster; give --backend spark as well.")
+    if not _asked(backend, master):
         return None
-    if master is None:
-        raise click.UsageError("--backend spark needs --master URL, such as spark://HOST:7077, yarn or 'local[4]'.")
-    for name, (flag, why) in OTHERWISE.items():
-        if given.get(name) and not (name == "weights" and given[name] == BALANCED):
-            raise click.UsageError(f"{flag} is not for --backend spark: {why}; leave it out.")
+    _refuse(given)
     if "-" in (train_file, output):
         raise click.UsageError("--backend spark reads files and writes one: name TRAIN_FILE and MODEL_FILE.")
     return master
+
+
+def check_prediction(backend: str | None, master: str | None, test_file: str, given: dict[str, Any]) -> str | None:
+    """As `check`."""
+    if not _asked(backend, master):
+        return None
+    _refuse(given)
+    if test_file == "-":
+        raise click.UsageError("--backend spark reads a file; name TEST_FILE.")
+    return master
+
+
+def _asked(backend: str | None, master: str | None) -> bool:
+    if backend != "spark":
+        if master is not None:
+            raise click.UsageError("--master is the master of a cluster; give --backend spark as well.")
+        return False
+    if master is None:
+        raise click.UsageError("--backend spark needs --master URL, such as spark://HOST:7077, yarn or 'local[4]'.")
+    return True
+
+
+def _refuse(given: dict[str, Any]) -> None:
+    for name, (flag, why) in OTHERWISE.items():
+        if given.get(name) and not (name == "weights" and given[name] == BALANCED):
+            raise click.UsageError(f"{flag} is not for --backend spark: {why}; leave it out.")
 
 
 def train(master: str, file: str, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]) -> Summary:
     """Train on a file, or on the files of a folder, that the workers of the cluster see. extra: for `train_text`."""
     from localsvm.parallel.spark import Spark
     from localsvm.runs.distributed import check, train_text
+    from localsvm.runs.part_files import text_of
 
     check(config)
     with ExitStack() as stack:
         with clock("start"):
             spark = stack.enter_context(Spark(master))
-        return train_text(spark.text(file), config, output, **extra)
+        return train_text(text_of(spark, file), config, output, **extra)
+
+
+def predict(
+    master: str, file: str, model: str, output: str | None, decision_values: bool, probability: bool,
+    found: tuple[Score, Indices], zero_based: bool | None, force: bool,
+) -> None:  # fmt: skip
+    """Predict a file, or the files of a folder, that the workers see; see `runs.part_prediction`.
+
+    output : ends in / for a folder, which gets a file for each part of the input.
+    found : takes in what the rows say.
+    """
+    from localsvm.cli.labels import Lines
+    from localsvm.parallel.spark import Spark
+    from localsvm.runs.part_files import text_of
+    from localsvm.runs.part_prediction import Prediction, predict_text
+
+    with _written(output, force) as write, Spark(master) as spark:
+        text, lines = text_of(spark, file), partial(Lines, decision_values=decision_values, probabilities=probability)
+        task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
+        for part in predict_text(text, task, *found):
+            write(part)
+
+
+@contextmanager
+def _written(output: str | None, force: bool) -> Iterator[Callable[[str], object]]:
+    if output and output.endswith("/"):
+        with parts_output(output, force) as write:
+            yield write
+    else:
+        with text_output(output, force) as file:
+            yield file.write

@@ -19,11 +19,13 @@ class Lines:
     """
 
     def __init__(
-        self, out: TextIO, target: Classification, decision_values: bool = False, probabilities: bool = False
-    ) -> None:
+        self, out: TextIO, target: Classification, decision_values: bool = False, probabilities: bool = False,
+        header: bool = True,
+    ) -> None:  # fmt: skip
+        """header : whether to write the names of the columns where there are several."""
         self._out, self._labels, self._values = out, target.labels, decision_values
         self._names = [label_text(label) for label in target.labels.tolist()]
-        if decision_values or probabilities:
+        if header and (decision_values or probabilities):
             columns = self._names if probabilities else map(problem_text, target.problems)
             out.write(" ".join(["labels", *columns]) + "\n")
 

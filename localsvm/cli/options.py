@@ -251,7 +251,8 @@ backend = option(
     "--backend",
     type=Names(("local", "spark")),
     show_default="local",
-    help="Train on this machine, or each coarse cell (--coarse-size) on a cluster, by Apache Spark.",
+    help="Run on this machine, or on a cluster by Apache Spark: a task trains a coarse cell (--coarse-size), or "
+    "predicts a part of a file.",
 )
 master = option("--master", metavar="URL", help="Of the Spark cluster: spark://HOST:7077, yarn, local[4].")
 time_limit = option(

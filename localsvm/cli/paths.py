@@ -6,8 +6,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +18,7 @@ from localsvm.errors import RunError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 COPIED = 1 << 20  # bytes at once
+PART = "part-"  # begins the names of files of a folder with parts, as Spark's do
 TEXT = (".libsvm", ".txt", ".svm")
 
 
@@ -100,6 +102,38 @@ def text_output(path: str | None, force: bool) -> Iterator[TextIO]:
             except OSError as error:
                 error.filename = error.filename or os.fspath(temporary)
                 raise
+
+
+@contextmanager
+def parts_output(path: str, force: bool) -> Iterator[Callable[[str], None]]:
+    """Write texts, one by one, to files part-00000, part-00001, ... of a folder that appears only when complete."""
+    target = check_folder(path, force)
+    with tempfile.TemporaryDirectory(prefix=".localsvm-", dir=target.parent) as scratch:
+        (folder := Path(scratch, "parts")).mkdir()
+        numbers = count()
+
+        def write(text: str) -> None:
+            Path(folder, f"{PART}{next(numbers):05d}").write_text(text, encoding="utf-8")
+
+        yield write
+        if check_folder(path, force).exists():
+            target.rename(Path(scratch, "before"))
+        folder.rename(target)
+
+
+def check_folder(path: str, force: bool) -> Path:
+    """The real path of a folder of parts; RunError where it cannot be written, or has other files."""
+    target = Path(os.path.realpath(path))
+    if target.exists():
+        if not target.is_dir():
+            raise RunError(f"{path}: not a folder; name another output")
+        if any(not each.name.startswith(PART) for each in target.iterdir()):
+            raise RunError(f"{path}: the folder has files that are no predictions; name a new one")
+        if not force:
+            raise RunError(f"{path}: exists already; give --force to overwrite it, or name another output")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise RunError(f"{path}: no folder can be made in {target.parent}; name another output")
+    return target
 
 
 def _special(path: str) -> bool:

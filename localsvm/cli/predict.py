@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localsvm.cli import cluster
 from localsvm.cli import options as opt
 from localsvm.cli.labels import Lines, confusion_text, score_text
-from localsvm.cli.paths import check_outputs, seekable, text_output
+from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import print_json
 from localsvm.cli.value_types import Group, ZeroOrOne
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from localsvm.runs.prediction import Indices, LocalModel, Predicted
     from localsvm.runs.scoring import ProbabilityScores
 
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
         "lsvm-predict --confusion test.libsvm train.model.h5 /dev/null",
         "lsvm-predict -b 1 test.libsvm train.model.h5 probabilities.txt",
         "lsvm-predict --decision-values test.libsvm train.model.h5 | head",
+        "lsvm-predict --backend spark --master spark://HOST:7077 test/ train.model.h5 predictions/",
     ),
 )
 @opt.file_argument("test_file", metavar="TEST_FILE")
@@ -61,13 +66,14 @@ if TYPE_CHECKING:
     group=Group.DATA,
 )
 @opt.resources
+@opt.cluster
 @opt.force
 @opt.as_json
 @opt.quiet
 def predict(
     test_file: str, model_file: str, output: str | None, decision_values: bool, probability: bool, report: str | None,
-    confusion: bool, zero_based: bool | None, jobs: int | None, memory: int | None, force: bool, as_json: bool,
-    quiet: bool,
+    confusion: bool, zero_based: bool | None, jobs: int | None, memory: int | None, backend: str | None,
+    master: str | None, force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
@@ -75,34 +81,56 @@ def predict(
     the accuracy goes to stderr; put 0 where they are unknown. With --decision-values there is a header line:
     `labels`, then the binary problems, NEGATIVE/POSITIVE each, with `rest` for all other classes; a value above 0
     speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
+    With --backend spark, an OUTPUT that ends in / is a folder with a file for each part of the input.
     """
     from localsvm.runs.prediction import Indices, LocalModel, Score
     from localsvm.runs.scoring import ProbabilityScores
 
-    if as_json and output in (None, "-"):
-        raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
-    check_outputs(force, [test_file, seekable(model_file, "a model")], [output])
+    url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
+    _check_output(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
     _check_columns(decision_values, probability, report, force)
-    with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model, text_output(output, force) as out:
+    with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         if probability:
             model.calibrated()
-        lines, score = Lines(out, model.target, decision_values, probability), Score(model.target)
-        indices = Indices(model, zero_based)
-        blocks = model.read(test_file, zero_based=indices.zero_based, tell=indices.count)
+        score, indices = Score(model.target), Indices(model, zero_based)
         scores = ProbabilityScores(model.file.labels) if report else None
-        for block in model.predict_blocks(indices.seen(blocks), probability):
-            lines.write(block)
-            score.add(block)
-            if scores:
-                scores.add(block)
-    if report and scores:
-        _write_report(report, scores, force)
+        if url:
+            own = decision_values, probability, (score, indices), zero_based, force
+            cluster.predict(url, test_file, model_file, output, *own)
+        else:
+            with text_output(output, force) as out:
+                lines = Lines(out, model.target, decision_values, probability)
+                takers = lines.write, score.add, *([scores.add] if scores else [])
+                _predict(model, test_file, indices, probability, takers)
+    if scores:
+        _write_report(str(report), scores, force)
     if not quiet:
         if warning := indices.warning(test_file, model_file):
             click.echo(f"warning: {warning}", err=True)
         click.echo(score_text(score) + (confusion_text(score) if confusion else ""), err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
+
+
+def _predict(
+    model: LocalModel, file: str, indices: Indices, probability: bool, takers: Sequence[Callable[[Predicted], None]]
+) -> None:
+    """takers : of the predictions of each block."""
+    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)
+    for block in model.predict_blocks(indices.seen(blocks), probability):
+        for take in takers:
+            take(block)
+
+
+def _check_output(
+    test_file: str, model_file: str, output: str | None, force: bool, as_json: bool, folders: bool
+) -> None:  # fmt: skip
+    if as_json and output in (None, "-"):
+        raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
+    if folders and output is not None and output.endswith("/"):
+        check_folder(output, force)
+        output = None
+    check_outputs(force, [test_file, model_file], [output])
 
 
 def _write_report(folder: str, scores: ProbabilityScores, force: bool) -> None:

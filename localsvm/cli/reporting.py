@@ -87,6 +87,11 @@ def repeated_text(partition: str, repeats: int) -> str:
     return partition if repeats == 1 else f"{partition}, {repeats} repeats"
 
 
+def _partition_text(summary: Summary) -> str:
+    within = "" if summary.coarse_cells is None else f", in {summary.coarse_cells:,} coarse ones"
+    return f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}{within}"
+
+
 def sizes_text(values: dict[str, float]) -> str:
     """The number of cells and their sizes, from partition.size_spread."""
     if values["cells"] == 1:
@@ -127,7 +132,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
         [
             ("data", data),
             *([("metric", metric_text(summary.metric))] if summary.metric else []),
-            ("partition", f"{repeated_text(summary.partition, summary.repeats)}, {sizes_text(summary.cell_rows)}"),
+            ("partition", _partition_text(summary)),
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{with_support}, {converged}"),
             *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),

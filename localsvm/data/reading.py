@@ -10,7 +10,7 @@ A value is read as the float64 nearest to its text and then rounded to float32; 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -145,18 +145,26 @@ def read_blocks(
         As `read`. It comes after the blocks before the mistake.
     """
     message = EMPTY
-    of_text = shift if shift is None or columns is None else shift.within(columns)
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes, longest)
-        for part in ordered(lambda piece: parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
+        for counts, block in blocks_of(pieces, n_features, dense, columns, shift, jobs):
             message = message and NO_ROWS
-            if part.counts.rows:
+            if counts.rows:
                 message = ""
                 if tell is not None:
-                    tell(part.counts)
-                yield Dataset(part.X, part.y, columns=columns, shift=shift)
+                    tell(counts)
+                yield block
         if message:
             raise DataError(message.format(path=source.name))
+
+
+def blocks_of(
+    pieces: Iterable[Piece], n_features: int, dense: bool, columns: Columns | None, shift: Shift | None, jobs: int = 1
+) -> Iterator[tuple[Counts, Dataset]]:
+    """What the text of each piece holds, and its rows as `read_blocks` reads them."""
+    of_text = shift if shift is None or columns is None else shift.within(columns)
+    for part in ordered(lambda piece: parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
+        yield part.counts, Dataset(part.X, part.y, columns=columns, shift=shift)
 
 
 def parse_block(

@@ -92,15 +92,20 @@ def default_lambdas(rows: float, size: int = SIZE) -> tuple[float, ...]:
     return tuple(float(v) for v in np.geomspace(0.01, 0.001 / max(1.0, rows), size))
 
 
-def parse_number(text: str) -> float:
-    """A positive number, written plainly (0.5, 1e-3) or as a power (2^-5). Raises OptionError for anything else."""
+def parse_number(text: str, zero: bool = False) -> float:
+    """A positive number, written plainly (0.5, 1e-3) or as a power (2^-5). Raises OptionError for anything else.
+
+    zero: whether it may be 0.
+    """
     base, power, exponent = text.strip().partition("^")
     try:
         value = float(base) ** float(exponent) if power else float(base)
     except (ValueError, OverflowError, ZeroDivisionError):
         raise OptionError(f"{text.strip()!r} is not a number; write 0.5, 1e-3 or 2^-5") from None
+    if zero and value == 0:
+        return 0.0
     if isinstance(value, complex) or not 0 < value < math.inf:
-        raise OptionError(f"{text.strip()!r} is not a positive number")
+        raise OptionError(f"{text.strip()!r} is not {'0 or ' if zero else ''}a positive number")
     return value
 
 
@@ -118,7 +123,7 @@ def parse_values(text: str, zero: bool = False) -> tuple[float, ...]:
     OptionError : not a positive number, or not a range.
     """
     if ":" not in text:
-        return tuple(sorted({0.0 if zero and part.strip() == "0" else parse_number(part) for part in text.split(",")}))
+        return tuple(sorted({parse_number(part, zero) for part in text.split(",")}))
     parts = text.split(":")
     if len(parts) > 3:
         raise OptionError(f"{text!r} is not a range; write LOW:HIGH or LOW:HIGH:COUNT")

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.dataset import rows_of
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
@@ -181,8 +182,8 @@ class PreparedKernel(Prepared):
         cell, method = self.cell, self.method
         if not method.by_blocks or cell.target.n_problems > 1 or not PILOT_ROWS <= len(cell.y) <= method.whole_rows:
             return False
-        names = ("X", "y", "count", "cost", "folds")
-        part = replace(cell, **{name: getattr(cell, name)[::PILOT_STEP] for name in names})
+        own = {name: getattr(cell, name)[::PILOT_STEP] for name in ("y", "count", "cost", "folds")}
+        part = replace(cell, X=rows_of(cell.X, np.arange(0, len(cell.y), PILOT_STEP)), **own)
         K = Gram(part.X, part.scratch, several=False).matrix(kernel, False)
         pilot = KernelSystem(part, K, kernel, method.offset, PILOT_TOLERANCE)
         return pilot.support_share(cost) < PILOT_SHARE

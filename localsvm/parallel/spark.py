@@ -22,15 +22,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from localsvm.errors import LocalSVMError, RunError
+from localsvm.parallel import parquet
 
 Result = TypeVar("Result")
 Pieces = Iterator[bytes]  # of a part's text, cut at line ends
+Cut = Callable[[Iterable[Any]], Pieces]  # makes them of what a part consists of: lines, or what was handed in
 
 PIECE_BYTES = 4 << 20
 JAVA = 17  # the oldest that PySpark 4 runs on
 ANSWER_SECONDS = 10.0  # in which a master has to take a connection
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 HANDED_ON = ("LOCALSVM_SIMD", "LOCALSVM_METHODS")  # variables that decide what workers compute
+# Java only hands bytes on here: compiling its code as well as it can costs half of its processor time in a short run
+JAVA_OPTIONS, QUICK = "JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1"
 STANDALONE = re.compile(r"spark://([^:/,]+):(\d+)$")
 PATTERN = set(",*?[]{}\\")
 UNSEEN = ("FileNotFoundException", "InvalidInputException", "does not exist", "PATH_NOT_FOUND")
@@ -67,15 +71,21 @@ class Spark:
             conf.set(name, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         self._log = tempfile.TemporaryFile()  # what Java says: for a message, where nothing starts
-        interrupt = signal.getsignal(signal.SIGINT)
+        interrupt, before = signal.getsignal(signal.SIGINT), os.environ.get(JAVA_OPTIONS)
+        os.environ.setdefault(JAVA_OPTIONS, QUICK)
         try:
             # a session of its own: signals for this program's group are for this program
             gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log, "start_new_session": True})
             self._context = SparkContext(conf=conf, gateway=gateway)
         except Exception as error:
-            raise RunError(f"--master {self.master}: Spark does not start: {self._said(error)}") from error
+            what = f"Spark does not start: {self._said(error)}"
+            if "parse Master URL" in str(error):
+                what = "not a master of Spark; give one such as spark://HOST:7077, yarn or 'local[4]'"
+            raise RunError(f"--master {self.master}: {what}") from error
         finally:
             signal.signal(signal.SIGINT, interrupt)  # Spark takes it
+            if before is None:
+                del os.environ[JAVA_OPTIONS]
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -93,6 +103,7 @@ class Spark:
 
     def _own(self) -> dict[str, str]:
         variables = ONE_THREAD | {name: os.environ[name] for name in HANDED_ON if name in os.environ}
+        variables |= {JAVA_OPTIONS: os.environ.get(JAVA_OPTIONS, QUICK)}
         found = {f"spark.executorEnv.{name}": value for name, value in variables.items()}
         found |= {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
         host = STANDALONE.match(self.master)
@@ -105,7 +116,13 @@ class Spark:
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").splitlines()
         told = [line for line in lines if "Exception" in line or "ERROR" in line or "rror:" in line]
-        return (told or str(error).splitlines() or [type(error).__name__])[-1].strip()
+        return _plain((told or str(error).splitlines() or [type(error).__name__])[-1])
+
+    def shared(self, path: str) -> Callable[[], str]:
+        """A file of this machine for all workers: what says there where it is. It must stay until the session ends."""
+        file = Path(path).resolve()  # Spark names it so, whatever links lead there
+        self._context.addFile(file.as_uri())
+        return partial(_place_of, file.name)
 
     @property
     def cores(self) -> int:
@@ -113,7 +130,7 @@ class Spark:
         return int(self._context.defaultParallelism)
 
     def text(self, path: str) -> Text:
-        """The lines of a file, or of the files of a folder in the order of their names.
+        """The lines of a file, or of the files of a folder in the order of their names; of Parquet see `parquet`.
 
         path: of this machine, where it is there, or what Spark reads. RunError where it cannot be read.
         """
@@ -124,34 +141,55 @@ class Spark:
             system = place.getFileSystem(self._context._jsc.hadoopConfiguration())
             names = sorted(str(each.getPath().toString()) for each in system.listStatus(place) if each.isFile())
         except Exception as error:
-            raise RunError(f"{path}: Spark cannot read it: {_first_line(error)}") from error
+            unseen = any(word in str(error) for word in UNSEEN)
+            why = "no such file or folder" if unseen else f"Spark cannot read it: {_cause(str(error))}"
+            raise RunError(f"{path}: {why}") from error
         names = [name for name in names if not name.rpartition("/")[2].startswith(("_", "."))]
         if not names:
             raise RunError(f"{path}: there is no file in this folder")
         if pattern := next((name for name in names if PATTERN & set(name)), None):
             raise RunError(f"{pattern}: Spark takes one of , * ? [ ] {{ }} \\ in a name for a pattern; rename it")
-        lines = self._context.textFile(",".join(names), use_unicode=False)
-        return Text(self, path, lines)
+        kinds = {name.endswith(parquet.SUFFIX) for name in names}
+        if len(kinds) == 2:
+            raise RunError(f"{path}: some files of this folder are Parquet ({parquet.SUFFIX}), and others are not")
+        if kinds == {True}:
+            return Text(self, path, _told(path, lambda: parquet.lines(self._context, path, names)))
+        return Text(self, path, self._context.textFile(",".join(names), use_unicode=False))
+
+    def of_parts(self, name: str, parts: list[Any], cut: Cut, head: Callable[[int], bytes]) -> Text:
+        """A text of these parts: `cut` makes pieces of one where it is worked on, `head` gives the first lines."""
+        return Text(self, name, self._context.parallelize(parts, max(1, len(parts))), cut, head)
 
 
 class Text:
-    """The lines of one or several files, in parts that follow each other. Made by `Spark.text`."""
+    """The lines of one or several files, in parts that follow each other. Made by `Spark.text` and `Spark.of_parts`."""
 
-    def __init__(self, spark: Spark, name: str, lines: Any) -> None:
-        self.spark, self.name, self.lines = spark, name, lines
+    def __init__(
+        self, spark: Spark, name: str, lines: Any,
+        cut: Cut | None = None, head: Callable[[int], bytes] | None = None,
+    ) -> None:  # fmt: skip
+        self.spark, self.name, self.lines, self._cut, self._head = spark, name, lines, cut or _pieces, head
 
     def head(self, lines: int) -> bytes:
         """The first lines, or all where there are fewer."""
+        if self._head is not None:
+            return self._head(lines)
         return b"".join(line + b"\n" for line in _told(self.name, lambda: self.lines.take(lines)))
 
     def each(self, work: Callable[[int, Pieces], Result]) -> list[Result]:
         """What `work` makes of the number and the pieces of each part, in their order."""
-        found = _told(self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work)).collect())
+        found = _told(self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work, self._cut)).collect())
         return [_known(one) for one in found]
+
+    def in_order(self, work: Callable[[int, Pieces], Result]) -> Generator[Result]:
+        """The same one by one, few of them in memory; each part is a job of its own."""
+        own = {part: partial(_worked, work, self._cut, part) for part in range(self.lines.getNumPartitions())}
+        for _, found in _side_by_side(self, self.lines, own, in_order=True):
+            yield found
 
     def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> Groups:
         """What `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
-        pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, count))
+        pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, self._cut, count))
         return Groups(self, pairs.partitionBy(count, _itself), count)
 
 
@@ -168,24 +206,32 @@ class Groups:
 
         The values of a group come in any order.
         """
-        context = self._text.spark._context
-        waiting = list(reversed(wanted))  # the numbers
-        side_by_side = 2 * max(2, self._text.spark.cores)  # so that none waits for this program
-        pending: dict[Future[Any], int] = {}
-        with ThreadPoolExecutor(side_by_side) as threads:
-            try:
-                while waiting or pending:
-                    while waiting and len(pending) < side_by_side:
-                        group = waiting.pop()
-                        own = partial(_gathered, work, wanted[group])
-                        pending[threads.submit(context.runJob, self._pairs, own, [group])] = group
-                    for done in wait(pending, return_when=FIRST_COMPLETED).done:
-                        group = pending.pop(done)
-                        yield group, _known(_told(self._text.name, done.result)[0])
-            finally:
-                if pending:
-                    with suppress(Exception):
-                        context.cancelAllJobs()
+        own = {group: partial(_gathered, work, about) for group, about in wanted.items()}
+        yield from _side_by_side(self._text, self._pairs, own, in_order=False)
+
+
+def _side_by_side(
+    text: Text, rows: Any, work: Mapping[int, Callable[[Any], list[Any]]], in_order: bool
+) -> Generator[tuple[int, Any]]:
+    """(part, the only result of its work) of some parts of an RDD, each a job of its own; few of them are begun."""
+    context = text.spark._context
+    waiting = list(work)[::-1]  # the numbers
+    most = 2 * max(2, text.spark.cores)  # so that none waits for this program
+    pending: dict[Future[Any], int] = {}
+    with ThreadPoolExecutor(most) as threads:
+        try:
+            while waiting or pending:
+                while waiting and len(pending) < most:
+                    begun = waiting.pop()
+                    pending[threads.submit(context.runJob, rows, work[begun], [begun])] = begun
+                finished = [next(iter(pending))] if in_order else wait(pending, return_when=FIRST_COMPLETED).done
+                for job in finished:
+                    part = pending.pop(job)
+                    yield part, _known(_told(text.name, job.result)[0])
+        finally:
+            if pending:
+                with suppress(Exception):
+                    context.cancelAllJobs()
 
 
 class _Refused:
@@ -201,18 +247,22 @@ def _known(result: Any) -> Any:
     return result
 
 
-def _done(work: Callable[[int, Pieces], Any], part: int, lines: Iterable[bytes]) -> Iterator[Any]:
+def _done(work: Callable[[int, Pieces], Any], cut: Cut, part: int, lines: Iterable[Any]) -> Iterator[Any]:
     try:
-        yield work(part, _pieces(lines))
+        yield work(part, cut(lines))
     except LocalSVMError as error:
         yield _Refused(error)
 
 
+def _worked(work: Callable[[int, Pieces], Any], cut: Cut, part: int, lines: Iterable[Any]) -> list[Any]:
+    return list(_done(work, cut, part, lines))
+
+
 def _spread(
-    work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int, part: int, lines: Iterable[bytes]
+    work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], cut: Cut, count: int, part: int, lines: Iterable[Any]
 ) -> Iterator[tuple[int, Any]]:
     try:
-        yield from work(part, _pieces(lines))
+        yield from work(part, cut(lines))
     except LocalSVMError as error:  # whoever asks for any group hears of it
         yield from ((group, _Refused(error)) for group in range(count))
 
@@ -226,6 +276,12 @@ def _gathered(work: Callable[[Any, list[Any]], Any], about: Any, pairs: Iterable
         return [work(about, values)]
     except LocalSVMError as error:
         return [_Refused(error)]
+
+
+def _place_of(name: str) -> str:
+    from pyspark import SparkFiles
+
+    return str(SparkFiles.get(name))
 
 
 def _itself(group: int) -> int:
@@ -261,15 +317,16 @@ def _told(name: str, job: Callable[[], Result]) -> Result:
         raise RunError(f"{name}: a job of Spark failed: {_cause(text)}; go on with --resume") from error
 
 
-def _first_line(error: Exception) -> str:
-    return _cause(str(error))
-
-
 def _cause(text: str) -> str:
     """The line of a long report that says what happened."""
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     known = [line for line in lines if re.match(r"^(?:Caused by: )?[\w.]*(?:Exception|Error)\b.*: ", line)]
-    return (known or lines or ["no reason given"])[0].removeprefix("Caused by: ")[:300]
+    return _plain((known or lines or ["no reason given"])[0].removeprefix("Caused by: "))[:300]
+
+
+def _plain(line: str) -> str:
+    """Without the names of Java's classes before it."""
+    return re.sub(r"^(?:.*\bERROR \S+: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (?=\S)", "", line.strip())
 
 
 def _check_pyspark() -> None:

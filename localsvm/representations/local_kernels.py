@@ -6,6 +6,7 @@ own distance |x_j - c_j|:  phi(x)_j = h(|x_j - c_j|) (x_j - c_j).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -20,6 +21,7 @@ Names = NDArray[np.int64]
 
 MAPS = ("exponential", "gaussian", "linear", "square", "plain")
 BLOCK = 1 << 22  # distances in memory at once
+STRIP = 1024  # rows whose products are still in the cache when they are used
 PART, PARTS = 16, 32  # the most anchors of a part, and how many parts there are at least
 
 
@@ -59,15 +61,22 @@ class LocalFeatures:
 
     def values(self, w: Floats) -> Floats:
         """sum_m h_m(x) (x - c_m) . w_m."""
-        W = w.reshape(self.A.shape)
-        return np.asarray(np.einsum("ij,ij->i", self.H, self.X @ W.T - np.einsum("ij,ij->i", W, self.A)))
+        W, out = w.reshape(self.A.shape), np.empty(len(self.X))
+        at_anchors = np.einsum("ij,ij->i", W, self.A)
+        for rows in strips(len(out)):
+            out[rows] = np.einsum("ij,ij->i", self.H[rows], self.X[rows] @ W.T - at_anchors)
+        return out
 
     def add(self, coef: Floats) -> Floats:
         """sum_i coef_i h_m(x_i) (x_i - c_m)."""
         rows = np.flatnonzero(coef)
         part = self if len(rows) == len(coef) else self.of_rows(rows)
-        shares = part.H * coef[rows, None]
-        return np.asarray(shares.T @ part.X - shares.sum(axis=0)[:, None] * self.A).ravel()
+        out, total, coef = np.zeros(self.A.shape), np.zeros(len(self.A)), coef[rows]
+        for strip in strips(len(rows)):
+            shares = part.H[strip] * coef[strip, None]
+            out += shares.T @ part.X[strip]
+            total += shares.sum(axis=0)
+        return np.asarray(out - total[:, None] * self.A).ravel()
 
     def matrix(self) -> Floats:
         """h_m(x_i) (x_i - c_m)."""
@@ -207,6 +216,11 @@ class LocalBank:
                 v = sums[:, :-1].astype(np.float64) - sums[:, -1:] * part.astype(np.float64)
                 out[k, first : first + step] = np.einsum("ij,ij->i", v, v)
         return out
+
+
+def strips(n: int) -> Iterator[slice]:
+    """n rows in strips."""
+    return (slice(first, first + STRIP) for first in range(0, n, STRIP))
 
 
 def squared_distances(A: NDArray[np.floating], B: NDArray[np.floating]) -> NDArray[np.floating]:

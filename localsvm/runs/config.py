@@ -107,7 +107,11 @@ class TrainingConfig:
             raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
         if self.repeats > 1 and self.partition == "none" and self.coarse_size is None:
             raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
-        if self.coarse_size is not None and not self.cell_size <= self.coarse_size < MOST_ROWS:
+        if self.coarse_size is not None and self.coarse_size >= MOST_ROWS:
+            raise OptionError(
+                f"--coarse-size {self.coarse_size}: no cell has as many rows; give fewer, or leave it out"
+            )
+        if self.coarse_size is not None and self.coarse_size < self.cell_size:
             raise OptionError(
                 f"--coarse-size {self.coarse_size}: a coarse cell is divided into cells of up to {self.cell_size} rows "
                 "(-c), and has at least as many; give a larger one, or a smaller -c"

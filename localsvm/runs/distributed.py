@@ -21,7 +21,7 @@ from localsvm.data.columns import Columns
 from localsvm.data.dataset import Dataset, rows_of
 from localsvm.data.numbering import Draw, named
 from localsvm.data.scaling import CENTRED, OFF_CENTRE, Scaling
-from localsvm.errors import DataError, OptionError, RunError
+from localsvm.errors import DataError, OptionError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition import REGISTRY, Partition, create
 from localsvm.partition.repeated import Repeated
@@ -35,6 +35,7 @@ from localsvm.runs.part_work import (
     Chosen,
     Form,
     Look,
+    another_level,
     assigned,
     counted,
     far_columns,
@@ -174,7 +175,8 @@ def train_text(
         write_trained(output, found.config, found, journal, sizes.names, reports, calibration, force, clock)
         journal.delete()
     about = found.labels, found.class_rows, (form.features, form.width), found.partition.name
-    return summarise(*about, sizes.sizes, reports, clock.seconds, config.repeats, calibration, found.measured.told)
+    told = config.repeats, calibration, found.measured.told, found.partition.cells_by_coarse
+    return summarise(*about, sizes.sizes, reports, clock.seconds, *told)
 
 
 def check(config: TrainingConfig) -> None:
@@ -203,14 +205,6 @@ def read_form(text: Text, config: TrainingConfig) -> Form:
     for level in sorted(set().union(*(part.levels for part in parts)) - {LEVELS[simd_level()]}):
         raise another_level(level, LEVELS[simd_level()])
     return form_of(name, from_0, far, parts)
-
-
-def another_level(theirs: str, ours: str) -> RunError:
-    """Models of several levels would depend on who trained which cell."""
-    return RunError(
-        f"a worker computes at the SIMD level {theirs}, this machine at {ours}: bits would depend on who trained which "
-        "cell; set LOCALSVM_SIMD to the lower one here, it is handed on"
-    )
 
 
 def survey(

@@ -82,7 +82,7 @@ def read_spilled(
     OptionError : stdin, which cannot be read twice.
     RunError : the folder has no room for the files.
     """
-    if not os.path.isfile(path):
+    if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         raise OptionError("--out-of-core reads a file twice, and cannot from a pipe; write it to a file first")
     budget = budget or Budget.of(None)
     counts = _measured(path, config, budget, jobs)

@@ -27,7 +27,7 @@ from localsvm.data.pieces import BOM, Piece
 from localsvm.data.reading import parse_block
 from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
-from localsvm.errors import DataError
+from localsvm.errors import DataError, RunError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition.centre_tree import CentreTree
 from localsvm.representations.metric import Metric
@@ -100,18 +100,26 @@ class Form:
         """(number of the first row, rows) of the pieces of a part."""
         row = self.first_rows[part]
         of_text = self.shift if self.shift is None or self.columns is None else self.shift.within(self.columns)
-        for piece in _lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
+        for piece in lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
             found = parse_block(piece, self.width, self.dense, self.columns, of_text)
             if len(found.y):
                 yield row, Dataset(found.X, found.y, columns=self.columns, shift=self.shift)
             row += len(found.y)
 
 
-def _lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[Piece]:
+def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[Piece]:
     """Pieces that know their place; the mark that a text may begin with is left out."""
     for number, text in enumerate(pieces):
         yield Piece(name, text.removeprefix(BOM) if part == number == 0 else text, line + 1, zero_based)
         line += text.count(b"\n")
+
+
+def another_level(theirs: str, ours: str) -> RunError:
+    """Results of several levels would depend on who computed what."""
+    return RunError(
+        f"a worker computes at the SIMD level {theirs}, this machine at {ours}: bits would depend on who computed "
+        "what; set LOCALSVM_SIMD to the lower one here, it is handed on"
+    )
 
 
 def lines(part: int, pieces: Pieces) -> int:
@@ -125,7 +133,7 @@ def counted(
     """What a part holds, some columns read from their origin. first_lines: of all parts, None where not known yet."""
     total = Count(levels=frozenset([LEVELS[simd_level()]]))
     line = 0 if first_lines is None else first_lines[part]
-    for piece in _lined(name, zero_based, line, part, pieces):
+    for piece in lined(name, zero_based, line, part, pieces):
         own = parse(piece, None, False, far)
         X: Any = own.X
         stored = 0 if isinstance(X, np.ndarray) else X.nnz

@@ -15,8 +15,8 @@ from scipy import sparse
 from localsvm.data.columns import keep_columns
 from localsvm.data.dataset import Dataset, Examples, as_examples, between, size_of, within_reach
 from localsvm.data.origin import shifted
-from localsvm.data.pieces import Counts
-from localsvm.data.reading import read_blocks
+from localsvm.data.pieces import Counts, Piece
+from localsvm.data.reading import blocks_of, read_blocks
 from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError
@@ -161,6 +161,13 @@ class LocalModel:
             longest=self._extent.longest,
         )  # fmt: skip
 
+    def parse(self, pieces: Iterable[Piece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
+        """The same of pieces of a text."""
+        for counts, block in blocks_of(pieces, self.features, self.dense, self.columns, self._shift):
+            if counts.rows:
+                tell(counts)
+                yield block
+
     def _known_rows(self, X: Examples) -> Examples:
         """The columns that the model knows, from their origin."""
         if self.columns is None:
@@ -176,9 +183,13 @@ class LocalModel:
         found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
-    def predict_blocks(self, blocks: Iterable[Dataset], probabilities: bool = False) -> Iterator[Predicted]:
-        """Predictions for unscaled rows, in larger blocks than are given; each row once, in order."""
-        number = 1
+    def predict_blocks(
+        self, blocks: Iterable[Dataset], probabilities: bool = False, number: int = 1
+    ) -> Iterator[Predicted]:
+        """Predictions for unscaled rows, in larger blocks than are given; each row once, in order.
+
+        number: of the first row, for messages.
+        """
         for block in merged(blocks, self._extent.rows, self._extent.size):
             known = block.columns is not None or block.shift is not None  # from `read`
             X = block.X if known else self._known_rows(block.X)
@@ -289,6 +300,10 @@ class Indices:
         """Take note of what a block of text holds."""
         self._width = max(self._width, counts.width)
 
+    def merge(self, other: Indices) -> None:
+        """Take note of what was noted of other rows of the file."""
+        self._width, self._has_first = max(self._width, other._width), self._has_first or other._has_first
+
     def seen(self, blocks: Iterable[Dataset]) -> Iterator[Dataset]:
         """The same blocks, looked at on their way."""
         for block in blocks:
@@ -367,6 +382,12 @@ class Score:
         for t, g in np.argwhere(counts):
             key = (float(true[t]), float(labels[g]))
             self.confusion[key] = self.confusion.get(key, 0) + int(counts[t, g])
+
+    def merge(self, other: Score) -> None:
+        """Count the rows of another one."""
+        self.right, self.total = self.right + other.right, self.total + other.total
+        for key, rows in other.confusion.items():
+            self.confusion[key] = self.confusion.get(key, 0) + rows
 
     def recalls(self) -> list[float | None]:
         """The share of right rows of each label that the model knows; None for one that no row has."""

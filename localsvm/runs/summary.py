@@ -35,6 +35,7 @@ class Summary:
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
+    coarse_cells : how many coarse cells there are, of all repeats; None where the rows were divided at once.
     metric : how it was chosen (`runs.measuring.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
@@ -59,6 +60,7 @@ class Summary:
     metric: dict[str, Any] | None = None
     cv_error: float | None = None
     cv_recalls: list[float | None] | None = None
+    coarse_cells: int | None = None
     progressive_error: float | None = None
 
 
@@ -102,7 +104,8 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
 def summarise(
     labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
     sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
-    calibration: Calibration | None = None, metric: dict[str, Any] | None = None, progressive: bool = False,
+    calibration: Calibration | None = None, metric: dict[str, Any] | None = None,
+    by_coarse: Sequence[int] | None = None, progressive: bool = False,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
@@ -113,7 +116,7 @@ def summarise(
     reports : of all cells.
     seconds, repeats : wall clock, by phase; of the partition.
     calibration, metric : of the model; how it was chosen; None where it has none.
-    progressive : rows were decided, and then learned.
+    by_coarse, progressive : the cells of each coarse cell, if any; rows were decided, and then learned.
     """
     return Summary(
         rows=sum(class_rows),
@@ -136,4 +139,5 @@ def summarise(
         calibration=calibration.describe() if calibration else None,
         repeats=repeats,
         metric=metric,
+        coarse_cells=None if by_coarse is None else len(by_coarse),
     )

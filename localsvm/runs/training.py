@@ -85,7 +85,8 @@ def train(
         )
         journal.delete()
     about = divided.labels, divided.class_rows, (divided.features, divided.width), divided.partition.name
-    return summarise(*about, divided.sizes, reports, clock.seconds, config.repeats, calibration, divided.measured.told)
+    told = config.repeats, calibration, divided.measured.told, divided.partition.cells_by_coarse
+    return summarise(*about, divided.sizes, reports, clock.seconds, *told)
 
 
 def _train_cells(cells: RunCells, journal: Journal, observer: Observer, resume: bool) -> list[CellReport]:

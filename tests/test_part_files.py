@@ -1,0 +1,70 @@
+"""Plain files in parts that workers read by themselves: the text of one machine."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsvm.errors import DataError, RunError
+from localsvm.runs import part_files
+from localsvm.runs.part_files import head, pieces, text_of
+
+LINES = b"".join(b"%d 1:%d\n" % (i % 2, i) for i in range(500))
+
+
+class Engine:
+    """Keeps what it is given."""
+
+    cores = 2
+
+    def text(self, path: str) -> str:
+        return path
+
+    def of_parts(
+        self, name: str, parts: list[Any], cut: Callable[[Iterable[Any]], Iterator[bytes]], head: Callable[[int], bytes]
+    ) -> tuple[list[Any], list[bytes], bytes]:
+        return parts, [b"".join(cut([part])) for part in parts], head(3)
+
+
+@pytest.mark.parametrize("end", [b"\n", b""], ids=["ended", "not ended"])
+def test_parts_together_are_the_text(end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_files, "PIECE_BYTES", 64)
+    (tmp_path / "rows").write_bytes(LINES.removesuffix(b"\n") + end)
+    parts, texts, first = text_of(Engine(), str(tmp_path / "rows"))
+    assert len(parts) >= 8 and all(text.endswith(b"\n") for text in texts)
+    assert b"".join(texts) == LINES and first == b"".join(LINES.splitlines(keepends=True)[:3])
+    assert max(map(len, pieces(parts))) < 100
+    (tmp_path / "empty").touch()
+    assert text_of(Engine(), str(tmp_path / "empty")) == ([], [], b"")
+
+
+def test_files_of_a_folder_follow_each_other_by_name(tmp_path: Path) -> None:
+    lines = LINES.splitlines(keepends=True)
+    for name, own in (("b", lines[100:]), ("a", lines[:100]), ("_SUCCESS", []), (".a.crc", [b"\0"])):
+        (tmp_path / name).write_bytes(b"".join(own).removesuffix(b"\n"))  # a last line without an end
+    _, texts, first = text_of(Engine(), str(tmp_path))
+    assert b"".join(texts) == LINES and first == b"".join(lines[:3])
+    assert head([str(tmp_path / "a"), str(tmp_path / "b")], 1000) == LINES
+
+
+def test_what_is_no_plain_text_is_left_to_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "rows.gz").write_bytes(gzip.compress(LINES))
+    (tmp_path / "rows.parquet").touch()
+    (folder := tmp_path / "none").mkdir()
+    for path in (tmp_path / "rows.gz", tmp_path / "rows.parquet", tmp_path, folder, "hdfs://host/rows"):
+        assert text_of(Engine(), str(path)) == str(path)
+
+
+def test_a_file_that_goes_or_shrinks_is_told(tmp_path: Path) -> None:
+    (rows := tmp_path / "rows").write_bytes(LINES)
+    parts, _, _ = text_of(Engine(), str(rows))
+    rows.write_bytes(LINES[:100])
+    with pytest.raises(DataError, match="the file changed while it was read"):
+        list(pieces(parts[1:]))
+    rows.unlink()
+    with pytest.raises(RunError, match="do not see this input"):
+        list(pieces(parts))
