@@ -3,11 +3,11 @@
     python scripts/reproduce_tabular.py DATA [--quick] [--out docs/results] [--sets magic,letter] [--seeds 3]
         [--methods "localsvm auto,LightGBM"]
 
-DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz; higgs_like is generated, covtype7 is covtype with
-its seven classes. Ours are whole commands on LIBSVM text, a peer (scripts/tabular_peers.py) is a process that has the
-rows already. All take one thread. Finished runs are kept in OUT/tabular.jsonl and not repeated; a peer that is not
-installed is reported and tried again by the next call. OUT/tabular.md is written from the log. --quick: svmguide1
-alone, one seed.
+DATA is a folder with NAME.train.libsvm.xz and NAME.test.libsvm.xz; covtype7 is covtype with its seven classes. The
+higgs_like sets are generated. Ours are whole commands on LIBSVM text, a peer (scripts/tabular_peers.py) is a process
+that has the rows already. All take one thread. Finished runs are kept in OUT/tabular.jsonl and not repeated; a peer
+that is not installed is reported and tried again by the next call. OUT/tabular.md is written from the log. --quick:
+svmguide1 alone, one seed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from harness.library import write
 from harness.options import names, parsed, parser
 from harness.runlog import Run
 
+MILLION = "higgs_like_1m"
 SETS = (  # those of 3 000 training rows or more, small ones first
     "svmguide1", "page-blocks", "satimage", "pendigits", "magic", "higgs11k", "susy30k", "cod-rna", "letter", GENERATED,
-    "ijcnn1", "usps", "a9a", "w8a", "skin_nonskin", "covtype", SEVEN, "mnist",
+    "ijcnn1", "usps", "a9a", "w8a", "skin_nonskin", "covtype", SEVEN, "mnist", MILLION,
 )  # fmt: skip
-GENERATED_ROWS = 100_000  # of each part
+MADE = {GENERATED: (100_000, 100_000), MILLION: (1_000_000, 300_000)}  # training and test rows
 OURS = {
     "localsvm none": ["--metric", "none"],
     "localsvm auto": ["--metric", "auto"],
@@ -113,6 +114,12 @@ def too_long(method: str, rows: Rows) -> bool:
     return method == "SVC chosen" and rows.counts[0] > SVC_ROWS
 
 
+def whole(rows: int, part: str) -> tuple[Any, Any]:
+    """The generated rows."""
+    X, y = zip(*generated(rows, part), strict=True)
+    return np.concatenate(X), np.concatenate(y)
+
+
 @dataclass
 class Rows:
     """A set in a folder, as text and as arrays, each made when it is first asked for."""
@@ -125,8 +132,8 @@ class Rows:
     @contextmanager
     def of(cls, data: Path, name: str) -> Iterator[Rows]:
         """A set; its files go at the end."""
-        if name == GENERATED:
-            made = [next(generated(GENERATED_ROWS, part)) for part in ("train", "test")]
+        if name in MADE:
+            made = [whole(rows, part) for rows, part in zip(MADE[name], ("train", "test"), strict=True)]
         else:
             made = [(found.X, found.y) for found in (examples(data, name, part) for part in ("train", "test"))]
         with tempfile.TemporaryDirectory() as folder:
