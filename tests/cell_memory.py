@@ -1,6 +1,7 @@
 """Prints the memory that a cell's work is estimated to need, and what it took, in bytes: run in a process of its own.
 
-Arguments: method, kind of rows ("dense", "sparse"), rows, columns, entries a row, and the method's options as JSON.
+Arguments: method, kind of rows ("dense", "sparse", "pairs" of four classes, dense), rows, columns, entries a row, and
+the method's options as JSON.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from localsvm.runs.scheduling import RunCells
 
 def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
     rng = np.random.default_rng(1)
-    if kind == "dense":
+    if kind != "sparse":
         X = rng.standard_normal((rows, columns), dtype=np.float32)
         side = X[:, 0] + 0.5 * X[:, 1] ** 2 - 0.5
-        return Dataset(X, np.where(side > 0, 1.0, -1.0))
+        classes = np.digitize(side, np.quantile(side, (0.25, 0.5, 0.75))).astype(np.float64)
+        return Dataset(X, classes if kind == "pairs" else np.where(side > 0, 1.0, -1.0))
     indices = np.sort(rng.integers(0, columns - entries, (rows, entries)), axis=1) + np.arange(entries)
     values = rng.random((rows, entries)).astype(np.float32) + 0.1
     pointers = np.arange(0, rows * entries + 1, entries, dtype=np.int64)
@@ -40,7 +42,7 @@ def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
 
 def cells_of(data: Dataset, method: Any) -> RunCells:
     """One cell, whose rows are mapped already."""
-    config = TrainingConfig(method=method, partition="none", grid="full")
+    config = TrainingConfig(method=method, partition="none", grid="full", multiclass="ava")
     divided = divide(data, config)
     config = config.for_classes(divided.labels, divided.class_rows)
     data.X = None  # type: ignore[assignment]

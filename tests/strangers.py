@@ -18,6 +18,7 @@ from zlib import compress
 import h5py
 import numpy as np
 
+from localsvm import methods
 from localsvm.runs.config import LATER
 from localsvm.runs.stored import OPTIONAL
 
@@ -438,7 +439,7 @@ def _of_config(config: dict[str, Any], owner: str, seen: set[tuple[str, ...]]) -
             continue
         seen.add(("/@config", key))
         rest = {name: value for name, value in owner_.items() if name != key}
-        if key not in LATER | OPTIONAL:
+        if key not in LATER | OPTIONAL | methods.LATER.get(config["method"]["name"], set()):
             yield with_("missing", key, whole(rest))
         for kind, value in _VALUES.items():
             if value != owner_[key] and (key, kind) not in _ALLOWED:

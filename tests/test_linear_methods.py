@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -25,6 +27,7 @@ from localsvm.methods.l3 import L3SVM
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.methods.llsvm import LocallyLinearSVM
+from localsvm.methods.mtl import MultiTaskSVM
 from localsvm.representations.kmeans import find_centres
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
@@ -313,3 +316,21 @@ def test_centres_of_sparse_rows_are_those_of_dense_ones(clusters: int) -> None:
     assert found[0].shape == (clusters, 40)
     for one in found:
         assert abs(one[np.argsort(one[:, 0])] - found[0][np.argsort(found[0][:, 0])]).max() < 1e-4
+
+
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+@pytest.mark.parametrize("method", [LinearSVM(), KMeansSVM(clusters=(3.0,)), MultiTaskSVM(clusters=(3.0,))])
+def test_the_rows_of_a_cell_go_with_it(method: Method, scheme: str) -> None:
+    """At once: what waits for the collector of garbage adds up, cell by cell."""
+    X, y = examples(90, classes=3)
+    cell = cell_of(X.copy(), y, scheme=scheme)
+    rows = weakref.ref(cell.X)
+    grid = method.grid(cell, 90.0, 4)
+    gc.collect()
+    gc.disable()
+    try:
+        fitted = fit(method, cell, grid, score(method, cell, grid, [0]), "refit")
+        del cell
+        assert fitted.report.models and rows() is None
+    finally:
+        gc.enable()

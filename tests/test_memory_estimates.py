@@ -66,6 +66,11 @@ def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
     assert_like(PROGRAM, *arguments)
 
 
+@pytest.mark.parametrize("name", ["kmeans-svm", "csvm", "llsvm"])
+def test_estimates_for_pairs_of_classes_with_clusters_of_their_own(name: str) -> None:
+    assert_like(PROGRAM, name, "pairs", *map(str, DENSE), json.dumps(OPTIONS[name]))
+
+
 # metric, kind, rows, columns, entries a row, threads
 METRICS = (
     ("diag", "dense", 20_000, 100, 0, 1), ("full", "dense", 20_000, 100, 0, 1), ("full", "dense", 1500, 500, 0, 1),

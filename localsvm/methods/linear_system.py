@@ -41,11 +41,17 @@ class PreparedLinear(Prepared):
         if values not in self._known:
             if paired:
                 self._known.clear()  # settings that share one follow each other, and memory is for one
-            self._known[values] = Parts(self.cell, lambda taken: self._drawn(taken, setting), paired)
+            self._known[values] = self._parts(setting, paired)
         return LinearSystem(self, self._known[values], self.method.chosen(setting), purpose.cost)
 
-    def _drawn(self, taken: Taken, setting: dict[str, float]) -> Represented:
-        return Represented(taken, self.method.drawn(Part(taken).rows(self.X), setting, self.cell.random))
+    def _parts(self, setting: dict[str, float], paired: bool) -> Parts[Represented]:
+        """They know nothing of this object, or the rows of a cell would stay in memory until garbage is collected."""
+        method, X, random = self.method, self.X, self.cell.random
+
+        def drawn(taken: Taken) -> Represented:
+            return Represented(taken, method.drawn(Part(taken).rows(X), setting, random))
+
+        return Parts(self.cell, drawn, paired)
 
 
 class LinearSystem(System):

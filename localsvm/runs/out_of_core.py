@@ -40,11 +40,11 @@ def read_rows(
     note : is told where it is chosen.
     """
     budget = budget or Budget.of(None)
-    if not asked and needs_disk(path, config, budget, jobs):
-        asked = True
+    counts = None if asked else needs_disk(path, config, budget, jobs)
+    if counts is not None:
         note("the rows do not fit into the memory: they go to scratch files (--out-of-core)")
-    if asked:
-        return read_spilled(path, config, weights, jobs, budget)
+    if asked or counts is not None:
+        return read_spilled(path, config, weights, jobs, budget, counts)
     data = read(
         path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget,
         remedy=beyond_memory(config),
@@ -53,17 +53,18 @@ def read_rows(
     return data
 
 
-def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: int) -> bool:
-    """Whether a run in memory would be refused as its rows do not fit, and one out of core may do."""
+def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: int) -> Counts | None:
+    """What a file holds, if a run in memory would be refused as its rows do not fit, and one out of core may do."""
     if not budget.room or not os.path.isfile(path) or not _large(path, budget):  # no room: not even for the program
-        return False
+        return None
     counts = _measured(path, config, budget, jobs)
-    return partition_name(config, counts.rows) != "none" and held_bytes(*_extent(counts)[:2], jobs) > budget.room
+    large = held_bytes(*_extent(counts)[:2], jobs) > budget.room
+    return counts if large and partition_name(config, counts.rows) != "none" else None
 
 
 def read_spilled(
     path: str | Path, config: TrainingConfig, weights: str | Path | None = None, jobs: int = 1,
-    budget: Budget | None = None,
+    budget: Budget | None = None, counts: Counts | None = None,
 ) -> Dataset:  # fmt: skip
     """Read a LIBSVM file into scratch files in the folder of temporary files (TMPDIR); labels are in memory.
 
@@ -71,6 +72,7 @@ def read_spilled(
     ----------
     weights : the file of the rows' weights.
     jobs, budget : threads, and the memory of the run.
+    counts : what the file holds, where that is known.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def read_spilled(
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         raise OptionError("--out-of-core reads a file twice, and cannot from a pipe; write it to a file first")
     budget = budget or Budget.of(None)
-    counts = _measured(path, config, budget, jobs)
+    counts = counts or _measured(path, config, budget, jobs)
     rows, size, dense = _extent(counts)
     check_room(folder := _scratch_folder(), FILES * size)
     shift = shift_in(path, zero_based=config.zero_based) if config.shifts else None
