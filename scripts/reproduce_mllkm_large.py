@@ -46,8 +46,9 @@ implementation and are missing.
 All parameters are chosen by three-fold cross-validation (`lsvm-cv`) on at most {thousands(SELECTION_ROWS)} random
 training rows, then one model is trained on all; one run each, seed 0. covtype is class 2 against the rest, on random
 rows of its training file. A stroke: not run to its end. On 100 000 rows of covtype `mllkm kmeans` had not ended after
-26 processor minutes (localsvm at 271327d), `mllkm rows` after 6.5: for lack of time, no fault was found. A Newton step takes time in proportion
-to rows times active kernels, and to look at all 1 000 000 candidates of `rows` takes 165 s, which 1000 of them tell.
+26 processor minutes (localsvm at 271327d), `mllkm rows` after 6.5: for lack of time, no fault was found. A Newton step
+takes time in proportion to rows times active kernels, and to look at all 1 000 000 candidates of `rows` takes 165 s,
+which 1000 of them tell.
 
 mllkm scales features to [-1, 1] (`minmax`), much as for its [Table 2](table.md), the others by standard deviations,
 their default. The grids are small; for time `mllkm kmeans` has no C above 100 on 100 000 rows of covtype (on 10 000 it
