@@ -1,4 +1,4 @@
-"""Training on Spark against one process, on the same cores: processor seconds of all processes, and shuffled bytes.
+"""Training on Spark against one process and two, on the same cores: processor seconds, and shuffled bytes.
 
     python scripts/bench_spark.py [--rows 100000] [--masters 'local-cluster[1,1,1024]' 'local-cluster[2,1,1024]']
     python scripts/bench_spark.py --passes [--rows 100000]
@@ -43,6 +43,7 @@ from localsvm.runs.part_work import assigned, counted, form_of, lines, looked_at
 TICK = os.sysconf("SC_CLK_TCK")
 OPTIONS = ["-P", "voronoi", "-c", "2000", "--coarse-size", "20000", "--force", "--json", "-q"]
 ONE_POINT = ["-g", "0.05", "-C", "1", "--metric", "none"]
+LOCAL = {"one process": "1", "two processes": "2"}
 POLL_SECONDS = 0.25
 
 
@@ -182,8 +183,8 @@ def main() -> None:
             plumbing(file, options.rows, options.masters[-1])
             return
         print("| run | Python, s | Java, s | shuffled bytes a row | wall, s | phases, s |\n|---|---|---|---|---|---|")
-        for name in ["one process", *options.masters]:
-            on = ["-j", "1"] if name == "one process" else ["--backend", "spark", "--master", name]
+        for name in [*LOCAL, *options.masters]:
+            on = ["-j", LOCAL[name]] if name in LOCAL else ["--backend", "spark", "--master", name]
             grid = [] if options.grid else ONE_POINT
             report = run([sys.executable, "-m", "localsvm", "train", *OPTIONS, *grid, *on, file, f"{folder}/m.h5"])
             print(told(name, report, options.rows), flush=True)
