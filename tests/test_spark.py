@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -179,6 +180,17 @@ def test_a_resumed_run_gives_the_same_model(cluster: Spark, tmp_path: Path) -> N
     assert (tmp_path / "two.h5.journal").exists()
     train_text(text, COARSE, tmp_path / "two.h5", resume=True)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+
+
+@pytest.mark.slow
+def test_an_interrupted_call_leaves_no_trace(cluster: Spark, capfd: pytest.CaptureFixture[str]) -> None:
+    """What PySpark does when Ctrl-C ends a call, and SIGTERM a connection."""
+    try:
+        raise EOFError
+    except EOFError:
+        cluster._context._accumulatorServer.handle_error(None, ("127.0.0.1", 1))
+        assert any(handler is cluster._silence for handler in logging.getLogger().handlers)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ of them finds (a LocalSVMError) is a result like any other: Spark would try agai
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -58,6 +59,7 @@ class Spark:
         self._settings = settings or {}
         self._log: Any = None
         self._context: Any = None
+        self._silence = logging.NullHandler()  # PySpark logs the trace of a call that an interrupt ends
 
     def __enter__(self) -> Spark:
         _check_pyspark()
@@ -71,16 +73,19 @@ class Spark:
             conf.set(name, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         self._log = tempfile.TemporaryFile()  # what Java says: for a message, where nothing starts
+        logging.getLogger().addHandler(self._silence)
         interrupt, before = signal.getsignal(signal.SIGINT), os.environ.get(JAVA_OPTIONS)
         os.environ.setdefault(JAVA_OPTIONS, QUICK)
         try:
             # a session of its own: signals for this program's group are for this program
             gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log, "start_new_session": True})
             self._context = SparkContext(conf=conf, gateway=gateway)
+            self._context._accumulatorServer.handle_error = _not_told
         except Exception as error:
             what = f"Spark does not start: {self._said(error)}"
             if "parse Master URL" in str(error):
                 what = "not a master of Spark; give one such as spark://HOST:7077, yarn or 'local[4]'"
+            logging.getLogger().removeHandler(self._silence)
             raise RunError(f"--master {self.master}: {what}") from error
         finally:
             signal.signal(signal.SIGINT, interrupt)  # Spark takes it
@@ -99,6 +104,7 @@ class Spark:
             gateway.proc.stdin.close()  # Java ends with it
         gateway.proc.wait()
         type(self._context)._gateway = type(self._context)._jvm = None  # so that another one may be started
+        logging.getLogger().removeHandler(self._silence)
         self._log.close()
 
     def _own(self) -> dict[str, str]:
@@ -327,6 +333,10 @@ def _cause(text: str) -> str:
 def _plain(line: str) -> str:
     """Without the names of Java's classes before it."""
     return re.sub(r"^(?:.*\bERROR \S+: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (?=\S)", "", line.strip())
+
+
+def _not_told(*_: object) -> None:
+    """In place of a trace of a connection that ended with its process."""
 
 
 def _check_pyspark() -> None:
