@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 from localsvm.data.compression import SUFFIXES
 from localsvm.data.spans import spans
 from localsvm.errors import RunError
+from localsvm.parallel.parquet import SUFFIX as PARQUET
 
 PART_BYTES = 32 << 20  # at most, as Spark has it
 PARTS_EACH = 4  # for each core: so none waits long for the last
 PIECE_BYTES = 4 << 20
-PARQUET = ".parquet"
 
 
 class Part(NamedTuple):
