@@ -11,6 +11,7 @@ import numpy as np
 
 from localsvm.data.columns import scratch_bytes
 from localsvm.data.dataset import Dataset, size_of
+from localsvm.data.reading import MORE
 from localsvm.data.scaling import made_bytes
 from localsvm.data.spilled import Spilled
 from localsvm.data.stream import Stream
@@ -34,7 +35,6 @@ OF_COLUMNS = 20  # numbers a column that learning the scaling block by block has
 SAMPLED = 4  # times the sample of a stream, while it is made: its parts, together, scaled, thinned
 COPIES = 3  # of a block of a stream, beside the one that was read: scaled, in the order of folds, thinned
 OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: descents have two each
-MORE = "give more --memory"
 STREAM = "; linear methods keep none with lsvm-train -s sgd --stream"
 
 
