@@ -48,7 +48,7 @@ def read_rows(
         return read_spilled(path, config, weights, jobs, budget, counts)
     data = read(
         path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget,
-        remedy=beyond_memory(config, path),
+        remedy=beyond_memory(config, path, budget),
     )  # fmt: skip
     data.weight = None if weights is None else read_weights(weights, len(data.y))
     return data
@@ -60,7 +60,8 @@ def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: i
         return None
     counts = _measured(path, config, budget, jobs)
     large = held_bytes(*_extent(counts)[:2], jobs) > budget.room
-    return counts if large and partition_name(config, counts.rows) != "none" else None
+    divided = config.coarse_size is not None or partition_name(config, counts.rows) != "none"
+    return counts if large and divided else None
 
 
 def read_spilled(
