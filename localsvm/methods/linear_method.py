@@ -93,7 +93,12 @@ class LinearMethod(LinearRepresentation):
         points = self.grid_for(size.width).n_points
         solutions = 2 * size.problems if points == 1 else min(3, points) * size.problems * size.folds
         work = working_bytes(size.rows, features, tasks, entries, self.solver, self.one_task_each)
-        return work + 8 * solutions * (size.rows + tasks * (features + 1)) + 8 * size.rows * size.problems
+        own = self.rows_of_problem(size) + tasks * (features + 1)
+        return work + 8 * solutions * own + 8 * size.rows * size.problems
+
+    def rows_of_problem(self, size: CellSize) -> int:
+        """The most that a solution has coefficients of."""
+        return size.rows
 
     def sizes(self, features: int) -> tuple[int, int]:
         """The most tasks, and the most features phi, for rows of so many features."""
