@@ -248,6 +248,7 @@ def sizes(row: tuple[str, str], found: Sequence[Split]) -> list[str]:
 def scalings(runs: Sequence[Split], rows: Sequence[tuple[str, str]]) -> list[str]:
     """The maps in both scalings, and in how many rows they come as near to the paper as they should."""
     lines, far = [], {place: {"accuracy": [], "kernels": []} for place in ("[0, 1]", "[-1, 1]")}
+    compared = dict.fromkeys(far, 0)
     for name, kind in rows:
         paper, cells = PAPER[name][kind], []
         for place, suffix in zip(far, ("", WIDER), strict=True):
@@ -256,6 +257,7 @@ def scalings(runs: Sequence[Split], rows: Sequence[tuple[str, str]]) -> list[str
             if not found:
                 cells += ["-", "-"]
                 continue
+            compared[place] += 1
             accuracy, heavy = (float(np.mean([getattr(run, what) for run in found])) for what in ("accuracy", "heavy"))
             cells += [mean([run.accuracy for run in found]), f"{heavy:.1f}"]
             if abs(accuracy - paper.accuracy) > paper.deviation:
@@ -265,7 +267,7 @@ def scalings(runs: Sequence[Split], rows: Sequence[tuple[str, str]]) -> list[str
                 far[place]["kernels"].append(f"{name} {kind}, {heavy / paper.kernels:.2f}")
         lines.append((name, kind, *cells, f"{paper.accuracy:.1f} ({paper.deviation:.1f})", f"{paper.kernels:g}"))
     head = ("set", "map", "[0, 1]", "kernels", "[-1, 1]", "kernels", "paper", "kernels")
-    return [*table(head, lines), "", *(said(len(rows), place, off) for place, off in far.items())]
+    return [*table(head, lines), "", *(said(compared[place], place, off) for place, off in far.items())]
 
 
 def other_ways(runs: Sequence[Split]) -> Iterator[list[str]]:
@@ -281,7 +283,7 @@ def other_ways(runs: Sequence[Split]) -> Iterator[list[str]]:
 
 
 def said(rows: int, place: str, off: dict[str, list[str]]) -> str:
-    """How many rows are near the paper's, and which are not."""
+    """How many of so many rows are near the paper's, and which are not."""
     wanted = {"accuracy": "accuracy within one of the paper's deviations", "kernels": "kernels within a factor of 2"}
     told = [
         f"{what} in {rows - len(off[key])} of {rows}" + (f" (not {', '.join(off[key])})" if off[key] else "")

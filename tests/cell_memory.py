@@ -1,7 +1,7 @@
 """Prints the memory that a cell's work is estimated to need, and what it took, in bytes: run in a process of its own.
 
-Arguments: method, kind of rows ("dense", "sparse", or dense with so many classes, all-pairs, such as "4 classes"), rows,
-columns, entries a row, and the method's options as JSON.
+Arguments: method, kind of rows ("dense", "sparse", or dense with so many classes, all-pairs, such as "4 classes"),
+rows, columns, entries a row, and the method's options as JSON.
 """
 
 from __future__ import annotations

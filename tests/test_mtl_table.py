@@ -71,3 +71,8 @@ def test_figures(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (out / "figures.md").read_text()
     assert "| svmguide1, LSVM-MTL |" in page and "| LSVM-MTL, K = 10 |" in page
     assert all((out / name).stat().st_size > 0 for name in ("sines.png", "clusters.png"))
+
+
+def test_shares_without_any_variance_are_equal_or_not() -> None:
+    assert mtl_page.by_rows([100.0], [100.0, 100.0], 1000) == 1.0
+    assert mtl_page.by_rows([100.0], [0.0], 1000) == 0.0
