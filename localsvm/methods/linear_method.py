@@ -35,7 +35,7 @@ class LinearMethod(LinearRepresentation):
     """What all linear methods do."""
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
-        """The rows, sparse where they hold mostly zeros; representations are kept from setting to setting."""
+        """The rows, sparse where they hold mostly zeros; see `PreparedLinear` for what is kept of them."""
         return PreparedLinear(self, cell)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:

@@ -29,7 +29,9 @@ Result = TypeVar("Result")
 Pieces = Iterator[bytes]  # of a part's text, cut at line ends
 Cut = Callable[[Iterable[Any]], Pieces]  # makes them of what a part consists of: lines, or what was handed in
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 4 << 20  # of text, at most, that workers take at once
+SHARED = "put it where all machines do (a shared folder, hdfs://, s3a://)"
+NOT_SEEN = f"{{path}}: the workers of Spark do not see this input; {SHARED}"
 JAVA = 17  # the oldest that PySpark 4 runs on
 ANSWER_SECONDS = 10.0  # in which a master has to take a connection
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -318,10 +320,7 @@ def _told(name: str, job: Callable[[], Result], remedy: str = "") -> Result:
     except Exception as error:
         text = str(error)
         if any(word in text for word in UNSEEN):
-            raise RunError(
-                f"{name}: the workers of Spark do not see this input; put it where all machines do (a shared folder, "
-                "hdfs://, s3a://)"
-            ) from error
+            raise RunError(NOT_SEEN.format(path=name)) from error
         raise RunError(f"{name}: a job of Spark failed: {_cause(text)}{remedy}") from error
 
 

@@ -16,10 +16,10 @@ from localsvm.data.pieces import BOM
 from localsvm.data.spans import spans
 from localsvm.errors import RunError
 from localsvm.parallel.parquet import SUFFIX as PARQUET
+from localsvm.parallel.spark import NOT_SEEN, PIECE_BYTES
 
 PART_BYTES = 32 << 20  # at most, as Spark has it
 PARTS_EACH = 4  # for each core: so none waits long for the last
-PIECE_BYTES = 4 << 20
 
 
 class Part(NamedTuple):
@@ -103,10 +103,7 @@ def pieces(parts: Iterable[Part]) -> Iterator[bytes]:
                 for span in spans(part.path, file.fileno(), part.end, part.begin, PIECE_BYTES):
                     yield _whole(bytes(span.read()), first=span.begin == 0)
         except FileNotFoundError as error:
-            raise RunError(
-                f"{part.path}: the workers do not see this input; put it where all machines do (a shared folder, "
-                "hdfs://, s3a://)"
-            ) from error
+            raise RunError(NOT_SEEN.format(path=part.path)) from error
         except OSError as error:
             raise RunError(f"{part.path}: a worker cannot read it: {error.strerror or error}") from error
 
