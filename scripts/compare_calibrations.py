@@ -3,11 +3,14 @@
     python scripts/compare_calibrations.py DATA two [--sets magic,ijcnn1] [--cell-size 200]
     python scripts/compare_calibrations.py DATA many
     python scripts/compare_calibrations.py DATA repeats
+    python scripts/compare_calibrations.py DATA votes [--metric auto]
 
 DATA is a folder with NAME.train.libsvm.xz. For each set and seed a random quarter of the rows is held out, a model
-trains on the rest, and each way is fitted to the same held-out values of its selection. A Markdown table of log losses
-on the rows held out (mean over the seeds) goes to stdout: of what -b 1 does, then of the others as ratios to it.
-two: of two classes. many: of more, one against all others (ova) and all pairs (ava). repeats: five of them.
+trains on the rest, and each way is fitted to the same held-out values of its selection. Two Markdown tables go to
+stdout for the rows held out, means over the seeds: the log loss of what -b 1 does and that of the others as ratios to
+it, and the expected calibration error of each.
+two: of two classes. many: of more, one against all others (ova) and all pairs (ava). repeats: five of them. votes: what
+is made of the values of the fold models of a cell, of two classes.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from bench_probabilities import scores
 from compare_options import rows_of, split
 from harness.datasets import examples
 from harness.library import (
@@ -44,10 +48,11 @@ SETS = {
     "two": "svmguide1,magic,a9a,susy30k,cod-rna,ijcnn1,covtype",
     "many": "cmc,page-blocks,satimage,pendigits,usps",
     "repeats": "svmguide1,magic,a9a,susy30k,cod-rna,ijcnn1,covtype,satimage,pendigits",
+    "votes": "svmguide1,magic,a9a,susy30k,cod-rna,ijcnn1,covtype",
 }
 FAR = 1e6  # beyond all decision values
 Calibration, Examples, HeldOut = probabilities.Calibration, calibrating.Examples, calibrating.HeldOut
-Classification = probabilities.Classification
+Classification, CellProbabilities = probabilities.Classification, probabilities.CellProbabilities
 Way = Callable[[Classification, HeldOut], Calibration]
 
 
@@ -86,7 +91,7 @@ class Isotonic(Calibration):
 
     curves: list[Any]
 
-    def in_cell(self, target: Classification, cell: int) -> probabilities.CellProbabilities:
+    def in_cell(self, target: Classification, cell: int) -> CellProbabilities:
         """What a cell's predictor is given in place of the target."""
         return replace(super().in_cell(target, cell), curve=self.curves[cell])
 
@@ -193,10 +198,13 @@ AVA: Mapping[str, Way] = {
     "mean of pairs, powers": calibrating.calibrate,
 }
 
+LOG_ODDS, VALUES, AGREEING = "mean of log odds", "log odds of the mean value", "as sharp as the votes agree"
+VOTES: Mapping[str, Way] = dict.fromkeys(("-b 1", LOG_ODDS, VALUES, AGREEING), calibrating.calibrate)
 TABLES = {  # scheme and ways
     "two": [("ova", TWO)],
     "many": [("ova", OVA), ("ava", AVA)],
     "repeats": [("ova", {"-b 1": calibrating.calibrate, "not sharper": each_alone})],
+    "votes": [("ova", VOTES)],
 }
 
 
@@ -209,34 +217,37 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=12_000, help="at most so many rows of a set, drawn at random")
     parser.add_argument("--cell-size", type=int, default=2000)
+    parser.add_argument("--metric", choices=["none", "auto"], default="none")
     parser.add_argument("-j", "--jobs", type=int, default=cores())
     options = parser.parse_args()
     for scheme, ways in TABLES[options.classes]:
         lines = [line(name, scheme, ways, options) for name in (options.sets or SETS[options.classes]).split(",")]
-        losses = np.asarray([loss for _, _, loss in lines])
-        ratios = losses[:, 1:] / losses[:, :1]
+        found = np.asarray([score for _, _, score in lines])
+        ratios = found[:, 1:, 0] / found[:, :1, 0]
         ratios = np.vstack([ratios, np.exp(np.log(ratios).mean(axis=0))])
-        about = [(name, n, f"{loss[0]:.4f}") for name, n, loss in lines] + [("geometric mean", "", "")]
-        shown = [[*first, *(f"{x:.3f}" for x in ratio)] for first, ratio in zip(about, ratios, strict=True)]
-        print("\n".join(table([scheme if options.classes == "many" else "set", "rows", *ways], shown)), flush=True)
+        about = [(name, n, f"{score[0, 0]:.4f}") for name, n, score in lines] + [("geometric mean", "", "")]
+        losses = [[*first, *(f"{x:.3f}" for x in ratio)] for first, ratio in zip(about, ratios, strict=True)]
+        errors = [[name, n, *(f"{x:.4f}" for x in score[:, 1])] for name, n, score in lines]
+        for shown in (losses, errors):
+            print("\n".join(table([scheme if options.classes == "many" else "set", "rows", *ways], shown)) + "\n")
 
 
 def line(name: str, scheme: str, ways: Mapping[str, Way], options: Any) -> tuple[str, int, Any]:
-    """The set, its rows to train on, and the mean hold-out log loss of each way."""
-    data, losses = examples(options.data, name, "train"), []
+    """The set, its rows to train on, and (ways, 2) mean log loss and calibration error on the rows held out."""
+    data, found = examples(options.data, name, "train"), []
     for seed in range(options.seeds):
         rest, held = split(len(data.y), seed, options.rows)
         config = TrainingConfig(
-            partition="voronoi", cell_size=options.cell_size, metric="none", multiclass=scheme, seed=seed,
+            partition="voronoi", cell_size=options.cell_size, metric=options.metric, multiclass=scheme, seed=seed,
             probability=True, repeats=5 if options.classes == "repeats" else 1,
         )  # fmt: skip
-        losses.append(run(data, rest, held, config, ways, options.jobs))
-        print(f"{name} {scheme} seed {seed}: {np.round(losses[-1], 4)}", file=sys.stderr)
-    return name, len(rest), np.mean(losses, axis=0)
+        found.append(run(data, rest, held, config, ways, options.jobs))
+        print(f"{name} {scheme} seed {seed}: {np.round(found[-1], 4).tolist()}", file=sys.stderr)
+    return name, len(rest), np.mean(found, axis=0)
 
 
-def run(data: Dataset, rest: Any, held: Any, config: TrainingConfig, ways: Mapping[str, Way], jobs: int) -> list[float]:
-    """Log loss on the rows held out, for each way."""
+def run(data: Dataset, rest: Any, held: Any, config: TrainingConfig, ways: Mapping[str, Way], jobs: int) -> Any:
+    """Log loss and calibration error on the rows held out, for each way."""
     kept: list[Kept] = []
 
     def keep(target: Classification, found: HeldOut) -> Calibration:
@@ -248,17 +259,56 @@ def run(data: Dataset, rest: Any, held: Any, config: TrainingConfig, ways: Mappi
         with patch.object(training, "calibrate", keep):
             train(rows_of(data.X[rest], data.y[rest], config), config, path, jobs=jobs)
         X = data.X[held] if isinstance(data.X, np.ndarray) else as_examples(data.X[held])
-        return [log_loss(path, X, data.y[held], kept[0], name, way) for name, way in ways.items()]
+        found = [scores(*probabilities_of(path, X, data.y[held], kept[0], name, way)) for name, way in ways.items()]
+    return [(score["log_loss"], score["calibration_error"]) for score in found]
 
 
-def log_loss(path: Path, X: Any, y: Any, kept: Kept, name: str, way: Way) -> float:
-    """Mean log loss of rows with the labels y by a model, calibrated in this way."""
+def probabilities_of(path: Path, X: Any, y: Any, kept: Kept, name: str, way: Way) -> tuple[Any, Any]:
+    """(n, classes) probabilities of rows by a model that is calibrated in this way, and (n,) their classes."""
+    factor = 1 / agreement(path, X, way, kept) if name == AGREEING else 1.0
     with ExitStack() as stack, LocalModel(path) as model:
         if name.startswith("mean of pairs"):
             stack.enter_context(of_pairs())
+        if name in COMBINED:
+            stack.enter_context(patch.object(CellProbabilities, "combine", COMBINED[name]))
+        model.calibration = way(model.target, kept).sharpened(model.target, factor)
+        return model.probabilities(X), model.target.codes(y)
+
+
+def agreement(path: Path, X: Any, way: Way, kept: Kept) -> float:
+    """The variance over rows of the mean log odds of a cell's fold models, as a share of that of each."""
+    found: list[Any] = []
+    combine = CellProbabilities.combine
+
+    def keep(cell: CellProbabilities, values: Any, problem: Any) -> Any:
+        if values.shape[1] > 1:  # a cell of one class has one model
+            found.append(log_odds(cell, values))
+        return combine(cell, values, problem)
+
+    with patch.object(CellProbabilities, "combine", keep), LocalModel(path) as model:
         model.calibration = way(model.target, kept)
-        p = model.probabilities(X)[np.arange(len(y)), model.target.codes(y)]
-    return float(-np.log(np.maximum(p, 1e-15)).mean())
+        model.probabilities(X)
+    z = np.concatenate(found)
+    return float(z.mean(axis=1).var() / z.var(axis=0).mean())
+
+
+def log_odds(cell: CellProbabilities, values: Any) -> Any:
+    """Of the decision values of a cell's models for two classes."""
+    slope, intercept = cell.sigmoids[0]
+    return probabilities.bent(cell.curve, slope * values + intercept)
+
+
+def mean_of_log_odds(cell: CellProbabilities, values: Any, problem: Any) -> Any:
+    """(n, 1) probabilities, in place of the mean of those of each model."""
+    return expit(log_odds(cell, values).mean(axis=1, keepdims=True))
+
+
+def log_odds_of_mean(cell: CellProbabilities, values: Any, problem: Any) -> Any:
+    """(n, 1) probabilities, in place of the mean of those of each model."""
+    return expit(log_odds(cell, values.mean(axis=1, keepdims=True)))
+
+
+COMBINED = {LOG_ODDS: mean_of_log_odds, VALUES: log_odds_of_mean}
 
 
 def of_pairs() -> AbstractContextManager[Any]:

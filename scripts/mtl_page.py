@@ -137,7 +137,9 @@ def by_rows(a: list[float], b: list[float], rows: int) -> float:
     means = float(np.mean(a)), float(np.mean(b))
     seeds = max((float(np.var(values, ddof=1)) for values in (a, b) if len(values) > 1), default=0.0)
     variance = sum(share * (100.0 - share) / rows for share in means) + seeds * (1 / len(a) + 1 / len(b))
-    return float(2 * norm.sf(abs(means[0] - means[1]) / np.sqrt(variance))) if variance > 0 else float(a == b)
+    if variance == 0.0:
+        return float(means[0] == means[1])
+    return float(2 * norm.sf(abs(means[0] - means[1]) / np.sqrt(variance)))
 
 
 def welch(a: list[float], b: list[float]) -> float:

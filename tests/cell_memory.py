@@ -1,7 +1,7 @@
 """Prints the memory that a cell's work is estimated to need, and what it took, in bytes: run in a process of its own.
 
-Arguments: method, kind of rows ("dense", "sparse", "pairs" of four classes, dense), rows, columns, entries a row, and
-the method's options as JSON.
+Arguments: method, kind of rows ("dense", "sparse", or dense with so many classes, all-pairs, such as "4 classes"),
+rows, columns, entries a row, and the method's options as JSON.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
     if kind != "sparse":
         X = rng.standard_normal((rows, columns), dtype=np.float32)
         side = X[:, 0] + 0.5 * X[:, 1] ** 2 - 0.5
-        classes = np.digitize(side, np.quantile(side, (0.25, 0.5, 0.75))).astype(np.float64)
-        return Dataset(X, classes if kind == "pairs" else np.where(side > 0, 1.0, -1.0))
+        if kind == "dense":
+            return Dataset(X, np.where(side > 0, 1.0, -1.0))
+        edges = np.linspace(0, 1, int(kind.partition(" ")[0]) + 1)[1:-1]
+        return Dataset(X, np.digitize(side, np.quantile(side, edges)).astype(np.float64))
     indices = np.sort(rng.integers(0, columns - entries, (rows, entries)), axis=1) + np.arange(entries)
     values = rng.random((rows, entries)).astype(np.float32) + 0.1
     pointers = np.arange(0, rows * entries + 1, entries, dtype=np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sys
 from pathlib import Path
 
@@ -10,11 +9,10 @@ import compare_calibrations as script
 import numpy as np
 import pytest
 from scipy.special import expit
+from shelf import put
 from sklearn.isotonic import IsotonicRegression
 
-from localsvm.data.dataset import as_examples
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
 from localsvm.targets.calibrating import Examples, softened
 from localsvm.targets.classification import Classification
 from localsvm.targets.probabilities import bent, coupled
@@ -42,19 +40,19 @@ def test_pairs_that_agree_are_coupled_exactly_and_only_averaged_otherwise() -> N
     assert mean.sum() == pytest.approx(1.0) and mean.max() < 0.45
 
 
-@pytest.mark.parametrize(("classes", "lines"), [("two", 1), ("many", 2), ("repeats", 1)])
-def test_a_table_of_ratios(
+@pytest.mark.parametrize(("classes", "lines"), [("two", 1), ("many", 2), ("repeats", 1), ("votes", 1)])
+def test_tables_of_ratios_and_calibration_errors(
     classes: str, lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     X, y = banana(300, np.random.default_rng(0))
     y = np.where((X[:, 0] > 1) & (classes == "many"), 5.0, y)
-    write(tmp_path / "plain", as_examples(X), y)
-    (tmp_path / "toy.train.libsvm.xz").write_bytes(lzma.compress((tmp_path / "plain").read_bytes()))
+    put(tmp_path, "toy", "train", X, y)
     arguments = [str(tmp_path), classes, "--sets", "toy", "--seeds", "1", "--cell-size", "150", "-j", "1"]
     monkeypatch.setattr(sys, "argv", ["compare_calibrations.py", *arguments])
     script.main()
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| toy")]
-    assert len(rows) == lines
-    for row in rows:
-        loss, *ratios = map(float, row.split("|")[3:-1])
+    assert len(rows) == 2 * lines
+    for losses, errors in zip(rows[::2], rows[1::2], strict=True):
+        loss, *ratios = map(float, losses.split("|")[3:-1])
         assert 0.05 < loss < 0.6 and all(0.8 < ratio < 3 and ratio != 1.0 for ratio in ratios[:1])
+        assert all(0.0 < float(error) < 0.5 for error in errors.split("|")[3:-1])

@@ -184,9 +184,10 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text("\n".join(lines) + "\n")
     with pytest.raises(DataError, match=r"rows:612:\d+: "):
         train_text(Parts(tmp_path / "rows", [300, 500]), COARSE, tmp_path / "m.h5")
-    (tmp_path / "rows").write_text("\n\n")
-    with pytest.raises(DataError, match="rows"):
-        train_text(Parts(tmp_path / "rows", [1]), COARSE, tmp_path / "m.h5")
+    for nothing, message in (("\n\n", "only blank lines"), ("", "the file is empty")):
+        (tmp_path / "rows").write_text(nothing)
+        with pytest.raises(DataError, match=message):
+            train_text(Parts(tmp_path / "rows", [1]), COARSE, tmp_path / "m.h5")
     (tmp_path / "rows").write_text("1 1:1\n1 1:2\n")
     with pytest.raises(DataError, match="at least two classes"):
         train_text(Parts(tmp_path / "rows", [1]), COARSE, tmp_path / "m.h5")

@@ -9,6 +9,7 @@ import pytest
 from command_line import error, invoke
 from edge_cases import METHODS
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 from localsvm import estimators
 from localsvm.data.dataset import REACH, Dataset, within_reach
@@ -19,6 +20,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.solvers._linear import LinearRows
+from localsvm.solvers.centred import Stretch
 from localsvm.solvers.linear import solve
 from localsvm.solvers.ml3_round import Metric, SortedRows
 from localsvm.store.model import write_model
@@ -49,6 +51,21 @@ def test_a_linear_problem_far_from_the_origin_is_solved(offset: float, C: float,
     slack = np.maximum(0.0, 1.0 - Y * rows.values(found.w))
     again = 0.5 * found.w @ found.w + C * (slack**2 if loss == "squared" else slack).sum()
     assert again == pytest.approx(report.primal, rel=1e-6)
+
+
+@pytest.mark.parametrize(("offset", "far"), [(0.0, False), (1e6, True)])
+def test_rows_are_far_from_the_origin_or_not_whatever_their_shares_in_tasks(offset: float, far: bool) -> None:
+    """Those of LLE may be negative, and their sum 0 or less."""
+    shares = RNG.normal(size=(200, 2))
+    shares[:, 1] = 1.0 - shares[:, 0]
+    shares[:, 0] -= shares[:, 0].mean() + 0.01
+    rows = LinearRows((Z + offset).astype(np.float32), 2, csr_array(shares), shared_bias=False)
+    found = Stretch.of(rows)
+    assert (found is not None) == far
+    if found is not None:
+        np.testing.assert_allclose(found.length, 1e6 * 3**0.5, rtol=1e-5)
+    report = solve(rows, Y, np.full(200, 1.0), False, 1e-3, "auto").report
+    assert report.converged
 
 
 def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:

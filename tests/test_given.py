@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from strangers import of_metric
+from strangers import of_metric, sign
 
 from localsvm import LocalSVC
 from localsvm.data.dataset import Dataset, as_examples
@@ -230,8 +230,24 @@ def test_with_coarse_cells_numbers_say_which_rows_learned_it(tmp_path: Path) -> 
         assert found.as_dict() == own.as_dict()
     other = divide(rows(1), given.fix(config), given=given)
     assert other.fresh is None and other.measured.told == {"name": "diag", "other_data": True}
-    for change in ({"taken": 60}, {"taken": 0}, {"key": -1}, {"rows": 1 << 41}, {"fingerprint": "a"}):
+
+    def forge(**change: Any) -> None:
         with h5py.File(path, "r+") as file:
             file.attrs["config"] = np.bytes_(json.dumps(kept | {"learned": kept["learned"] | change}).encode())
-        with pytest.raises(ModelError):
+            sign(file, {"/@config"})
+
+    forge(rows=61)
+    with pytest.raises(ModelError, match="another number of rows than the data"):
+        divide(rows(), given.fix(config), given=read_given(path))
+    with pytest.raises(ModelError, match="another number of rows than the data"):
+        divide(rows(), config, path)
+    for change, message in (
+        ({"taken": 60}, "draw"),
+        ({"taken": 0}, "draw"),
+        ({"key": -1}, "draw"),
+        ({"rows": 1 << 41}, "draw"),
+        ({"fingerprint": "a"}, "fingerprint"),
+    ):
+        forge(**change)
+        with pytest.raises(ModelError, match=f"the option learned has no {message} of"):
             read_given(path)

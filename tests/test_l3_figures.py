@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ import pytest
 import reproduce_l3_figures
 from harness.datasets import examples
 from l3_figures import Measurement, landmarks, regions, small
-
-from localsvm.data.writing import write
+from shelf import put
 
 
 def shelf(folder: Path, name: str, rows: int, columns: int, classes: int) -> None:
@@ -24,8 +22,7 @@ def shelf(folder: Path, name: str, rows: int, columns: int, classes: int) -> Non
         y = np.arange(rows) % classes
         X = rng.standard_normal((rows, columns)) + 2 * y[:, None]
         X[:, 0] = 1
-        with lzma.open(folder / f"{name}.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), y.astype(np.float64))
+        put(folder, name, part, X, y)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, data: Path, *options: str) -> list[dict[str, Any]]:

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import reproduce_l3
-from command_line import invoke
-
-from localsvm.data.writing import write
+from shelf import draw, within
 
 METHODS = [name for name in reproduce_l3.METHODS if name != "l3 chosen"]
 
 
-def within(name: str, arguments: list[str]) -> tuple[Any, dict[str, float]]:
-    """What `lsvm` of the harness gives, without a process."""
-    return json.loads(invoke(name, "--json", "--force", "-q", *arguments).stdout), {"cpu": 1.0}
-
-
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for part in ("train", "test"):
-        X = rng.standard_normal((80, 4))
-        y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0)
-        with lzma.open(tmp_path / f"svmguide1.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), y)
+    draw(tmp_path, "svmguide1", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0), train=80, test=80, columns=4)
     out = tmp_path / "out"
     given = ["reproduce_l3.py", str(tmp_path), "--quick", "--seeds", "1", "--methods", ",".join(METHODS)]
     monkeypatch.setattr(sys, "argv", [*given, "--out", str(out)])

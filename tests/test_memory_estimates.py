@@ -68,7 +68,12 @@ def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["kmeans-svm", "csvm", "llsvm"])
 def test_estimates_for_pairs_of_classes_with_clusters_of_their_own(name: str) -> None:
-    assert_like(PROGRAM, name, "pairs", *map(str, DENSE), json.dumps(OPTIONS[name]))
+    assert_like(PROGRAM, name, "4 classes", *map(str, DENSE), json.dumps(OPTIONS[name]))
+
+
+def test_estimates_for_many_pairs_of_few_rows_each() -> None:
+    options = {"clusters": [2], "cost": [1e-4, 1e-3, 1e-2], "solver": "sdca", "tolerance": 0.5}
+    assert_like(PROGRAM, "kmeans-svm", "16 classes", "6000", "10", "0", json.dumps(options))
 
 
 # metric, kind, rows, columns, entries a row, threads

@@ -19,6 +19,7 @@ from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
 from localsvm.methods.mllkm import MOST_GAMMA, LocallyLinearKernels
+from localsvm.representations import local_kernels
 from localsvm.representations.component_sums import component_sums
 from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeatures
 from localsvm.runs.config import TrainingConfig
@@ -176,6 +177,29 @@ def test_any_cost_reaches_the_tolerance_by_either_way_to_directions(
     found = feature_mkl(bank, y, np.full(120, cost), 1e-3)
     primal, dual = certificate(bank, y, cost, found)
     assert found.converged and primal - dual <= 1.01e-3 * primal
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "exponential"])
+def test_few_candidates_are_scored_between_looks_at_all(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which changes how often kernels are scored, and not what is certified."""
+    X, y = problem(300, 3)
+    cost, scored = np.full(300, 20.0), []
+
+    class Watched(LocalBank):
+        def scores(self, coef: np.ndarray) -> np.ndarray:
+            scored.append(len(self.open))
+            return super().scores(coef)
+
+    bank = Watched(X, X, np.arange(300), kind, GAMMAS, False)
+    every = feature_mkl(bank, y, cost, 1e-3, 4)
+    rounds, scored[:] = len(scored), []
+    monkeypatch.setattr(local_kernels, "MANY", 300)
+    found = feature_mkl(bank, y, cost, 1e-3, 4)
+    assert set(scored) == {300, 300 // local_kernels.LIKELY} and scored.count(300) == found.rounds + 1 < rounds
+    assert scored[-1] == 300 and found.primal == pytest.approx(every.primal, rel=2e-3)
+    primal, dual = certificate(bank, y, 20.0, found)
+    assert found.converged and found.primal == pytest.approx(primal, rel=1e-8)
+    assert found.dual == pytest.approx(dual, rel=1e-4) and primal - dual <= 1.01e-3 * primal
 
 
 @pytest.mark.parametrize(("n", "kind", "componentwise"), [(150, "gaussian", False), (100, "linear", True)])

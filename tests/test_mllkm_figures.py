@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sys
 from pathlib import Path
 
@@ -10,16 +9,11 @@ import numpy as np
 import pytest
 import reproduce_mllkm_figures
 from reproduce_mllkm_figures import ALL_MAPS, COMPARED
-
-from localsvm.data.writing import write
+from shelf import draw
 
 
 def test_all_is_measured_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for part, n in (("train", 70), ("test", 30)):
-        X = rng.standard_normal((n, 3))
-        with lzma.open(tmp_path / f"heart.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
+    draw(tmp_path, "heart", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
     small = {
         "BANK_SPLITS": 2,
         "COST": 1.0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sys
 from pathlib import Path
 
@@ -10,17 +9,13 @@ import numpy as np
 import pytest
 import reproduce_mllkm_large
 from reproduce_mllkm_large import METHODS, Fit
-from test_l3_table import within
+from shelf import draw, within
 
 from localsvm.data.writing import write
 
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for part, n in (("train", 120), ("test", 100)):
-        X = rng.standard_normal((n, 3))
-        with lzma.open(tmp_path / f"magic.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0))
+    draw(tmp_path, "magic", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0), train=120, test=100)
     small = {
         "llsvm": ["-K", "4,8"],
         "l3": ["-K", "4", "-L", "5,20"],

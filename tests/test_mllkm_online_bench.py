@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,11 @@ import bench_mllkm_online
 import numpy as np
 import pytest
 from bench_mllkm_online import FORMS, FULL, KERNELS, WHOLE
-from test_l3_table import within
-
-from localsvm.data.writing import write
+from shelf import draw, within
 
 
 def test_all_forms_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for part, n in (("train", 150), ("test", 100)):
-        X = rng.standard_normal((n, 3))
-        with lzma.open(tmp_path / f"ijcnn1.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0))
+    draw(tmp_path, "ijcnn1", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0), train=150, test=100)
 
     def measured(name: str, arguments: list[str]) -> tuple[Any, dict[str, float]]:
         report, spent = within(name, arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sys
 from pathlib import Path
 
@@ -13,18 +12,12 @@ import reproduce_mtl
 import reproduce_mtl_figures
 from reproduce_mtl import METHODS, Fit
 from scipy.stats import chi2, chi2_contingency, ttest_ind
-from test_l3_table import within
-
-from localsvm.data.writing import write
+from shelf import draw, within
 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    rng = np.random.default_rng(0)
-    for part in ("train", "test"):
-        X = rng.standard_normal((90, 3))
-        with lzma.open(tmp_path / f"svmguide1.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0))
+    draw(tmp_path, "svmguide1", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0), train=90, test=90)
     for module in (reproduce_mtl, reproduce_mtl_figures):
         monkeypatch.setattr(module, "lsvm", within)
     monkeypatch.setattr(reproduce_mtl, "CLUSTERS", "3")
@@ -78,3 +71,8 @@ def test_figures(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (out / "figures.md").read_text()
     assert "| svmguide1, LSVM-MTL |" in page and "| LSVM-MTL, K = 10 |" in page
     assert all((out / name).stat().st_size > 0 for name in ("sines.png", "clusters.png"))
+
+
+def test_shares_without_any_variance_are_equal_or_not() -> None:
+    assert mtl_page.by_rows([100.0], [100.0, 100.0], 1000) == 1.0
+    assert mtl_page.by_rows([100.0], [0.0], 1000) == 0.0

@@ -24,6 +24,7 @@ from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.partition import growing
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.demand import beyond_memory
 from localsvm.runs.division import partition_only
 from localsvm.runs.given import read_given
 from localsvm.runs.out_of_core import needs_disk, read_rows, read_spilled
@@ -237,5 +238,17 @@ def test_it_is_chosen_where_the_memory_is_too_small_for_cells_alone(tmp_path: Pa
     file = text(tmp_path / "rows.txt", "dense")
     small, large = Budget(PROCESS_BYTES + 100 * ROWS), Budget(PROCESS_BYTES + (1 << 20))
     assert needs_disk(file, CELLS, small, 1) and not needs_disk(file, CELLS, large, 1)
-    assert not needs_disk(file, replace(CELLS, partition="none"), small, 1)
+    whole = replace(CELLS, partition="none")
+    assert not needs_disk(file, whole, small, 1) and needs_disk(file, replace(whole, coarse_size=60), small, 1)
     assert not needs_disk("-", CELLS, small, 1)
+
+
+def test_it_is_advised_where_it_helps(tmp_path: Path) -> None:
+    file, least = text(tmp_path / "rows.txt", "dense"), Budget(PROCESS_BYTES + 100 * ROWS)
+    whole = replace(CELLS, partition="none")
+    assert beyond_memory(CELLS, file, least).endswith("in scratch files (--out-of-core)")
+    assert beyond_memory(replace(whole, coarse_size=60), file, least).endswith("in scratch files (--out-of-core)")
+    assert "(-P voronoi --out-of-core); linear methods" in beyond_memory(whole, file, least)
+    for name in ("-", "<stdin>", "/dev/null"):
+        assert beyond_memory(CELLS, name, least).endswith("or write the rows to a file, for --out-of-core")
+    assert beyond_memory(CELLS, file, Budget(PROCESS_BYTES)) == "give more --memory"

@@ -24,6 +24,8 @@ def test_check_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(RunError, match="--force"):
         check_writable(file)
     assert check_writable(file, force=True) == file
+    with pytest.raises(RunError, match="this names a folder; name a file"):
+        check_writable(f"{tmp_path / 'new'}/")
     with pytest.raises(RunError, match="not a regular file"):
         check_writable(tmp_path, force=True)
     with pytest.raises(RunError, match="does not exist; make it first"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from localsvm.data.pieces import BOM
 from localsvm.errors import DataError, RunError
 from localsvm.runs import part_files
 from localsvm.runs.part_files import head, pieces, text_of
@@ -49,6 +50,35 @@ def test_files_of_a_folder_follow_each_other_by_name(tmp_path: Path) -> None:
     _, texts, first = text_of(Engine(), str(tmp_path))
     assert b"".join(texts) == LINES and first == b"".join(lines[:3])
     assert head([str(tmp_path / "a"), str(tmp_path / "b")], 1000) == LINES
+
+
+def test_links_count_by_their_names(tmp_path: Path) -> None:
+    """As shared stores have them: what the links lead to is called otherwise."""
+    (blobs := tmp_path / "blobs").mkdir()
+    (folder := tmp_path / "rows").mkdir()
+    lines = LINES.splitlines(keepends=True)
+    for name, blob, own in (("a", "9", lines[:10]), ("b", "_1", lines[10:20]), ("c", "2", lines[20:])):
+        (blobs / blob).write_bytes(b"".join(own))
+        (folder / name).symlink_to(blobs / blob)
+    assert b"".join(text_of(Engine(), str(folder))[1]) == LINES
+    (blobs / "packed").write_bytes(gzip.compress(LINES))
+    (folder / "d.gz").symlink_to(blobs / "packed")
+    for path in (folder, folder / "d.gz"):
+        assert text_of(Engine(), str(path)) == str(path)
+
+
+def test_each_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    lines = LINES.splitlines(keepends=True)
+    for name, own in (("a", lines[:2]), ("b", lines[2:])):
+        (tmp_path / name).write_bytes(BOM + b"".join(own))
+    _, texts, first = text_of(Engine(), str(tmp_path))
+    assert b"".join(texts) == LINES and first == b"".join(lines[:3])
+
+
+def test_compressed_text_is_known_by_its_name_alone(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(gzip.compress(LINES))
+    with pytest.raises(RunError, match=r"rows: this is gzip data, .*; rename it to NAME\.gz$"):
+        text_of(Engine(), str(tmp_path / "rows"))
 
 
 def test_what_is_no_plain_text_is_left_to_the_engine(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from parts_of_text import Parts
 from test_distributed import far, many_classes, plain, wide, with_gaps
 
 from localsvm.cli.labels import Lines
+from localsvm.cli.paths import parts_output
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
@@ -136,7 +138,36 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     (folder := tmp_path / "out").mkdir()
     (folder / "part-00000").touch()
     assert "exists already; give --force" in error(*own, rows, model, f"{folder}/")
+    rows.rename(folder / "part-00001")
+    for given in (f"{folder}/", folder / "part-00001"):
+        assert f"would replace {given}, which this command uses" in error(*own, "--force", given, model, f"{folder}/")
+    (folder / "part-00001").rename(rows)
     (folder / "letters").touch()
     assert "files that are no predictions" in error(*own, "--force", rows, model, f"{folder}/")
-    assert "not a folder" in error(*own, "--force", rows, model, f"{model}/")
+    assert "not a folder" in error(*own, "--force", rows, model, f"{folder}/letters/")
     assert "no folder can be made in" in error(*own, rows, model, f"{tmp_path}/none/out/")
+
+
+@pytest.mark.parametrize("fails", ["write_text", "rename"])
+def test_predictions_of_before_stay_where_new_ones_cannot_be_written(
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with parts_output(folder := f"{tmp_path}/out/", False) as write:
+        write("before\n")
+    own = getattr(Path, fails)
+
+    def full(path: Path, *given: Any, **named: Any) -> Any:
+        if path.name in ("parts", "part-00001"):  # the new folder, or a file in it
+            raise OSError(errno.ENOSPC, "full", str(path))
+        return own(path, *given, **named)
+
+    monkeypatch.setattr(Path, fails, full)
+    with pytest.raises(RunError, match="no space left to write it"), parts_output(folder, True) as write:
+        write("after\n")
+        write("after\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+    assert [each.read_text() for each in Path(folder).iterdir()] == ["before\n"]
+    monkeypatch.undo()
+    with parts_output(folder, True) as write:
+        write("after\n")
+    assert [each.read_text() for each in Path(folder).iterdir()] == ["after\n"]

@@ -115,6 +115,12 @@ def test_parquet_of_other_columns_is_refused_in_a_line(cluster: Spark, tmp_path:
         session.sql(f"select {select}").write.parquet(folder)
         with pytest.raises(RunError, match=message):
             cluster.text(folder)
+    for name, select in (("1", "1.5 as label, 2 as a, 3 as b"), ("2", "1.5 as label, 3 as b, 2 as a")):
+        session.sql(f"select {select}").coalesce(1).write.parquet(str(tmp_path / name))
+        (tmp_path / "two files").mkdir(exist_ok=True)
+        next((tmp_path / name).glob("*.parquet")).rename(tmp_path / "two files" / f"{name}.parquet")
+    with pytest.raises(RunError, match=r"2\.parquet: its columns are others .*: label, b, a and not label, a, b$"):
+        cluster.text(str(tmp_path / "two files"))
     session.sql("select 1.5 as label, array(1.5, null) as features").coalesce(1).write.parquet(str(tmp_path / "null"))
     with pytest.raises(DataError, match=r"null:1:\d+: expected a number as value, found 'null'"):
         train_text(cluster.text(str(tmp_path / "null")), COARSE, tmp_path / "m.h5")
@@ -205,6 +211,9 @@ def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
     (tmp_path / "one,two").touch()
     with pytest.raises(RunError, match="for a pattern; rename it"):
         cluster.text(str(tmp_path / "one,two"))
+    (tmp_path / "rows.xz").touch()
+    with pytest.raises(RunError, match=r"rows\.xz: Spark cannot decode xz; unpack it"):
+        cluster.text(str(tmp_path / "rows.xz"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="no file in this folder"):
         cluster.text(str(tmp_path / "empty"))

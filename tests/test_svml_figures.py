@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sys
 from pathlib import Path
 
@@ -11,17 +10,13 @@ import pytest
 import reproduce_svml
 import reproduce_svml_figures
 from reproduce_svml import Set
+from shelf import draw
 
-from localsvm.data.writing import write
 from localsvm.representations import svm_metric
 
 
 def test_all_figures_are_drawn_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for part, n in (("train", 70), ("test", 30)):
-        X = rng.standard_normal((n, 3))
-        with lzma.open(tmp_path / f"tiny.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1.0, -1.0))
+    draw(tmp_path, "tiny", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1.0, -1.0))
     monkeypatch.setitem(reproduce_svml.SETS, "Credit", Set("tiny", -1))
     monkeypatch.setattr(reproduce_svml_figures, "SPLITS", 2)
     out = tmp_path / "out"

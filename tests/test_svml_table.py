@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sys
 from pathlib import Path
 
@@ -11,18 +10,13 @@ import pytest
 import reproduce_svml
 import svml_page
 from reproduce_svml import METHODS, Block, Set
+from shelf import draw
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from localsvm.data.writing import write
-
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for part, n in (("train", 70), ("test", 30)):
-        X = rng.standard_normal((n, 3))
-        with lzma.open(tmp_path / f"tiny.{part}.libsvm.xz", "wb") as file:
-            write(file, X.astype(np.float32), np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
+    draw(tmp_path, "tiny", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
     monkeypatch.setattr(reproduce_svml, "SETS", {"Haber": Set("tiny", 1, 2, splits=3, block=2)})
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["reproduce_svml.py", str(tmp_path), "--out", str(out)])

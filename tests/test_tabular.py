@@ -4,7 +4,6 @@ says who wins, and a peer that fails or is too slow is reported."""
 from __future__ import annotations
 
 import json
-import lzma
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,12 @@ import pytest
 import reproduce_tabular
 import tabular_page
 import tabular_peers
-from command_line import invoke
 from reproduce_tabular import Fit, Rows
+from shelf import put, within
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-
-from localsvm.data.writing import write
 
 METHODS = ["localsvm none", "random forest", "LinearSVC chosen"]
 
@@ -33,11 +30,6 @@ def noisy(n: int, seed: int = 0) -> tuple[Any, Any]:
     return X, (X[:, 0] + 0.7 * X[:, 1] + 0.6 * rng.standard_normal(n) > 0).astype(np.int64)
 
 
-def within(name: str, arguments: list[str]) -> tuple[Any, dict[str, float]]:
-    """What `lsvm` of the harness gives, without a process."""
-    return json.loads(invoke(name, "--json", "--force", "-q", *arguments).stdout), {"cpu": 1.0}
-
-
 def in_this_process(command: list[str], **_: Any) -> dict[str, Any]:
     """What a peer's process gives."""
     with np.load(command[4]) as arrays:
@@ -47,9 +39,8 @@ def in_this_process(command: list[str], **_: Any) -> dict[str, Any]:
 
 def test_methods_have_a_line_and_are_not_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for part, seed in (("train", 0), ("test", 1)):
-        with lzma.open(tmp_path / f"svmguide1.{part}.libsvm.xz", "wb") as file:
-            X, y = noisy(120, seed)
-            write(file, X, 3.0 * y)
+        X, y = noisy(120, seed)
+        put(tmp_path, "svmguide1", part, X, 3.0 * y)
     monkeypatch.setattr(reproduce_tabular, "lsvm", within)
     monkeypatch.setattr(reproduce_tabular, "run_contestant", in_this_process)
     out = tmp_path / "out"
@@ -114,8 +105,7 @@ def test_the_number_of_trees_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("name", "labels"), [("covtype", [1, -1, 1, -1]), ("covtype7", [2, 7, 2, 1])])
 def test_covtype_has_two_classes_or_seven(tmp_path: Path, name: str, labels: list[int]) -> None:
     for part in ("train", "test"):
-        with lzma.open(tmp_path / f"covtype.{part}.libsvm.xz", "wb") as file:
-            write(file, noisy(4)[0], np.array([2, 7, 2, 1]))
+        put(tmp_path, "covtype", part, noisy(4)[0], [2, 7, 2, 1])
     with Rows.of(tmp_path, name) as rows:
         assert rows.train[1].tolist() == rows.test[1].tolist() == labels
 
@@ -164,8 +154,7 @@ def test_a_peer_that_is_absent_is_reported_once_and_tried_again(
 ) -> None:
     for name in ("svmguide1", "magic"):
         for part in ("train", "test"):
-            with lzma.open(tmp_path / f"{name}.{part}.libsvm.xz", "wb") as file:
-                write(file, *noisy(30))
+            put(tmp_path, name, part, *noisy(30))
     tried = []
 
     def absent(command: list[str], **_: Any) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def check(backend: str | None, master: str | None, train_file: str, output: str,
 
 
 def check_prediction(backend: str | None, master: str | None, test_file: str, given: dict[str, Any]) -> str | None:
-    """As `check`."""
+    """The master that predicts, None for this process; UsageError where what was given does not go together."""
     if not _asked(backend, master):
         return None
     _refuse(given)

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -106,24 +106,53 @@ def text_output(path: str | None, force: bool) -> Iterator[TextIO]:
 
 @contextmanager
 def parts_output(path: str, force: bool) -> Iterator[Callable[[str], None]]:
-    """Write texts, one by one, to files part-00000, part-00001, ... of a folder that appears only when complete."""
+    """Write texts, one by one, to files part-00000, part-00001, ... of a folder that appears only when complete.
+
+    Raises
+    ------
+    RunError : as `check_folder` does, and when the disk is full; the folder that was there is untouched then.
+    """
+    from localsvm.store.outputs import signals_held, write_error
+
     target = check_folder(path, force)
     with tempfile.TemporaryDirectory(prefix=".localsvm-", dir=target.parent) as scratch:
         (folder := Path(scratch, "parts")).mkdir()
         numbers = count()
 
         def write(text: str) -> None:
-            Path(folder, f"{PART}{next(numbers):05d}").write_text(text, encoding="utf-8")
+            try:
+                Path(folder, f"{PART}{next(numbers):05d}").write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise write_error(path, error) from error
 
         yield write
-        if check_folder(path, force).exists():
-            target.rename(Path(scratch, "before"))
+        check_folder(path, force)  # again: another run may have written it meanwhile
+        with signals_held():
+            try:
+                _exchange(folder, target, Path(scratch, "before"))
+            except OSError as error:
+                raise write_error(path, error) from error
+
+
+def _exchange(folder: Path, target: Path, aside: Path) -> None:
+    """Give a folder the place of another one, which goes aside if there is one, and comes back where this fails."""
+    if there := target.exists():
+        target.rename(aside)
+    try:
         folder.rename(target)
+    except OSError:
+        if there:
+            aside.rename(target)
+        raise
 
 
-def check_folder(path: str, force: bool) -> Path:
-    """The real path of a folder of parts; RunError where it cannot be written, or has other files."""
+def check_folder(path: str, force: bool, inputs: Sequence[str] = ()) -> Path:
+    """The real path of a folder of parts; RunError where it cannot be written, has other files, or holds an input."""
     target = Path(os.path.realpath(path))
+    for used in inputs:
+        real = Path(os.path.realpath(used))
+        if target in (real, *real.parents):
+            raise RunError(f"{path}: would replace {used}, which this command uses; name another output")
     if target.exists():
         if not target.is_dir():
             raise RunError(f"{path}: not a folder; name another output")

@@ -123,12 +123,12 @@ def _predict(
 
 
 def _check_output(
-    test_file: str, model_file: str, output: str | None, force: bool, as_json: bool, folders: bool
+    test_file: str, model_file: str, output: str | None, force: bool, as_json: bool, on_cluster: bool
 ) -> None:  # fmt: skip
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
-    if folders and output is not None and output.endswith("/"):
-        check_folder(output, force)
+    if on_cluster and output is not None and output.endswith("/"):
+        check_folder(output, force, [test_file, model_file])
         output = None
     check_outputs(force, [test_file, model_file], [output])
 

@@ -26,6 +26,12 @@ SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 HEAD = 8  # bytes that are read to recognise a format
 
 
+def read_once(path: str | Path) -> bool:
+    """Whether this is stdin ("-" or its name in messages), a pipe or a device, and not a file: no second reading."""
+    special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    return special or os.fspath(path) in ("-", STDIN)
+
+
 @dataclass
 class Source:
     """An open input.

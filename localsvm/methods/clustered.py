@@ -126,6 +126,10 @@ class ClusteredMethod(Clustered, LinearMethod):
             making += int(size.part / size.rows * (4 * size.rows * size.width if size.dense else 12 * size.stored))
         return kept + centres, making + self.clustering_bytes(size, clusters)
 
+    def rows_of_problem(self, size: CellSize) -> int:
+        """Pairs have those of their classes alone."""
+        return size.part or size.rows
+
     def sizes(self, features: int) -> tuple[int, int]:
         """A task a cluster."""
         return int(max(self.clusters)), features

@@ -35,7 +35,7 @@ class LinearMethod(LinearRepresentation):
     """What all linear methods do."""
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
-        """The rows, sparse where they hold mostly zeros; representations are kept from setting to setting."""
+        """The rows, sparse where they hold mostly zeros; see `PreparedLinear` for what is kept of them."""
         return PreparedLinear(self, cell)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
@@ -93,7 +93,12 @@ class LinearMethod(LinearRepresentation):
         points = self.grid_for(size.width).n_points
         solutions = 2 * size.problems if points == 1 else min(3, points) * size.problems * size.folds
         work = working_bytes(size.rows, features, tasks, entries, self.solver, self.one_task_each)
-        return work + 8 * solutions * (size.rows + tasks * (features + 1)) + 8 * size.rows * size.problems
+        own = self.rows_of_problem(size) + tasks * (features + 1)
+        return work + 8 * solutions * own + 8 * size.rows * size.problems
+
+    def rows_of_problem(self, size: CellSize) -> int:
+        """The most that a solution has coefficients of."""
+        return size.rows
 
     def sizes(self, features: int) -> tuple[int, int]:
         """The most tasks, and the most features phi, for rows of so many features."""

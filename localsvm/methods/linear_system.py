@@ -28,7 +28,7 @@ class Represented(Part):
 
 
 class PreparedLinear(Prepared):
-    """The rows of a cell, and the representations that were made of them."""
+    """The rows of a cell, and the representations that were made of them: all of them, or of pairs the last ones."""
 
     def __init__(self, method: LinearRepresentation, cell: Cell) -> None:
         self.method, self.cell, self.X = method, cell, thinned(cell.X)

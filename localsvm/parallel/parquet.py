@@ -27,17 +27,27 @@ def lines(context: Any, name: str, files: list[str]) -> Any:
     from pyspark.sql import SparkSession
 
     session = SparkSession(context)
-    found = []
+    found: list[Any] = []
+    alike: dict[str, Any] = {}
     for file in files:
         frame = session.read.parquet(file)
         fields = json.loads(frame._jdf.schema().json())["fields"]
         columns = {field["name"]: field["type"] for field in fields}
         text = f"concat_ws(' ', {_number(LABEL)}, {_features(name, columns)})"
+        alike = alike or columns
+        check_alike(file, list(columns), files[0], list(alike))
         if _is_vector(columns.get(FEATURES)):  # SQL does not see into it
             label = frame.select(LABEL)._jdf.schema().toDDL()
             frame = session.read.schema(f"{label}, {FEATURES} {AS_STORED}").parquet(file)
         found.append(frame.selectExpr(text).rdd.map(_encoded))
     return context.union(found)
+
+
+def check_alike(file: str, columns: list[str], first_file: str, expected: list[str]) -> None:
+    """RunError where the columns of a file have other names or another order: features go by their place."""
+    if columns != expected:
+        told = f"{', '.join(columns)} and not {', '.join(expected)}"
+        raise RunError(f"{file}: its columns are others than those of {first_file}, or in another order: {told}")
 
 
 def _features(name: str, columns: dict[str, Any]) -> str:

@@ -29,7 +29,9 @@ Result = TypeVar("Result")
 Pieces = Iterator[bytes]  # of a part's text, cut at line ends
 Cut = Callable[[Iterable[Any]], Pieces]  # makes them of what a part consists of: lines, or what was handed in
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 4 << 20  # of text, at most, that workers take at once
+SHARED = "put it where all machines do (a shared folder, hdfs://, s3a://)"
+NOT_SEEN = f"{{path}}: the workers of Spark do not see this input; {SHARED}"
 JAVA = 17  # the oldest that PySpark 4 runs on
 ANSWER_SECONDS = 10.0  # in which a master has to take a connection
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -155,6 +157,8 @@ class Spark:
             raise RunError(f"{path}: there is no file in this folder")
         if pattern := next((name for name in names if PATTERN & set(name)), None):
             raise RunError(f"{pattern}: Spark takes one of , * ? [ ] {{ }} \\ in a name for a pattern; rename it")
+        if packed := next((name for name in names if name.endswith(".xz")), None):
+            raise RunError(f"{packed}: Spark cannot decode xz; unpack it, or pack it again with gzip or bzip2")
         kinds = {name.endswith(parquet.SUFFIX) for name in names}
         if len(kinds) == 2:
             raise RunError(f"{path}: some files of this folder are Parquet ({parquet.SUFFIX}), and others are not")
@@ -213,11 +217,11 @@ class Groups:
         The values of a group come in any order.
         """
         own = {group: partial(_gathered, work, about) for group, about in wanted.items()}
-        yield from _side_by_side(self._text, self._pairs, own, in_order=False)
+        yield from _side_by_side(self._text, self._pairs, own, in_order=False, remedy="; go on with --resume")
 
 
 def _side_by_side(
-    text: Text, rows: Any, work: Mapping[int, Callable[[Any], list[Any]]], in_order: bool
+    text: Text, rows: Any, work: Mapping[int, Callable[[Any], list[Any]]], in_order: bool, remedy: str = ""
 ) -> Generator[tuple[int, Any]]:
     """(part, the only result of its work) of some parts of an RDD, each a job of its own; few of them are begun."""
     context = text.spark._context
@@ -233,7 +237,7 @@ def _side_by_side(
                 finished = [next(iter(pending))] if in_order else wait(pending, return_when=FIRST_COMPLETED).done
                 for job in finished:
                     part = pending.pop(job)
-                    yield part, _known(_told(text.name, job.result)[0])
+                    yield part, _known(_told(text.name, job.result, remedy)[0])
         finally:
             if pending:
                 with suppress(Exception):
@@ -307,8 +311,8 @@ def _pieces(lines: Iterable[bytes]) -> Pieces:
         yield b"\n".join(waiting) + b"\n"
 
 
-def _told(name: str, job: Callable[[], Result]) -> Result:
-    """The result of a Spark job; RunError in one line where it fails."""
+def _told(name: str, job: Callable[[], Result], remedy: str = "") -> Result:
+    """The result of a Spark job; RunError in one line where it fails, whose end says what to do."""
     try:
         return job()
     except LocalSVMError:
@@ -316,11 +320,8 @@ def _told(name: str, job: Callable[[], Result]) -> Result:
     except Exception as error:
         text = str(error)
         if any(word in text for word in UNSEEN):
-            raise RunError(
-                f"{name}: the workers of Spark do not see this input; put it where all machines do (a shared folder, "
-                "hdfs://, s3a://)"
-            ) from error
-        raise RunError(f"{name}: a job of Spark failed: {_cause(text)}; go on with --resume") from error
+            raise RunError(NOT_SEEN.format(path=name)) from error
+        raise RunError(f"{name}: a job of Spark failed: {_cause(text)}{remedy}") from error
 
 
 def _cause(text: str) -> str:

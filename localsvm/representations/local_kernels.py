@@ -22,6 +22,7 @@ Names = NDArray[np.int64]
 MAPS = ("exponential", "gaussian", "linear", "square", "plain")
 BLOCK = 1 << 22  # distances in memory at once
 STRIP = 1024  # rows whose products are still in the cache when they are used
+MANY, LIKELY = 4000, 16  # anchors: where there are more, the likeliest are one of so many
 PART, PARTS = 16, 32  # the most anchors of a part, and how many parts there are at least
 
 
@@ -162,6 +163,13 @@ class LocalBank:
         """Of some rows. Where these are fewer than the open anchors, evenly as many of them are open."""
         step = -(-len(self.open) // max(1, len(rows)))
         return replace(self, X=self.X[rows], open=self.open[:: max(1, step)])
+
+    def likely(self, scores: Floats) -> Self | None:
+        """The anchors of the largest scores (size,); None where it takes little time to score all."""
+        if self.componentwise or len(self.open) < MANY:
+            return None
+        best = scores.reshape(len(self.gammas), -1).max(axis=0)[self.open]
+        return replace(self, open=np.sort(self.open[np.argsort(-best, kind="stable")[: len(best) // LIKELY]]))
 
     def features(self, names: Names) -> LocalFeatures | MadeFeatures:
         """In float64."""

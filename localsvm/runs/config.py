@@ -127,7 +127,8 @@ class TrainingConfig:
     @property
     def undivided(self) -> bool:
         """Whether all rows are one cell, however many."""
-        return self.partition == "none" or (self.partition is None and not self.method.divides)
+        whole = self.partition == "none" or (self.partition is None and not self.method.divides)
+        return whole and self.coarse_size is None
 
     @property
     def shifts(self) -> bool:

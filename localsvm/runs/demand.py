@@ -5,11 +5,13 @@ Estimates are of the most that is held together: the rows, what a phase makes of
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from localsvm.data.columns import scratch_bytes
+from localsvm.data.compression import read_once
 from localsvm.data.dataset import Dataset, size_of
 from localsvm.data.reading import MORE
 from localsvm.data.scaling import made_bytes
@@ -38,8 +40,12 @@ OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: desce
 STREAM = "; linear methods keep none with lsvm-train -s sgd --stream"
 
 
-def beyond_memory(config: TrainingConfig) -> str:
-    """What to do with the rows of a file that do not fit into the memory."""
+def beyond_memory(config: TrainingConfig, path: str | Path, budget: Budget) -> str:
+    """What to do with the rows of an input that do not fit into the memory."""
+    if not budget.room:  # not even for the program
+        return MORE
+    if read_once(path):
+        return f"{MORE}, or write the rows to a file, for --out-of-core"
     cells = "-P voronoi " if config.undivided else ""
     return f"{MORE}, or keep the rows in scratch files ({cells}--out-of-core){STREAM if config.undivided else ''}"
 
@@ -64,8 +70,8 @@ class Demand:
     @property
     def _more(self) -> str:
         """The remedy of all phases."""
-        in_memory = self._data.name and not isinstance(self._data.X, Spilled)  # and from a file
-        return beyond_memory(self._config) if in_memory and self._budget.room else MORE
+        in_memory = self._data.name and not isinstance(self._data.X, Spilled)  # and read
+        return beyond_memory(self._config, self._data.name, self._budget) if in_memory else MORE
 
     def _check(self, what: str, own: int, remedy: str = "", scratch: bool = True) -> None:
         """own : what the phase needs beside the rows and labels, and the scratch arrays of its threads if any."""

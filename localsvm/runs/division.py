@@ -354,7 +354,7 @@ def _load(
         check_coarse(stored.config.get("coarse_size"), stored.partition[1])
         scaling = Scaling.from_state(*stored.scaling, features)
         scaling.read_from(data.shift, data.X.shape[1])
-        measured = Measured.from_state(stored.metric, stored.config, features).used_on(key)
+        measured = Measured.from_state(stored.metric, stored.config, features).used_on(key, len(data.y))
         cells = cells_of(stored, data, measured.columns(features))
         partition = restore(*stored.partition, measured.columns(features), len(cells))
     data.X = _scaled(scaling, data.X)

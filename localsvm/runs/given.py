@@ -72,7 +72,8 @@ class Given:
         if metric is not None and metric.kind == MATRIX and not is_dense(data.X):
             what = f"the metric of {self.path} mixes features and needs dense rows, and these are sparse"
             raise OptionError(f"--metric-file: {what}; give one of --metric diag")
-        return self.measured.used_on(fingerprint)
+        with checked(self.path):
+            return self.measured.used_on(fingerprint, len(data.y))
 
 
 def moved(scaling: Scaling, shift: Shift | None, features: int) -> Scaling:

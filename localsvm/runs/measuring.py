@@ -21,6 +21,7 @@ from localsvm.representations.metric_choice import NONE_TRIED, Labelled, choose,
 from localsvm.representations.metric_learning import SAMPLE, Course, Learner, Plan, learning_bytes
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.stored import DRAWN, FRESH, HELD, UNTRIED, metric_of
+from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -40,9 +41,10 @@ class Held:
 
     Attributes
     ----------
-    fingerprint, rows : of the data (`store.fingerprint`), and how many rows they have.
+    fingerprint, rows : of the data, and how many rows they have: `store.fingerprint`, or with a draw
+        `data.numbering.fingerprint_by_rows`.
     fresh : (ceil(rows / 8),) uint8, a bit for each row: those that neither learned nor chose the metric; None where
-        the draw says it. Then the fingerprint is that `by_rows`.
+        the draw says it.
     draw : of those that did.
     """
 
@@ -103,10 +105,15 @@ class Measured:
             return self
         return replace(self, held=Held(fingerprint, len(self.fresh), np.packbits(self.fresh)))
 
-    def used_on(self, fingerprint: str) -> Measured:
-        """For the data of this fingerprint: of other data than it was learned from all rows are fresh."""
+    def used_on(self, fingerprint: str, rows: int) -> Measured:
+        """For the data of this fingerprint and so many rows: of other data than it was learned from all rows are fresh.
+
+        Unsound where it was learned from these data, and they had another number of rows.
+        """
         if self.held is None or self.held.fingerprint != fingerprint:
             return replace(self, fresh=None, other_data=self.held is not None)
+        if self.held.rows != rows:
+            raise Unsound("/@config: the option learned has another number of rows than the data of its fingerprint")
         return replace(self, fresh=self.held.fresh_rows)
 
     @property

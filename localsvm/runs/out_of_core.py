@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import put_columns
+from localsvm.data.compression import read_once
 from localsvm.data.dataset import Dataset, Examples, prefers_dense
 from localsvm.data.faults import LONGEST_LINE
 from localsvm.data.measuring import measure, shift_in
@@ -47,7 +48,7 @@ def read_rows(
         return read_spilled(path, config, weights, jobs, budget, counts)
     data = read(
         path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget,
-        remedy=beyond_memory(config),
+        remedy=beyond_memory(config, path, budget),
     )  # fmt: skip
     data.weight = None if weights is None else read_weights(weights, len(data.y))
     return data
@@ -59,7 +60,8 @@ def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: i
         return None
     counts = _measured(path, config, budget, jobs)
     large = held_bytes(*_extent(counts)[:2], jobs) > budget.room
-    return counts if large and partition_name(config, counts.rows) != "none" else None
+    divided = config.coarse_size is not None or partition_name(config, counts.rows) != "none"
+    return counts if large and divided else None
 
 
 def read_spilled(
@@ -84,7 +86,7 @@ def read_spilled(
     OptionError : stdin, which cannot be read twice.
     RunError : the folder has no room for the files.
     """
-    if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
+    if read_once(path):
         raise OptionError("--out-of-core reads a file twice, and cannot from a pipe; write it to a file first")
     budget = budget or Budget.of(None)
     counts = counts or _measured(path, config, budget, jobs)

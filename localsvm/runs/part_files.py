@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from localsvm.data.compression import SUFFIXES
+from localsvm.data.compression import SUFFIXES, open_source
+from localsvm.data.pieces import BOM
 from localsvm.data.spans import spans
 from localsvm.errors import RunError
 from localsvm.parallel.parquet import SUFFIX as PARQUET
+from localsvm.parallel.spark import NOT_SEEN, PIECE_BYTES
 
 PART_BYTES = 32 << 20  # at most, as Spark has it
 PARTS_EACH = 4  # for each core: so none waits long for the last
-PIECE_BYTES = 4 << 20
 
 
 class Part(NamedTuple):
@@ -54,15 +56,27 @@ def text_of(engine: Engine, path: str) -> Any:
 
 
 def _plain_files(path: str) -> list[str]:
-    """None where there are none, or others among them."""
+    """Where links, whose names count, lead to; empty where there are no files, or others than plain text among them."""
     if os.path.isfile(path):
-        found = [os.path.realpath(path)]
+        found = [path]
     elif os.path.isdir(path):
-        found = sorted(os.path.realpath(each) for each in Path(path).iterdir() if each.is_file())
-        found = [each for each in found if not os.path.basename(each).startswith(("_", "."))]
+        found = sorted(str(each) for each in Path(path).iterdir() if each.is_file() and each.name[0] not in "_.")
     else:
         return []
-    return [] if any(each.endswith((PARQUET, *SUFFIXES)) for each in found) else found
+    if any(each.endswith((PARQUET, *SUFFIXES)) for each in found):
+        return []
+    for each in found:
+        _check_plain(each)
+    return [os.path.realpath(each) for each in found]
+
+
+def _check_plain(path: str) -> None:
+    """RunError for compressed text that is not called so: the engine knows it by its name. DataError for no text."""
+    with open_source(path) as source:
+        if source.kind is not None:
+            ending = next(suffix for suffix, kind in SUFFIXES.items() if kind == source.kind)
+            what = f"this is {source.kind} data, which Spark knows by the end of the name"
+            raise RunError(f"{path}: {what}; rename it to NAME{ending}")
 
 
 def _cut(path: str, size: int) -> list[Part]:
@@ -76,8 +90,8 @@ def head(files: list[str], lines: int) -> bytes:
     found: list[bytes] = []
     for path in files:
         with open(path, "rb") as file:
-            while len(found) < lines and (line := file.readline()):
-                found.append(line if line.endswith(b"\n") else line + b"\n")
+            own = list(islice(file, lines - len(found)))
+        found += [_whole(line, first=number == 0) for number, line in enumerate(own)]
     return b"".join(found)
 
 
@@ -87,12 +101,14 @@ def pieces(parts: Iterable[Part]) -> Iterator[bytes]:
         try:
             with open(part.path, "rb") as file:
                 for span in spans(part.path, file.fileno(), part.end, part.begin, PIECE_BYTES):
-                    text = bytes(span.read())
-                    yield text if text.endswith(b"\n") else text + b"\n"
+                    yield _whole(bytes(span.read()), first=span.begin == 0)
         except FileNotFoundError as error:
-            raise RunError(
-                f"{part.path}: the workers do not see this input; put it where all machines do (a shared folder, "
-                "hdfs://, s3a://)"
-            ) from error
+            raise RunError(NOT_SEEN.format(path=part.path)) from error
         except OSError as error:
             raise RunError(f"{part.path}: a worker cannot read it: {error.strerror or error}") from error
+
+
+def _whole(text: bytes, first: bool) -> bytes:
+    """Lines of a file that end, the first ones without the mark that it may begin with."""
+    text = text.removeprefix(BOM) if first else text
+    return text if text.endswith(b"\n") else text + b"\n"

@@ -19,7 +19,7 @@ from scipy import sparse
 from localsvm.data.columns import Columns, occurring
 from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, rows_of, size_of
 from localsvm.data.exact_sums import ExactSums
-from localsvm.data.faults import NO_ROWS
+from localsvm.data.faults import EMPTY, NO_ROWS
 from localsvm.data.numbering import digest
 from localsvm.data.origin import HEAD_ROWS, look_ahead
 from localsvm.data.parts import parse
@@ -156,7 +156,7 @@ def form_of(name: str, zero_based: bool, far: Shift | None, parts: list[Count]) 
     """How all rows are to be read, as `read` and `keep_occurring` would. DataError for a text without rows."""
     total = reduce(Count.__add__, parts, Count())
     if total.rows == 0:
-        raise DataError(NO_ROWS.format(path=name))
+        raise DataError((NO_ROWS if total.lines else EMPTY).format(path=name))
     found, stored, shift = total.found, total.stored, far
     if far is not None:
         varies = np.isin(far.columns, found)

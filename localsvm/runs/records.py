@@ -14,7 +14,7 @@ from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.selection.cross_validation import Point, Scores
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
-RECORDS = "records 5"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 6"  # how they are packed: a journal of other records belongs to another run
 
 
 def pack(result: CellResult) -> dict[str, NDArray[Any]]:

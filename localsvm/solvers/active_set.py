@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-Kernels = TypeVar("Kernels", contravariant=True)  # how a problem is told of some kernels of its bank
+Kernels = TypeVar("Kernels")  # how a problem is told of some kernels of its bank
 
 MOST_ROUNDS = 500
 ACTIVE_SHARE = 0.5  # of the tolerance, for the gap among the active kernels; halved where that is not enough
@@ -42,6 +42,9 @@ class Active(Protocol[Kernels]):
     def look(self, kernels: Kernels) -> float:
         """Score these kernels: the duality gap over them and the active ones, over P."""
 
+    def likely(self) -> Kernels | None:
+        """Those of the kernels last looked at that may soon enter; None where it takes little time to score all."""
+
     def admit(self) -> bool:
         """Take in the best of those that were looked at; False if none exceeds the active ones."""
 
@@ -56,12 +59,23 @@ def sequential(active: Active[Kernels], bank: Kernels, tolerance: float) -> int:
         gap = active.look(bank)
         if gap <= tolerance or rounds == MOST_ROUNDS:
             return rounds
+        likely = active.likely()
         if active.admit():
+            if likely is not None:
+                _among(active, likely, max(finest, ROUGHER * gap))
             continue
         if not solved or finest <= FINEST * tolerance:
             return rounds
         if share == finest:
             finest *= 0.5
+
+
+def _among(active: Active[Kernels], likely: Kernels, share: float) -> None:
+    """Rounds over a few kernels, until the gap over these is so small: what others score is found out afterwards."""
+    for _ in range(MOST_ROUNDS):
+        active.solve(share)
+        if active.look(likely) <= 2.0 * share or not active.admit():
+            return
 
 
 def streamed(active: Active[Kernels], bank: Kernels, tolerance: float, parts: Iterable[Kernels]) -> int:

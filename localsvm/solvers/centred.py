@@ -39,9 +39,10 @@ class Stretch:
     def of(cls, rows: LinearRows) -> Self | None:
         """That of these rows; None for rows that are not far from the origin, which need none."""
         ones = np.ones(rows.n)
-        mean = rows.add(ones)[:-1].reshape(rows.tasks, -1) / np.maximum(_shares(rows, ones, 1), 1e-300)[:, None]
+        mass = _squares(rows, ones)
+        mean = _squared(rows).add(ones)[:-1].reshape(rows.tasks, -1) / np.maximum(mass, 1e-300)[:, None]
         square = np.einsum("kj,kj->k", mean, mean)
-        between = float(_shares(rows, ones, 2) @ square)
+        between = float(mass @ square)
         total = float(rows.norms().sum()) - rows.n * rows.bias**2 * rows.shared_bias
         if total - between > between / FAR**2 or between == 0.0:
             return None
@@ -51,7 +52,7 @@ class Stretch:
     def solver(self, curvature: Vector) -> Callable[[Vector], Vector]:
         """What solves with the preconditioner, for the second derivatives of the losses (n,)."""
         if self.rows.task is None or isinstance(self.rows.task, np.ndarray):
-            inverse = 1.0 / (1.0 + np.square(self.length) * _shares(self.rows, curvature, 2))
+            inverse = 1.0 / (1.0 + np.square(self.length) * _squares(self.rows, curvature))
         else:
             shares = self.rows.task * self.length
             inverse = np.linalg.inv(np.eye(self.rows.tasks) + (shares.T @ (shares * curvature[:, None])).toarray())
@@ -70,10 +71,17 @@ class Stretch:
         return along, np.subtract(v, along[:, None] * self.axis)
 
 
-def _shares(rows: LinearRows, weight: Vector, power: int) -> Vector:
-    """(tasks,) sums of the rows' shares in each task, to this power, times weight (n,)."""
+def _squared(rows: LinearRows) -> LinearRows:
+    """The same rows with the squares of their shares, which a mean can be weighted by: shares may be negative."""
+    if rows.task is None or isinstance(rows.task, np.ndarray):
+        return rows
+    return LinearRows(rows.X, rows.tasks, rows.task.power(2), rows.bias, rows.shared_bias)
+
+
+def _squares(rows: LinearRows, weight: Vector) -> Vector:
+    """(tasks,) sums of the squares of the rows' shares in each task, times weight (n,)."""
     if rows.task is None:
         return np.asarray([weight.sum()])
     if isinstance(rows.task, np.ndarray):
         return np.asarray(np.bincount(rows.task, weight, minlength=rows.tasks), np.float64)
-    return np.asarray(rows.task.power(power).T @ weight).ravel()
+    return np.asarray(rows.task.power(2).T @ weight).ravel()

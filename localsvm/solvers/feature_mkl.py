@@ -43,6 +43,9 @@ class Bank(Protocol):
     def of_rows(self, rows: NDArray[np.intp]) -> Self:
         """Of some rows, under the same names; perhaps with fewer candidates."""
 
+    def likely(self, scores: Vector) -> Self | None:
+        """Those of the largest scores (size,), under the same names; None where it takes little time to score all."""
+
 
 @dataclass(frozen=True)
 class Found(Certified):
@@ -113,6 +116,7 @@ class ActiveFeatures:
     def __init__(self, at: GroupNewton, admitted: int) -> None:
         self._at, self._admitted = at, admitted
         self._entering: tuple[Names, Features] | None = None
+        self._likely: Bank | None = None
         self._entered: Counter[int] = Counter()
         self._dual = 0.0
 
@@ -124,9 +128,14 @@ class ActiveFeatures:
         """Score them, and keep the features of those that may enter."""
         at = self._at
         inside = float(at.scores.max())
-        self._entering, largest = outside(kernels, at.names, at.shares, at.unit, self._admitted, inside)
+        self._entering, scores = outside(kernels, at.names, at.shares, at.unit, self._admitted, inside)
+        self._likely, largest = kernels.likely(scores), float(scores.max(initial=0.0))
         self._dual = at.dual(max(inside, largest))
         return (at.primal - self._dual) / at.primal
+
+    def likely(self) -> Bank | None:
+        """The best of a large bank."""
+        return self._likely
 
     def admit(self) -> bool:
         """With little weight at first; less where one entered before: with more than its due it leaves again."""
@@ -188,8 +197,8 @@ def largest_of(scores: Vector, count: int, above: float = 0.0) -> Names:
 
 def outside(
     bank: Bank, names: Names, shares: Vector, unit: float, admitted: int, inside: float
-) -> tuple[tuple[Names, Features] | None, float]:
-    """The kernels to take in, and the largest score of those outside. What is close to deciding is scored exactly.
+) -> tuple[tuple[Names, Features] | None, Vector]:
+    """The kernels to take in, and the scores of the bank, 0 for active ones. What is close to deciding is exact.
 
     Parameters
     ----------
@@ -200,12 +209,12 @@ def outside(
     scores[names] = 0.0
     best = largest_of(scores, admitted, (1.0 - ROUNDING) * inside)
     if not len(best):
-        return None, float(scores.max(initial=0.0))
+        return None, scores
     features = bank.features(best)
     exact = 0.5 * unit * np.square(Groups(features.sizes).norms(features.add(shares)))
     scores[best] = exact
     better = exact > inside
-    return ((best[better], features.of_kernels(better)) if better.any() else None), float(scores.max())
+    return ((best[better], features.of_kernels(better)) if better.any() else None), scores
 
 
 def nothing(y: Vector, cost: Vector) -> Found:

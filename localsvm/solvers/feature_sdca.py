@@ -74,10 +74,14 @@ class ActiveEpochs:
         """Score them, and keep the features of those that may enter."""
         pulls = Groups(self._features.sizes).norms(self._features.add(self._shares))
         inside = 0.5 * float(np.square(pulls).max())
-        self._entering, largest = outside(kernels, self._names, self._shares, 1.0, self._admitted, inside)
+        self._entering, scores = outside(kernels, self._names, self._shares, 1.0, self._admitted, inside)
+        largest = float(scores.max(initial=0.0))
         self._dual = float(self._alpha.sum()) - max(inside, largest)
         primal = self._primal(*self._weights())
         return (primal - self._dual) / primal
+
+    def likely(self) -> None:
+        """The paper scores all."""
 
     def admit(self) -> bool:
         """Without weight at first. Epochs that are cut short let kernels come and go, and so rounds are bounded."""

@@ -101,6 +101,9 @@ class ActiveMatrices:
         self._looked, self.scores = kernels, at.scores(kernels)
         return at.gap(float(self.scores.max()))
 
+    def likely(self) -> None:
+        """Scores of all are as cheap as those of few, where matrices are kept."""
+
     def admit(self) -> bool:
         """Without weight at first; those that lost theirs leave."""
         at, active = self._at, self._at.beta > 0.0

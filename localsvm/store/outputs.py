@@ -31,6 +31,8 @@ def check_writable(path: str | os.PathLike[str], force: bool = False) -> Path:
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise RunError(f"{path}: not a regular file; name another output")
+    if os.fspath(path).endswith("/"):
+        raise RunError(f"{path}: this names a folder; name a file")
     if target.exists() and not force:
         raise RunError(f"{path}: exists already; give --force to overwrite it, or name another output")
     if not target.parent.is_dir():

@@ -127,6 +127,10 @@ def test_other_commands_choose_it_as_well(tmp_path: Path, scratch: Path) -> None
         output = [] if command[0] == "cv" else [tmp_path / "m.h5"]
         told = ended(lsvm(*command, "-q", "--memory", "150M", file, *output, scratch=scratch), 1)
         assert "give more --memory, or keep the rows in scratch files (-P voronoi --out-of-core)" in told
+    with file.open() as rows:  # which a pipe does not keep
+        run = lsvm("train", *OPTIONS, "--memory", "150M", "-", tmp_path / "m.h5", scratch=scratch, stdin=rows)
+        told = ended(run, 1)
+    assert told.endswith("give more --memory, or write the rows to a file, for --out-of-core\n")
     assert os.listdir(scratch) == []
 
 
