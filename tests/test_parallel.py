@@ -152,6 +152,14 @@ def test_workers_that_were_killed_while_idle_cost_no_try(tmp_path: Path) -> None
         assert [result for _, result in pool.unordered(deque([work]))] == ["done"]
 
 
+def test_a_second_try_is_given_to_a_worker_that_began_after_the_first_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others may be about to end, which cannot be seen: their first thread has ended, another one not yet."""
+    monkeypatch.setattr(local._Worker, "ended", lambda worker: False)
+    test_workers_that_were_killed_while_idle_cost_no_try(tmp_path)
+
+
 @dataclass(frozen=True)
 class Starved:
     """Work whose worker ends as one does that has no memory for a message."""

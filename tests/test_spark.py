@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import logging
 import os
 import shutil
@@ -57,6 +59,16 @@ def test_the_model_is_that_of_one_process(cluster: Spark, make: Any, own: dict[s
     found = train_text(text_of(cluster, str(file)), config, tmp_path / "two.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
     assert replace(found, seconds={}) == replace(summary, seconds={})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ending", "packed"), [("gz", gzip.compress), ("bz2", bz2.compress)])
+def test_compressed_files_are_their_text(cluster: Spark, ending: str, packed: Any, tmp_path: Path) -> None:
+    plain(tmp_path / "rows")
+    (tmp_path / f"rows.{ending}").write_bytes(packed((tmp_path / "rows").read_bytes()))
+    train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
+    train_text(text_of(cluster, str(tmp_path / f"rows.{ending}")), COARSE, tmp_path / "two.h5")
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe
-from queue import SimpleQueue
+from queue import LifoQueue, SimpleQueue
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -63,7 +63,7 @@ class LocalPool:
     def __init__(self, jobs: int, keep: Callable[[], Any] = dict, note: Callable[[str], None] | None = None) -> None:
         self.jobs, self._keep, self._note = jobs, keep, note
         self._workers: list[_Worker] = []
-        self._idle: SimpleQueue[_Worker | None] = SimpleQueue()  # None: the pool ends
+        self._idle: LifoQueue[_Worker | None] = LifoQueue()  # the newest is taken first; None: the pool ends
         self._threads: Any = None  # each speaks with one worker, so that none waits while this thread does other things
 
     def __enter__(self) -> LocalPool:
@@ -149,9 +149,12 @@ class LocalPool:
         return True
 
     def _renew(self) -> None:
-        """Replace workers that ended while they were idle, where all are: a second try is to meet none of them."""
-        for _ in range(self._idle.qsize()):
-            worker = self._idle.get()
+        """Replace workers that ended while they were idle, where all are: a second try is to meet none of them.
+
+        One whose end is under way is not seen as such, so the try is given to the newest worker, which began after the
+        first one.
+        """
+        for worker in [self._idle.get() for _ in range(self._idle.qsize())][::-1]:
             if worker is not None and worker.ended():
                 self._start()
             else:
