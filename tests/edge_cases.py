@@ -166,6 +166,7 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--mean-loss": ("",),
     },
     ("mtl",): {"--groups": ("1e-300", "0.5", "2", "1e300"), "--coupling": ("0", "1e-300", "1e12", "1e300", "0,1")},
+    ("kmeans-svm", "csvm", "llsvm", "mlsvm", "mtl"): {"--start": ("0", "1", "3", "1,2", "1000000000000")},
     ("linear", "kmeans-svm", "csvm", "llsvm", "l3"): {
         "-s": ("auto", "sdca", "primal", "sgd"),
         "--loss": ("hinge", "squared"),

@@ -27,6 +27,7 @@ from localsvm.methods.l3 import L3SVM
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.methods.llsvm import LocallyLinearSVM
+from localsvm.methods.mlsvm import MixtureSVM
 from localsvm.methods.mtl import MultiTaskSVM
 from localsvm.representations.kmeans import find_centres
 from localsvm.runs.config import TrainingConfig
@@ -258,6 +259,27 @@ def test_several_axes_are_chosen_together(tmp_path: Any) -> None:
     assert grid.settings[scores.best[3]][0] == 8.0  # the product of two features needs clusters
 
 
+@pytest.mark.parametrize("method", [*CLUSTERED, MixtureSVM(clusters=(3.0,), shrinkage=(0.1,))], ids=lambda m: m.name)
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_a_start_of_kmeans_is_chosen_as_other_parameters_are(method: Any, scheme: str) -> None:
+    once, often = (replace(method, cost=(1.0,), start=start) for start in ((1.0,), (1.0, 2.0, 3.0, 4.0)))
+    for seed in range(10):
+        cell = cell_of(*examples(200, classes=3, seed=seed), scheme=scheme)
+        grid, grids = (m.grid(cell, 200.0, 4) for m in (once, often))
+        scores = score(often, cell, grids)
+        assert_array_equal(scores.loss[0], score(once, cell, grid).loss[0])  # the first start is that of a single one
+        if np.argmin(scores.loss[:, 0]) > 0:
+            break
+    best, name = int(np.argmin(scores.loss[:, 0])), "mean" if method.name == "mlsvm" else "centres"
+    start = grids.settings[best][grids.names.index("start")]
+    assert best > 0 and start == 1.0 + best
+    chosen, single = fit(often, cell, grids, scores, "refit").state, fit(once, cell, grid, None, "refit").state
+    assert not np.array_equal(chosen[name], single[name])
+    if name == "centres":
+        alone = replace(once, start=(start,))
+        assert_array_equal(chosen[name], fit(alone, cell, alone.grid(cell, 200.0, 4), None, "refit").state[name])
+
+
 def test_more_clusters_and_landmarks_than_rows() -> None:
     X, y = examples(12)
     for method in ALL[1:]:
@@ -279,6 +301,8 @@ def test_more_clusters_and_landmarks_than_rows() -> None:
         (lambda: LinearSVM(solver="sag"), "--loss squared"),
         (lambda: LinearSVM(passes=0), "--passes"),
         (lambda: KMeansSVM(clusters=(1.5,)), "--clusters"),
+        (lambda: KMeansSVM(start=(0.0,)), "--start"),
+        (lambda: MixtureSVM(start=(1.5,)), "--start"),
         (lambda: ClusteredSVM(common=(0.0,)), "--lambda"),
         (lambda: LocallyLinearSVM(neighbours=(0.5,)), "--neighbours"),
         (lambda: LocallyLinearSVM(coding="none"), "--coding"),

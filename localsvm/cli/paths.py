@@ -35,7 +35,9 @@ def default_model(train_file: str) -> str:
 
 def seekable(path: str, what: str) -> str:
     """The path of a model or partition; UsageError for stdin and pipes, as HDF5 is not read from front to back."""
-    if path == "-" or _special(path):
+    from localsvm.store.outputs import special
+
+    if path == "-" or special(path):
         raise click.UsageError(f"{path}: {what} is not read from front to back, so it must be a file; write one first.")
     return path
 
@@ -72,11 +74,11 @@ def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | Non
     RunError
         As store.outputs.check_writable does, and if an output is also an input, or two outputs are the same file.
     """
-    from localsvm.store.outputs import check_writable
+    from localsvm.store.outputs import check_writable, special
 
     read = {os.path.realpath(path): path for path in inputs if path is not None and path != "-"}
     for path in outputs:
-        if path is None or path == "-" or _special(path):
+        if path is None or path == "-" or special(path):
             continue
         target = os.fspath(check_writable(path, force))
         if target in read:
@@ -87,11 +89,11 @@ def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | Non
 @contextmanager
 def text_output(path: str | None, force: bool) -> Iterator[TextIO]:
     """Open a text file that appears only when complete; stdout for None and `-`; devices and pipes directly."""
-    from localsvm.store.outputs import replacing
+    from localsvm.store.outputs import replacing, special
 
     if path is None or path == "-":
         yield sys.stdout
-    elif _special(path):
+    elif special(path):
         with open(path, "w", encoding="utf-8") as device:
             yield device
     else:
@@ -163,8 +165,3 @@ def check_folder(path: str, force: bool, inputs: Sequence[str] = ()) -> Path:
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise RunError(f"{path}: no folder can be made in {target.parent}; name another output")
     return target
-
-
-def _special(path: str) -> bool:
-    """Whether the path is a device, a pipe or a socket, such as /dev/null."""
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from localsvm.data.decoding import Decoder, LeftOverError, compression
 from localsvm.data.faults import CHANGED, refuse_foreign
 from localsvm.errors import DataError, RunError
-from localsvm.store.outputs import replacing
+from localsvm.store.outputs import replacing, special
 
 STDIN = "<stdin>"
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -28,8 +28,7 @@ HEAD = 8  # bytes that are read to recognise a format
 
 def read_once(path: str | Path) -> bool:
     """Whether this is stdin ("-" or its name in messages), a pipe or a device, and not a file: no second reading."""
-    special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-    return special or os.fspath(path) in ("-", STDIN)
+    return special(path) or os.fspath(path) in ("-", STDIN)
 
 
 @dataclass

@@ -26,7 +26,11 @@ __path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(o
 
 BECAME_LISTS = {"neighbours"}  # options that the first models have as one number
 # options that came after the first models of a method; a model without one has its default
-LATER: dict[str, set[str]] = {"mkl": {"online"}, "mllkm": {"online", "kept_rows", "solver", "epochs"}}
+LATER: dict[str, set[str]] = {
+    "mkl": {"online"},
+    "mllkm": {"online", "kept_rows", "solver", "epochs"},
+    **{name: {"start"} for name in ("kmeans-svm", "csvm", "llsvm", "mlsvm", "mtl")},
+}
 
 
 @cache

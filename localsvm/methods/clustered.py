@@ -30,6 +30,12 @@ def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(random.entropy, spawn_key=(*random.spawn_key, which)))
 
 
+def starting(random: np.random.SeedSequence, start: int) -> np.random.Generator:
+    """For a start of k-means in the cell, from 1."""
+    key = (*random.spawn_key, CENTRES, start) if start > 1 else (*random.spawn_key, CENTRES)
+    return np.random.default_rng(np.random.SeedSequence(random.entropy, spawn_key=key))
+
+
 @dataclass(frozen=True)
 class Clustered(Method):
     """The option of what makes clusters of its own, to be inherited beside a method."""
@@ -53,26 +59,50 @@ class Clustered(Method):
 
     def clustering(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
-        return {"centres": find_centres(X, int(setting["clusters"]), stream(random, CENTRES))}
+        rng = starting(random, int(setting.get("start", 1)))
+        return {"centres": find_centres(X, int(setting["clusters"]), rng)}
 
 
 @dataclass(frozen=True)
-class ClusteredMethod(Clustered, LinearMethod):
+class Restarted(Clustered):
+    """The option of where k-means begins besides: which clusters serve the labels best, only they can say."""
+
+    start: tuple[float, ...] = option(
+        (1.0,),
+        "--start",
+        help="Start of k-means in kmeans-svm, csvm, llsvm, mlsvm and mtl: a number from 1, or a list to choose from.",
+    )
+
+    def check_clusters(self) -> None:
+        """OptionError unless clusters and starts are whole numbers from 1."""
+        super().check_clusters()
+        if not self.start or not all(1 <= k < 1 << 31 and k == int(k) for k in self.start):
+            raise OptionError("--start takes whole numbers from 1")
+
+    @property
+    def cluster_axes(self) -> dict[str, Values]:
+        """The number of clusters, and the start unless it is the first."""
+        axes: dict[str, Values] = {"clusters": self.clusters}
+        return axes if self.start == (1.0,) else axes | {"start": self.start}
+
+
+@dataclass(frozen=True)
+class ClusteredMethod(Restarted, LinearMethod):
     """A linear model in each of K clusters, each with its own bias; subclasses couple them.
 
     A pair of classes has clusters of its rows alone.
     """
 
     of_pairs: ClassVar[bool] = True
-    drawn_by: ClassVar[tuple[str, ...]] = ("clusters",)
+    drawn_by: ClassVar[tuple[str, ...]] = ("clusters", "start")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_clusters()
 
     def axes(self, features: int) -> dict[str, Values]:
-        """The number of clusters."""
-        return {"clusters": self.clusters}
+        """Clusters, and their start."""
+        return self.cluster_axes
 
     def drawn(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""

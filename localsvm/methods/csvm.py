@@ -45,7 +45,7 @@ class ClusteredSVM(ClusteredMethod):
             raise OptionError("--lambda takes positive numbers")
 
     def axes(self, features: int) -> dict[str, Values]:
-        """The number of clusters, and lambda."""
+        """Clusters, their start, and lambda."""
         return super().axes(features) | {"lambda": self.common}
 
     def chosen(self, setting: dict[str, float]) -> State:

@@ -36,7 +36,7 @@ class PreparedLinear(Prepared):
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> LinearSystem:
         """The rows in the representation of this setting."""
-        values = tuple(setting[name] for name in self.method.drawn_by or setting)
+        values = tuple(value for name, value in setting.items() if name in (self.method.drawn_by or setting))
         paired = self.method.of_pairs and self.cell.target.leaves_out
         if values not in self._known:
             if paired:

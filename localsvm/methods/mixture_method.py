@@ -21,7 +21,7 @@ from localsvm.data.dataset import between, rows_of, thinned
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, Purpose, State, System, View, option
 from localsvm.methods.cell import Cell, Job, fill_held_out
-from localsvm.methods.clustered import Clustered
+from localsvm.methods.clustered import Restarted
 from localsvm.methods.grids import Values
 from localsvm.methods.linear_options import MeanLoss, most_first
 from localsvm.methods.mixture_parts import MixturePart, mass, mixture_parts
@@ -45,7 +45,7 @@ WITH_LABELS = 1e-4, 200  # of EM: the least rise of the objective a row, and the
 
 
 @dataclass(frozen=True)
-class MixtureMethod(Clustered, MeanLoss):
+class MixtureMethod(Restarted, MeanLoss):
     """What all mixtures do. Subclasses say how the tasks are coupled."""
 
     covariance: str = option(
@@ -77,8 +77,8 @@ class MixtureMethod(Clustered, MeanLoss):
         return COSTS
 
     def axes(self, features: int) -> dict[str, Values]:
-        """Components and shrinkage, smoothest first; then what couples the tasks."""
-        return {"clusters": self.clusters, "shrinkage": most_first(self.shrinkage)}
+        """Components, their start, and shrinkage, smoothest first; then what couples the tasks."""
+        return self.cluster_axes | {"shrinkage": most_first(self.shrinkage)}
 
     def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
         """How the tasks are coupled at a setting."""
@@ -169,19 +169,21 @@ class MixtureMethod(Clustered, MeanLoss):
 
 
 class PreparedMixture(Prepared):
-    """The rows of a cell, and the mixtures of each number of components and shrinkage."""
+    """The rows of a cell, and the mixtures of the last number of components, start and shrinkage."""
 
     def __init__(self, method: MixtureMethod, cell: Cell) -> None:
         X = cell.X if isinstance(cell.X, np.ndarray) else thinned(cell.X)
         self.method, self.cell = method, replace(cell, X=X)
-        self._known: dict[tuple[float, float], Parts[MixturePart]] = {}
+        self._known: dict[tuple[float, ...], Parts[MixturePart]] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> MixtureSystem:
         """The mixtures of this setting."""
-        key = setting["clusters"], setting["shrinkage"]
+        key = setting["clusters"], setting.get("start", 1.0), setting["shrinkage"]
         if key not in self._known:
             self._known.clear()  # settings that share one follow each other, and memory is for one
-            self._known[key] = mixture_parts(self.cell, int(key[0]), key[1], self.method.covariance == "full")
+            self._known[key] = mixture_parts(
+                self.cell, int(key[0]), int(key[1]), key[2], self.method.covariance == "full"
+            )
         return MixtureSystem(self.method, self.cell, setting, self._known[key])
 
 

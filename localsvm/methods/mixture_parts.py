@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.methods.cell import Cell
-from localsvm.methods.clustered import CENTRES, stream
+from localsvm.methods.clustered import starting
 from localsvm.methods.parts import Part, Parts, Taken
 from localsvm.representations._mixture import Components
 from localsvm.representations.kmeans import Centres, find_centres
@@ -41,13 +41,13 @@ class MixturePart(Part):
         return np.asarray(Components(at.offsets, at.mean, at.factor, W, squared, hard).decide(dense))
 
 
-def mixture_parts(cell: Cell, clusters: int, shrinkage: float, full: bool) -> Parts[MixturePart]:
-    """The parts of a cell at one number of components and shrinkage."""
+def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full: bool) -> Parts[MixturePart]:
+    """The parts of a cell at one number of components, start of k-means, and shrinkage."""
 
     def make(taken: Taken) -> MixturePart:
         part = Part(taken)
         X, count = part.rows(cell.X), part.of(mass(cell))
-        centres = find_centres(X, clusters, stream(cell.random, CENTRES))
+        centres = find_centres(X, clusters, starting(cell.random, start))
         # as many components for all pairs, those of few rows with some that are empty: models of a cell are alike
         components = len(centres) if taken is None else clusters
         mixture = _mixture(X, count, centres, components, shrinkage, full)

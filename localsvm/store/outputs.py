@@ -18,6 +18,11 @@ from localsvm.errors import RunError
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
+def special(path: str | os.PathLike[str]) -> bool:
+    """Whether the path is a device, a pipe or a socket, such as /dev/null."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
 def check_writable(path: str | os.PathLike[str], force: bool = False) -> Path:
     """The real path (links followed) under which `path` would be written.
 

@@ -18,7 +18,7 @@ from localsvm.store.model import load_model
 
 SMALL, COSTS = ("-j", "1", "-v", "2"), ("-C", "2^-1:2^2:4")
 OPTIONS: dict[str, Sequence[str]] = {
-    "kmeans-svm": ("-K", "1,2"),
+    "kmeans-svm": ("-K", "1,2", "--start", "1,2,3"),
     "csvm": ("-K", "2", "--lambda", "1,10"),
     "llsvm": ("-K", "4", "--neighbours", "2,3"),
     "l3": ("-K", "2", "-L", "2,5"),
@@ -30,7 +30,7 @@ OPTIONS: dict[str, Sequence[str]] = {
     "mkl": ("--widths", "0.5,2"),
     "mllkm": ("--bank-gammas", "0.1,1", "--anchors", "kmeans", "-K", "4,8"),
     "mtl": ("-K", "2", "--shrinkage", "0.1", "--groups", "1", "--coupling", "1,10"),
-    "mlsvm": ("-K", "1,2", "--shrinkage", "0.1"),
+    "mlsvm": ("-K", "1,2", "--shrinkage", "0.1", "--start", "4,5"),
 }
 RUNS = [(name, ("-g", "0.1,1") if name in ("svm", "rbf", "lasvm") else OPTIONS[name]) for name in sorted(methods())]
 RUNS += [
