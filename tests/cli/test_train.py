@@ -518,8 +518,9 @@ def test_one_point_is_cross_validated_for_probabilities_and_the_summary_says_so(
 def test_decision_values_beyond_float32_are_calibrated(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     write(tmp_path / "rows", rng.standard_normal((60, 3)).astype(np.float32), rng.choice([-1.0, 1.0], 60))
-    given = ("-q", "-j", 1, "-b", 1, "-g", 1, "-C", "1e50", "-w", 1, "1e50", "--metric", "none")
-    invoke("train", *given, tmp_path / "rows", tmp_path / "m.h5")
+    (tmp_path / "weights").write_text("1e38\n" * 60)
+    given = ("-q", "-j", 1, "-b", 1, "-g", 0.001, "-C", "1e50", "--metric", "none")
+    invoke("train", *given, "--weights", tmp_path / "weights", tmp_path / "rows", tmp_path / "m.h5")
     found = invoke("predict", "-q", "-b", 1, tmp_path / "rows", tmp_path / "m.h5", "-").stdout
     assert np.isfinite(np.loadtxt(found.splitlines()[1:])).all()
 
