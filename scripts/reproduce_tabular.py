@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -52,7 +52,10 @@ Key = tuple[str, str, int]  # set, method, seed
 
 @dataclass(frozen=True)
 class Fit(Run):
-    """One training and prediction. status: ok, failed or timeout; message: why it is not ok. error: per cent."""
+    """One training and prediction. status: ok, failed, timeout or not begun; message: why it is not ok.
+
+    error: per cent. size: training rows, features, classes.
+    """
 
     name: str
     method: str
@@ -60,6 +63,7 @@ class Fit(Run):
     status: str
     message: str = ""
     rows: tuple[int, int] = (0, 0)
+    size: tuple[int, ...] = ()
     figures: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -93,25 +97,21 @@ def cases(options: Any) -> list[Key]:
 
 def measure(missing: list[Key], known: list[Fit], options: Any) -> Iterator[Fit]:
     """The missing runs, set by set; what was stopped or could not be installed is not tried with another seed."""
-    hopeless = {(run.name, run.method) for run in known if run.status == "timeout"}
+    hopeless = [run for run in known if run.status in ("timeout", "not begun")]
     absent: set[str] = set()
     for seed, name in dict.fromkeys((seed, name) for name, _, seed in missing):
         with Rows.of(options.data, name) as rows:
             for key in (key for key in missing if (key[2], key[0]) == (seed, name)):
                 method = key[1]
-                if (name, method) in hopeless or method in absent or too_long(method, rows):
+                again = any((run.name, run.method) == (name, method) for run in hopeless)
+                if again or method in absent or (method == "SVC chosen" and rows.counts[0] > SVC_ROWS):
                     continue
-                outcome = ours(key, rows) if method in OURS else peer(key, rows, options.limit)
-                if outcome["status"] == "timeout":
-                    hopeless.add((name, method))
+                outcome = ours(key, rows) if method in OURS else peer(key, rows, options.limit, hopeless)
                 if "No module named" in outcome.get("message", ""):
                     absent.add(method)
-                yield Fit(*key, **outcome, rows=rows.counts)
-
-
-def too_long(method: str, rows: Rows) -> bool:
-    """Whether the method is left out for the number of rows."""
-    return method == "SVC chosen" and rows.counts[0] > SVC_ROWS
+                run = Fit(*key, **outcome, rows=rows.counts, size=rows.size)
+                hopeless += [run] if run.status in ("timeout", "not begun") else []
+                yield run
 
 
 def whole(rows: int, part: str) -> tuple[Any, Any]:
@@ -143,6 +143,12 @@ class Rows:
     def counts(self) -> tuple[int, int]:
         """Rows for training and test."""
         return len(self.train[1]), len(self.test[1])
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Training rows, features and classes."""
+        X, y = self.train
+        return len(y), X.shape[1], len(np.unique(y))
 
     @cached_property
     def texts(self) -> list[str]:
@@ -181,9 +187,16 @@ def ours(key: Key, rows: Rows) -> dict[str, Any]:
     return {"status": "ok", "figures": figures | {"chosen": chosen}}
 
 
-def peer(key: Key, rows: Rows, limit: int) -> dict[str, Any]:
-    """A peer's run, which ends when it has used so many processor seconds."""
+def peer(key: Key, rows: Rows, limit: int, known: Sequence[Fit] = ()) -> dict[str, Any]:
+    """A peer's run, which ends when it has used so many processor seconds.
+
+    It is not begun if the peer was stopped on a set of no more rows, features and classes.
+    """
     _, method, seed = key
+    for run in known:
+        stopped = (run.method, run.status) == (method, "timeout") and run.size
+        if stopped and all(mine >= its for mine, its in zip(rows.size, run.size, strict=True)):
+            return {"status": "not begun", "message": f"{run.message} on {run.name}"}
     command = [sys.executable, tabular_peers.__file__, method, str(seed), rows.arrays, str(limit)]
     outcome = run_contestant(command, cores=1, limit=None)
     if outcome["status"] == "failed" and outcome["message"].endswith(f" {-signal.SIGXCPU}"):

@@ -36,7 +36,8 @@ HOW = """\
 - **xRFM** needs held-out rows in its training: that quarter, and is not trained again on all rows. Its leaves have
   {leaf} rows (its default, 60 000, is for GPUs), rows are scaled, and "chosen"
   tries the bandwidths {bandwidths}.
-- A peer is stopped after ten minutes of processor time. The grid of SVC is not started with more than 25 000 rows.
+- A peer is stopped after ten minutes of processor time, and then not begun on sets of no fewer rows, features and
+  classes. The grid of SVC is not begun with more than 25 000 rows.
 - covtype is class 2 against the rest, covtype7 the same rows with all seven classes. higgs_like is generated: six
   directions among 28 features tell the classes apart, which is what a metric finds and trees do not; its Bayes error is
   15.86 %. higgs_like_1m has a million of its rows; higgs11k is the real one.
@@ -142,7 +143,7 @@ class Found:
     def reason(self, name: str, method: str) -> str:
         """Why there is no figure."""
         run = next((run for run in self.runs if (run.name, run.method) == (name, method)), None)
-        return "-" if run is None else run.message if run.status == "timeout" else run.status
+        return "-" if run is None else run.message if run.status in ("timeout", "not begun") else run.status
 
 
 def verdict(found: Found) -> list[str]:

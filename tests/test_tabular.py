@@ -125,6 +125,7 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
         fit("covtype", "localsvm auto", 2.0), fit("covtype", "LightGBM", 9.0),
         Fit("satimage", "xRFM", 0, "failed", "No module named 'xrfm'"),
         Fit("letter", "XGBoost", 0, "timeout", "over 600 s"),
+        Fit("covtype", "XGBoost", 0, "not begun", "over 600 s on letter"),
     ]  # fmt: skip
     sets, methods, ours = (
         ["letter", "magic", "usps", "satimage", "covtype"],
@@ -139,7 +140,7 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
     assert "- Not run at all, so far: usps, XGBoost chosen" in text
     assert "makes fewer errors on letter (2.00 and 4.00); more errors on satimage (9.00 and 7.50)." in text
     assert "With `--repeats 3` it wins on 2 (letter, magic) of the 2 sets where that was run." in text
-    assert "- XGBoost: over 600 s: letter; not run: satimage, covtype." in text
+    assert "- XGBoost: over 600 s: letter; not run: satimage; over 600 s on letter: covtype." in text
     assert "- xRFM failed with the message: No module named 'xrfm'" in text
 
 
@@ -147,6 +148,19 @@ def test_a_peer_that_is_too_slow_is_ended(tmp_path: Path) -> None:
     rows = Rows(tmp_path, noisy(3000), noisy(50))
     outcome = reproduce_tabular.peer(("any", "SVC chosen", 0), rows, 1)  # its imports alone take about a second
     assert outcome == {"status": "timeout", "message": "over 1 s"}
+
+
+@pytest.mark.parametrize(("size", "begun"), [((60, 3, 2), False), ((59, 9, 9), True), ((99, 2, 2), True)])
+def test_a_peer_that_was_stopped_is_not_begun_on_larger_sets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, ...], begun: bool
+) -> None:
+    monkeypatch.setattr(reproduce_tabular, "run_contestant", lambda *_, **__: {"status": "ok"})
+    known = [Fit("usps", "xRFM", 0, "timeout", "over 600 s", size=(60, 3, 2)), Fit("usps", "XGBoost", 0, "ok")]
+    rows = Rows(tmp_path, noisy(60), noisy(9))
+    monkeypatch.setattr(Rows, "size", size)
+    outcome = reproduce_tabular.peer(("magic", "xRFM", 0), rows, 600, known)
+    assert outcome == ({"status": "ok"} if begun else {"status": "not begun", "message": "over 600 s on usps"})
+    assert reproduce_tabular.peer(("magic", "XGBoost", 0), rows, 600, known)["status"] == "ok"
 
 
 def test_a_peer_that_is_absent_is_reported_once_and_tried_again(
