@@ -8,6 +8,7 @@
 #include "libsvm_quick.h"
 #include "libsvm_tokens.h"
 
+#define EXACT_INTEGERS 9007199254740992.0 /* 2^53: below this, every whole number is a double */
 #define COLD static __attribute__((noinline, cold))
 
 /* Times in a row that the quick way may take nothing before the rest of the line goes the plain way */
@@ -74,6 +75,16 @@ COLD int64_t long_index(const char *p)
     return index;
 }
 
+/* Whether a large label, written from p to end, is what was written. Whole numbers are names of classes, and two of them
+ * must not become one; fractions and powers of ten are rounded, as all such numbers are. */
+COLD int exact_label(const char *p, const char *end, const struct lsvm_decimal *number, double label)
+{
+    for (p += *p == '-' || *p == '+'; p < end; p++)
+        if (lsvm_digit(*p) > 9)
+            return 1;
+    return !number->cut && (number->exponent || (uint64_t)fabs(label) == number->digits);
+}
+
 LSVM_INLINE int read_label(const char **cursor, double *label)
 {
     struct lsvm_decimal number;
@@ -84,6 +95,8 @@ LSVM_INLINE int read_label(const char **cursor, double *label)
         return LSVM_NO_MEMORY;
     if (!isfinite(*label))
         return LSVM_TEXT_LABEL_TOO_LARGE;
+    if (fabs(*label) >= EXACT_INTEGERS && !exact_label(*cursor, end, &number, *label))
+        return LSVM_TEXT_LABEL_INEXACT;
     *label += 0.0; /* no -0 */
     *cursor = skip_blanks(end);
     return LSVM_OK;

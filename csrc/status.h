@@ -23,6 +23,7 @@ enum lsvm_status {
     LSVM_TEXT_LABEL_LIST,    /* 1,2 */
     LSVM_TEXT_LABEL_NOT_FINITE,
     LSVM_TEXT_LABEL_TOO_LARGE, /* beyond the largest double */
+    LSVM_TEXT_LABEL_INEXACT,   /* a whole number that no double is */
     LSVM_TEXT_QUERY_NOT_NUMBER,
     LSVM_TEXT_INDEX_NOT_NUMBER,
     LSVM_TEXT_INDEX_ZERO,

@@ -32,6 +32,12 @@ MALFORMED: list[tuple[str, bytes, str]] = [
         ":1:1: the label '1e400' is beyond the largest float64; rescale the labels",
     ),
     (
+        "label_inexact",
+        b"9007199254740992 1:1\n-9007199254740993 1:1\n",
+        ":2:1: the label '-9007199254740993' is a whole number that float64 does not hold; give the classes smaller",
+    ),
+    ("label_inexact_long", b"18446744073709551615 1:1\n", ":1:1: the label '18446744073709551615' is a whole number"),
+    (
         "label_absent",
         GOOD + b"1:0.5 3:2\n",
         ":3:1: expected a label, found '1:0.5'; begin every line with one",

@@ -16,7 +16,7 @@ from make_golden import DENSE, FOLDER
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
@@ -28,6 +28,7 @@ from localsvm.errors import LocalSVMError
 from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
 from localsvm.methods import methods
+from localsvm.parallel.local import cpu_count
 from localsvm.runs.prediction import LocalModel
 
 DENSE_ROWS = FOLDER / DENSE
@@ -94,6 +95,10 @@ def test_one_class_is_refused() -> None:
         ({"offset": "no"}, "^offset must be True or False, not 'no'"),
         ({"tolerance": "small"}, "^tolerance must be a number, not 'small'"),
         ({"class_weight": {7: 1.0}}, r"^class_weight: 7 is no label of y; the labels are 0, 1"),
+        ({"class_weight": {0: 1.0, 7: 1.0}}, "^class_weight: 7 is no label of y"),
+        ({"class_weight": {0: "x"}}, "^class_weight: the weight of 0 must be a positive number, not 'x'"),
+        ({"class_weight": [1, 2]}, r'^class_weight must be "balanced", a dict of factors or None, not \[1, 2\]'),
+        ({"cell_size": 10**20}, "^cell_size 1[0-9]*: no cell has as many rows"),
     ],
 )
 def test_options_that_are_refused(options: dict, message: str) -> None:
@@ -101,6 +106,74 @@ def test_options_that_are_refused(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         LocalSVC(**options).fit(X, y)
     assert isinstance(caught.value, LocalSVMError) and "--" not in str(caught.value)
+
+
+def test_a_class_that_is_absent_may_have_a_weight_where_all_others_have_one() -> None:
+    X, y = make_moons(60, random_state=3)
+    plain, more = (LocalSVC(gamma=1.0, cost=1.0, class_weight=w).fit(X, y) for w in ({0: 1, 1: 2}, {0: 1, 1: 2, 2: 9}))
+    np.testing.assert_array_equal(plain.decision_function(X), more.decision_function(X))
+
+
+def test_a_fit_that_fails_leaves_the_model_that_there_was() -> None:
+    X, y = make_moons(60, random_state=3)
+    model = LocalSVC(gamma=1.0, cost=1.0, tolerance=-1.0)
+    for refused in (model.predict, model.save):
+        with pytest.raises(ValueError, match="tolerance"):
+            model.fit(X, y)
+        with pytest.raises(NotFittedError):
+            refused(X if refused == model.predict else "unused")
+    model.set_params(tolerance=1e-3).fit(X, np.where(y, "spam", "ham"))
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="tolerance"):
+        model.set_params(tolerance=-1.0).fit(X, np.where(y, "cat", "dog"))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_subclass_keeps_what_it_defines() -> None:
+    class Small(LocalSVC):
+        """Small cells."""
+
+        def __init__(self, cell_size: int = 500, extra: int = 1) -> None:
+            super().__init__(cell_size=cell_size, gamma=1.0, cost=1.0)
+            self.extra = extra
+
+    class Smaller(Small):
+        pass
+
+    X, y = make_moons(60, random_state=3)
+    for kind in (Small, Smaller):
+        model = kind(extra=2)
+        assert model.get_params() == {"cell_size": 500, "extra": 2} and clone(model).extra == 2
+        assert model.fit(X, y).score(X, y) > 0.9
+    assert Small.__doc__ == "Small cells." and LocalSVC().cell_size == 2000
+
+
+def test_jobs_below_zero_are_counted_from_all_cores() -> None:
+    cores = cpu_count()
+    found = [LocalSVC(n_jobs=jobs)._jobs() for jobs in (None, 3, -1, -2, -cores - 5)]
+    assert found == [1, 3, cores, max(1, cores - 1), 1]
+
+
+def test_names_of_classes_that_no_file_keeps_are_refused_by_save(tmp_path: Path) -> None:
+    X, y = make_moons(60, random_state=3)
+    model = LocalSVC(gamma=1.0, cost=1.0).fit(X, np.array(["a", "b" * 300_000])[y])
+    with pytest.raises(ValueError, match="cannot be kept in a model file"):
+        model.save(tmp_path / "model.h5")
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_columns_than_32_bits_number_are_refused() -> None:
+    index = np.array([0, 1, 2**31 + 3, 0, 2, 5])
+    X = sparse.csr_array((np.ones(6), index, np.arange(7)), shape=(6, 2**31 + 10))
+    with pytest.raises(ValueError, match="2147483658 columns; at most 2147483647"):
+        LocalSVC(gamma=0.5, cost=1.0).fit(X, [0, 1, 0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("factor", [5e-324, 1e-100, 1e100])
+def test_weights_beyond_what_can_be_computed_with_are_refused(factor: float) -> None:
+    X, y = make_moons(60, random_state=3)
+    with pytest.raises(ValueError, match=r"the sum of the weights, .* divide all of them by a number"):
+        LocalSVC(gamma=0.5).fit(X, y, sample_weight=np.full(60, factor))
 
 
 def test_numbers_of_numpy_are_parameters() -> None:

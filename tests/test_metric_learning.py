@@ -401,9 +401,9 @@ def test_hard_rows_give_finite_models_without_a_warning(
         assert np.isfinite(model.decision_function(np.float32(1e3) * X)).all()
 
 
-def test_weights_at_the_ends_of_float64(tmp_path: Path) -> None:
+def test_weights_at_the_ends_of_what_is_allowed(tmp_path: Path) -> None:
     X, y = rows(60)
-    weight = np.where(np.arange(60) % 2, 1e300, 1e-300)
+    weight = np.where(np.arange(60) % 2, 1e38, 1e-300)
     config = TrainingConfig(POINT, metric="auto", class_weights=((1.0, 1e5),), folds=2)
     trained(tmp_path / "m.h5", X, y, config, weight=weight)
 

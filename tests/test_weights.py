@@ -212,7 +212,8 @@ def test_what_is_no_weight_is_refused() -> None:
         ([np.nan, 1.0], "row 1 has the weight nan"),
         ([1.0, np.inf], "row 2 has the weight inf"),
         ([0.0, 0.0], "all 2 weights are 0"),
-        ([1e308, 1e308], "too large"),
+        ([1e308, 1e308], "the sum of the weights, inf, is not between 1e-40 and 1e\\+40; divide all"),
+        ([1e-310, 0.0], "the sum of the weights, 1e-310, is not"),
         ([1.0], "2 rows need as many weights"),
     ):
         with pytest.raises(DataError, match=said):
@@ -249,6 +250,7 @@ def test_a_file_has_a_weight_a_line(tmp_path: Path) -> None:
         ("1\n2\n", "w: ends after line 2; the training file has 3 rows"),
         ("1\n2\n3\n4\n", "w:4: the training file has only 3 rows"),
         ("0\n0\n0\n", "w: all 3 weights are 0"),
+        ("1e200\n0\n0\n", "w: the sum of the weights, 1e+200, is not between"),
         ("", "w: "),
         ("1" * (3 << 20), "w:1: '1111"),
     ],

@@ -25,6 +25,7 @@ Examples: TypeAlias = Dense | sp.csr_array
 DENSE_DENSITY = 0.25  # share of elements that are stored, from which on a matrix is dense
 DENSE_BYTES = 64 << 20  # a smaller matrix is dense in any case, ...
 DENSE_COLUMNS = 1024  # ... unless it has more columns
+MOST_COLUMNS = (1 << 31) - 1  # that 32 bits number
 REACH = 1e16  # values up to here have squares whose sums are finite in float32
 
 
@@ -235,6 +236,10 @@ def canonical(X: Any) -> Examples:
     if not sp.issparse(X):
         return np.ascontiguousarray(_matrix(X))
     X = sp.csr_array(X)
+    if X.shape[1] > MOST_COLUMNS:
+        raise DataError(
+            f"the examples have {X.shape[1]} columns; at most {MOST_COLUMNS} can be used, so leave some out"
+        )
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

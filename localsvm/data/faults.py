@@ -19,6 +19,7 @@ MESSAGES = {
     "rows with several labels and comma-separated files have to be converted first",
     "label_not_finite": "the label {found} is not a finite number; mend it or remove the row",
     "label_too_large": "the label {found} is beyond the largest float64; rescale the labels",
+    "label_inexact": "the label {found} is a whole number that float64 does not hold; give the classes smaller numbers",
     "query_not_number": "expected qid:INTEGER, found {found}; mend it or remove it, query ids are not used",
     "index_not_number": "expected INDEX:VALUE, found {found}; separate entries by blanks and begin comments with #",
     "index_zero": "index 0, but indices start at 1; if the file counts from 0, give --zero-based (in training, and the "

@@ -16,6 +16,7 @@ from localsvm.errors import DataError
 
 BLOCK_BYTES = 1 << 20
 LINE_BYTES = 1 << 12  # no number is as long
+LARGEST_TOTAL = 1e40  # of all weights, and one over the smallest: costs and what becomes of them stay finite
 SHOWN = 40  # bytes of a line in a message
 
 
@@ -32,9 +33,11 @@ def check_weights(weights: ArrayLike, rows: int, name: str = "the weights") -> N
         raise DataError(f"{name}: row {wrong[0] + 1} has the weight {found[wrong[0]]:g}; {_allowed()}")
     with np.errstate(over="ignore"):
         total = found.sum()
-    if not 0 < total < np.inf:
-        what = f"all {rows} weights are 0" if total == 0 else "the weights are too large to be summed"
-        raise DataError(f"{name}: {what}; {_allowed()}")
+    if total == 0:
+        raise DataError(f"{name}: all {rows} weights are 0; {_allowed()}")
+    if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
+        what = f"the sum of the weights, {total:g}, is not between {1 / LARGEST_TOTAL:g} and {LARGEST_TOTAL:g}"
+        raise DataError(f"{name}: {what}; divide all of them by a number")
     return found
 
 

@@ -6,8 +6,9 @@ import inspect
 import os
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -42,7 +43,6 @@ from localsvm.parallel.local import cpu_count
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.prediction import LocalModel
-from localsvm.runs.summary import Summary
 from localsvm.runs.training import train
 from localsvm.store.outputs import replacing
 
@@ -75,6 +75,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, **options: Any) -> None:
         """Make __init__ from the fields of the method: scikit-learn reads the parameters from its signature."""
         super().__init_subclass__(**options)
+        if "method" not in cls.__dict__:
+            return  # a subclass of a classifier has what it says, and inherits the rest
         known = defaults(cls.method)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [inspect.Parameter(name, kind, default=value) for name, value in known.items()]
@@ -103,19 +105,22 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = None if sample_weight is None else _weights(sample_weight, X)
         if weight is not None:
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_[0]!r}; training needs at least two classes")
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y has one class, {classes[0]!r}; training needs at least two classes")
         self._check_shape()
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
-            labels = label_values(self.classes_)
+            labels = label_values(classes)
             given, path = self._given(X.shape[1]), Path(folder) / "model.h5"
-            config = self._config(labels, np.bincount(codes, weight), given)
+            config = self._config(classes, np.bincount(codes, weight), given)
             rows, shift = from_array(X, config.shifts)
-            data = Dataset(as_examples(rows), labels[codes], kept_classes(self.classes_), shift=shift, weight=weight)
+            data = Dataset(as_examples(rows), labels[codes], kept_classes(classes), shift=shift, weight=weight)
             observer = Lines() if self.verbose else Warned()
-            self.summary_: Summary = train(data, config, path, jobs=self._jobs(), given=given, observer=observer)
-            self._take(path.read_bytes())
+            summary = train(data, config, path, jobs=self._jobs(), given=given, observer=observer)
+            content = path.read_bytes()
+        # all at once, so that a failure before leaves the model that there was, and its classes
+        self.classes_, self.summary_ = classes, summary
+        self._take(content)
         for text in observer.warnings:
             warnings.warn(in_python(text, self.method), UserWarning, stacklevel=2)
         if self.summary_.not_converged:
@@ -209,6 +214,9 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with named_in_python(self.method):
             return self._use(lambda model: ask(model, X))
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
     def _take(self, content: bytes) -> None:
         """Become the model of a file's content."""
         self.model_ = content
@@ -254,7 +262,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise RowsError(f"X has {features} features, the metric of {given.path} is for {given.least_columns}")
         return given
 
-    def _config(self, labels: NDArray[np.float64], counts: NDArray[Any], metric: Given | None = None) -> TrainingConfig:
+    def _config(self, classes: NDArray[Any], counts: NDArray[Any], metric: Given | None = None) -> TrainingConfig:
         kinds = {field.name: str(field.type) for field in fields(TrainingConfig)}
         given = {name: typed(name, getattr(self, name), kinds[name]) for name in RUN}
         if given["cell_size"] < SMALLEST_CELL:
@@ -262,28 +270,34 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(1 << 31)
-        method = method_of(self.method, self.get_params(deep=False))
-        weights = self._class_weights(labels, counts)
+        method = method_of(self.method, {name: getattr(self, name) for name in defaults(self.method)})
+        weights = self._class_weights(classes, counts)
         config = TrainingConfig(method=method, class_weights=weights, seed=int(seed), **given)
         return metric.fix(config) if metric else config
 
-    def _class_weights(self, labels: NDArray[np.float64], counts: NDArray[Any]) -> tuple[tuple[float, float], ...]:
-        """(label, factor on C) pairs; "balanced" is n / (classes * rows of the class), as in scikit-learn."""
-        weights = self.class_weight
+    def _class_weights(self, classes: NDArray[Any], counts: NDArray[Any]) -> tuple[tuple[float, float], ...]:
+        """(label, factor on C) pairs; "balanced" is n / (classes * rows of the class), rows counted by their weights.
+
+        As in scikit-learn, a class that y lacks may have a weight where all classes of y have one.
+        """
+        weights, labels = self.class_weight, label_values(classes)
         if weights is None:
             return ()
         if isinstance(weights, str):
             if weights != "balanced":
                 raise ParameterError(f'class_weight: {weights!r} is neither "balanced" nor a dict of factors')
             return tuple(zip(labels.tolist(), (counts.sum() / (len(counts) * counts)).tolist(), strict=True))
-        found = {}
-        for label, weight in dict(weights).items():
-            if label not in self.classes_:
-                known = ", ".join(map(repr, self.classes_[:8].tolist())) + (", ..." if len(self.classes_) > 8 else "")
-                raise ParameterError(f"class_weight: {label!r} is no label of y; the labels are {known}")
-            if not 0.0 < weight < np.inf:
+        if not isinstance(weights, Mapping):
+            raise ParameterError(f'class_weight must be "balanced", a dict of factors or None, not {weights!r}')
+        found, strange = {}, [label for label in weights if label not in classes]
+        for label, weight in weights.items():
+            if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
                 raise ParameterError(f"class_weight: the weight of {label!r} must be a positive number, not {weight!r}")
-            found[float(labels[np.flatnonzero(self.classes_ == label)[0]])] = float(weight)
+            if label not in strange:
+                found[float(labels[np.flatnonzero(classes == label)[0]])] = float(weight)
+        if strange and len(found) < len(classes):
+            known = ", ".join(map(repr, classes[:8].tolist())) + (", ..." if len(classes) > 8 else "")
+            raise ParameterError(f"class_weight: {strange[0]!r} is no label of y; the labels are {known}")
         return tuple(sorted(found.items()))
 
     def _jobs(self) -> int:
@@ -291,7 +305,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return 1
         if not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0:
             raise ParameterError(f"n_jobs must be a whole number other than 0, or None, not {self.n_jobs!r}")
-        return cpu_count() if self.n_jobs < 0 else int(self.n_jobs)
+        return max(1, cpu_count() + 1 + int(self.n_jobs)) if self.n_jobs < 0 else int(self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -63,6 +63,7 @@ def kept_classes(classes: NDArray[Any]) -> dict[str, Any]:
     if label_values(classes).tolist() != classes.tolist() or classes.dtype.kind not in "iuf":
         values = classes.tolist()
         plain = all(isinstance(v, (str, bool, int)) for v in values) and json.loads(json.dumps(values)) == values
+        plain = plain and classes.dtype.itemsize <= LONGEST_NAME
         kept["values"] = values if plain else None
     return kept
 

@@ -97,7 +97,8 @@ COMMON: dict[str, Parameter] = {
         'alone, "ovo", a value a pair.',
     ),
     "class_weight": Parameter(
-        None, ("-w",), 'dict, "balanced" or None', "Factors on C by label. Balanced: n / (classes * rows of the class)."
+        None, ("-w",), 'dict, "balanced" or None',
+        "Factors on C by label. Balanced: n / (classes * rows of the class), rows counted by their weights.",
     ),
     "probability": Parameter(
         False, ("-b", "--probability"), "bool",
@@ -108,7 +109,8 @@ COMMON: dict[str, Parameter] = {
         1, ("--repeats",), "int", "Partitions by as many seeds, whose decision values are averaged."
     ),
     "n_jobs": Parameter(
-        None, ("-j", "--jobs"), "int or None", "Processes: None for one, -1 for all cores. The result does not change."
+        None, ("-j", "--jobs"), "int or None",
+        "Processes: None for one, -1 for all cores, -2 for all but one. The result does not change.",
     ),
     "random_state": Parameter(
         0, ("--seed",), "int, RandomState or None", "Seed of all random choices; None for a new one at each fit."

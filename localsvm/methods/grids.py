@@ -13,7 +13,7 @@ from localsvm.errors import OptionError
 
 Values = tuple[float, ...]
 
-SIZE = 10  # points an axis
+SIZE, MOST_VALUES = 10, 64  # points an axis
 LARGEST_COST = 1e50  # of C, and of a factor on it: squares of sums of their products are finite
 SHORT, ROUNDING = 12, 1e-14  # digits, and relative errors of a range's values
 MAX_SPREAD = 1e3  # the widest width over the base 5, where n is small against d and (1 + 5/n)^d explodes
@@ -129,8 +129,8 @@ def parse_values(text: str, zero: bool = False) -> tuple[float, ...]:
         raise OptionError(f"{text!r} is not a range; write LOW:HIGH or LOW:HIGH:COUNT")
     low, high = parse_number(parts[0]), parse_number(parts[1])
     count = parts[2] if len(parts) == 3 else str(SIZE)
-    if not count.isdecimal() or int(count) < 2:
-        raise OptionError(f"{text!r}: the count of a range is a whole number from 2")
+    if not count.isdecimal() or len(count) > 9 or not 2 <= int(count) <= MOST_VALUES:
+        raise OptionError(f"{text!r}: the count of a range is a whole number from 2 to {MOST_VALUES}")
     if low >= high:
         raise OptionError(f"{text!r}: the low end of a range comes first")
     return geometric(low, high, int(count))
@@ -150,7 +150,7 @@ def _short(value: float) -> float:
     return short if abs(short - value) <= ROUNDING * value else value
 
 
-def check_values(values: Sequence[float], most: int = 64) -> tuple[float, ...]:
+def check_values(values: Sequence[float], most: int = MOST_VALUES) -> tuple[float, ...]:
     """Values of a user's grid axis, ascending. Raises OptionError for more than `most`."""
     if len(values) > most:
         raise OptionError(f"{len(values)} values on one axis of the grid; at most {most}")

@@ -24,6 +24,8 @@ from localsvm.selection.search import Search
 from localsvm.targets.base import Target
 from localsvm.threads import ALONE, Threads
 
+LARGEST = float(np.finfo(np.float32).max)
+
 
 @dataclass(frozen=True)
 class CellReport:
@@ -211,7 +213,7 @@ class WorkUnit:
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         if scores is not None and scores.kept is not None:
             if self.inputs.probability and scores.kept.values is not None:
-                values = scores.kept.values.astype(np.float32)
+                values = scores.kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
             weight, wrong = self._error(cell, scores.kept)
             report = replace(report, weight=weight, wrong=wrong)

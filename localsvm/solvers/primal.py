@@ -208,9 +208,8 @@ def by_coupled(at: Newton) -> Vector:
     tasks, precision = at.rows.tasks, at.coupling.precision
     d = (len(at.w) - 1) // tasks
     whole: Vector = np.zeros((tasks, d, tasks, d))
-    for k in range(tasks):
-        whole[k, :, k, :] = factor * h.blocks[k, :d, :d].T  # its lower triangle is all that counts
-    diagonal = np.arange(d)
+    each, diagonal = np.arange(tasks), np.arange(d)
+    whole[each, :, each, :] = factor * h.blocks[:, :d, :d].transpose(0, 2, 1)  # lower triangles are all that counts
     whole[:, diagonal, :, diagonal] += precision
     border = factor * h.border[:, :d]
     right = np.stack([at.gradient[:-1].reshape(tasks, d), border], axis=2).reshape(-1, 2)

@@ -318,7 +318,7 @@ def _write_state(writer: Writer, group: str, key: str, state: State | None) -> N
     if state is None:
         return
     name, arrays = state
-    if group in ("scaling", "metric", "partition"):
+    if group in ("scaling", "metric", "partition", "calibration"):
         check_finite(f"the {group}", arrays)
     writer.group(f"/{group}", **{key: name})
     for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):

@@ -35,6 +35,7 @@ from malformed import MALFORMED
 from sklearn.svm import SVC
 
 from localsvm.data.reading import read
+from localsvm.data.writing import write
 from localsvm.runs.prediction import LocalModel
 from localsvm.store.journal import journal_path, open_journal
 from localsvm.store.model import load_model
@@ -231,7 +232,10 @@ def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
         (["-P", "6"], "-P voronoi -c SIZE"),
         (["-m", "100"], "-m is the method here"),
         (["-g", "0"], "'0' is not a positive number"),
-        (["-g", "1:2:1"], "the count of a range is a whole number from 2"),
+        (["-c", "1e20"], "-c/--cell-size 100000000000000000000: no cell has as many rows"),
+        (["-g", "1:2:1"], "the count of a range is a whole number from 2 to 64"),
+        (["-g", "1:2:10000000000000"], "the count of a range is a whole number from 2 to 64"),
+        (["-g", f"1:2:{'9' * 5000}"], "the count of a range is a whole number from 2 to 64"),
         (["-C", "1;2"], "'1;2' is not a number; write 0.5, 1e-3 or 2^-5"),
         (["-e", "0"], "-e/--tolerance must be a positive number"),
         (["-w", "1", "0"], "the weight of label 1 must be a positive number"),
@@ -509,6 +513,16 @@ def test_one_point_is_cross_validated_for_probabilities_and_the_summary_says_so(
     assert "one point, cross-validated for the probabilities: error" in result.stderr
     assert "probabilities   by a sigmoid, a curve of" in result.stderr
     assert "probabilities   by a sigmoid, a curve of" in invoke("inspect", tmp_path / "model.h5").stdout
+
+
+def test_decision_values_beyond_float32_are_calibrated(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    write(tmp_path / "rows", rng.standard_normal((60, 3)).astype(np.float32), rng.choice([-1.0, 1.0], 60))
+    (tmp_path / "weights").write_text("1e38\n" * 60)
+    given = ("-q", "-j", 1, "-b", 1, "-g", 0.001, "-C", "1e50", "--metric", "none")
+    invoke("train", *given, "--weights", tmp_path / "weights", tmp_path / "rows", tmp_path / "m.h5")
+    found = invoke("predict", "-q", "-b", 1, tmp_path / "rows", tmp_path / "m.h5", "-").stdout
+    assert np.isfinite(np.loadtxt(found.splitlines()[1:])).all()
 
 
 def test_a_stream_has_no_held_out_values_for_probabilities(train_file: Path, tmp_path: Path) -> None:
