@@ -49,7 +49,7 @@ NONE, AUTO, THRICE = "localsvm none", "localsvm auto", "localsvm auto x3"
 BOOSTERS = ("LightGBM", "XGBoost", "CatBoost")
 SIDES = {
     "theirs": "**A peer wins**",
-    "ours": "**`lsvm-train --metric auto` wins** against every peer that was run",
+    "ours": "**`lsvm-train --metric auto` wins** against every peer that ended in time",
     "even": "**Even** within a standard error",
     "open": "**No verdict yet**, as no booster with chosen settings was run,",
 }
