@@ -2,6 +2,7 @@
 #include "libsvm_text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "decimal.h"
@@ -76,13 +77,18 @@ COLD int64_t long_index(const char *p)
 }
 
 /* Whether a large label, written from p to end, is what was written. Whole numbers are names of classes, and two of them
- * must not become one; fractions and powers of ten are rounded, as all such numbers are. */
-COLD int exact_label(const char *p, const char *end, const struct lsvm_decimal *number, double label)
+ * must not become one; those with a point or an exponent are rounded, as all such numbers are. */
+COLD int exact_label(const char *p, const char *end, double label)
 {
-    for (p += *p == '-' || *p == '+'; p < end; p++)
-        if (lsvm_digit(*p) > 9)
+    char whole[DBL_MAX_10_EXP + 2];
+    int length = snprintf(whole, sizeof whole, "%.0f", fabs(label));
+    p += *p == '-' || *p == '+';
+    while (*p == '0')
+        p++;
+    for (const char *q = p; q < end; q++)
+        if (lsvm_digit(*q) > 9)
             return 1;
-    return !number->cut && (number->exponent || (uint64_t)fabs(label) == number->digits);
+    return end - p == length && !memcmp(p, whole, (size_t)length);
 }
 
 LSVM_INLINE int read_label(const char **cursor, double *label)
@@ -95,7 +101,7 @@ LSVM_INLINE int read_label(const char **cursor, double *label)
         return LSVM_NO_MEMORY;
     if (!isfinite(*label))
         return LSVM_TEXT_LABEL_TOO_LARGE;
-    if (fabs(*label) >= EXACT_INTEGERS && !exact_label(*cursor, end, &number, *label))
+    if (fabs(*label) >= EXACT_INTEGERS && !exact_label(*cursor, end, *label))
         return LSVM_TEXT_LABEL_INEXACT;
     *label += 0.0; /* no -0 */
     *cursor = skip_blanks(end);

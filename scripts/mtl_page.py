@@ -54,9 +54,9 @@ from at most 6 000 rows. Everything else is the default. On letter and satimage 
 the rows of each pair.
 """
 STARTS = """\
-Where k-means begins moves the accuracy by up to a point. Cross-validation sees which start is good: over the seeds of
-the first table, the accuracy of LSVM-MTL that it tells and that on the test file have the correlation {correlations}.
-So here it chooses, by `--start 1,2,...,10`; seeds vary all ten.
+Where k-means begins moves the accuracy by up to a point. Over the seeds of the first table, the accuracy of LSVM-MTL
+by cross-validation and that on the test file have the correlation {correlations}. Here cross-validation chooses, by
+`--start 1,2,...,10`; seeds vary all ten.
 """
 
 

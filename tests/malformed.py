@@ -37,6 +37,7 @@ MALFORMED: list[tuple[str, bytes, str]] = [
         ":2:1: the label '-9007199254740993' is a whole number that float64 does not hold; give the classes smaller",
     ),
     ("label_inexact_long", b"18446744073709551615 1:1\n", ":1:1: the label '18446744073709551615' is a whole number"),
+    ("label_inexact_with_zeros", b"012345678901234567880 1:1\n", ":1:1: the label '012345678901234567880' is a whole"),
     (
         "label_absent",
         GOOD + b"1:0.5 3:2\n",

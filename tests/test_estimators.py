@@ -25,9 +25,10 @@ from localsvm import estimators
 from localsvm.data.reading import read
 from localsvm.data.writing import write
 from localsvm.errors import LocalSVMError
-from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalSVC
+from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
 from localsvm.methods import methods
+from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.prediction import LocalModel
 
@@ -74,8 +75,8 @@ def test_one_class_is_refused() -> None:
         ({"gamma": -1.0}, r"^gamma takes positive numbers, and cost those up to 1e\+50$"),
         ({"gamma": []}, r"^gamma takes a number, a list of numbers or None, not \[\]$"),
         ({"cost": [1.0, np.nan]}, "positive numbers"),
-        ({"class_weight": {0: -1.0}}, "^class_weight: the weight of 0 must be a positive number, not -1.0"),
-        ({"class_weight": {0: 0.0}}, "^class_weight: the weight of 0 must be a positive number, not 0.0"),
+        ({"class_weight": {0: -1.0}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not -1.0"),
+        ({"class_weight": {0: 0.0}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not 0.0"),
         ({"select": "best"}, "^select best: choose one of vote, refit"),
         ({"multiclass": "ovr"}, "^multiclass ovr: choose one of ova, ava"),
         ({"scale": "no"}, "^scale no: choose one of"),
@@ -96,7 +97,12 @@ def test_one_class_is_refused() -> None:
         ({"tolerance": "small"}, "^tolerance must be a number, not 'small'"),
         ({"class_weight": {7: 1.0}}, r"^class_weight: 7 is no label of y; the labels are 0, 1"),
         ({"class_weight": {0: 1.0, 7: 1.0}}, "^class_weight: 7 is no label of y"),
-        ({"class_weight": {0: "x"}}, "^class_weight: the weight of 0 must be a positive number, not 'x'"),
+        ({"class_weight": {0: "x"}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not 'x'"),
+        (
+            {"class_weight": {0: 10**400}},
+            "^class_weight: the weight of 0 must be a positive number up to 1e.50, not 1000",
+        ),
+        ({"class_weight": {(0, 1): 1.0}}, r"^class_weight: \(0, 1\) is no label of y; the labels are 0, 1"),
         ({"class_weight": [1, 2]}, r'^class_weight must be "balanced", a dict of factors or None, not \[1, 2\]'),
         ({"cell_size": 10**20}, "^cell_size 1[0-9]*: no cell has as many rows"),
     ],
@@ -126,7 +132,20 @@ def test_a_fit_that_fails_leaves_the_model_that_there_was() -> None:
     before = model.predict(X)
     with pytest.raises(ValueError, match="tolerance"):
         model.set_params(tolerance=-1.0).fit(X, np.where(y, "cat", "dog"))
+    wider = np.hstack([X, X])
+    with pytest.raises(ValueError, match="tolerance"):
+        model.fit(wider, y)
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(wider, np.zeros(60))
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("first", [2**53, -(2**53) - 1, -(2**63)])
+def test_whole_classes_that_float64_does_not_hold_stay_apart(first: int) -> None:
+    X, y = make_blobs(90, centers=3, random_state=0, cluster_std=0.3)
+    names = np.array([first, first + 1, 5])[y]
+    model = LocalSVC(gamma=1.0, cost=1.0).fit(X, names)
+    np.testing.assert_array_equal(model.predict(X), names)
 
 
 def test_a_subclass_keeps_what_it_defines() -> None:
@@ -139,6 +158,17 @@ def test_a_subclass_keeps_what_it_defines() -> None:
 
     class Smaller(Small):
         pass
+
+    class Clusters(LocalClassifier):
+        """Of another method."""
+
+        method = KMeansSVM
+
+        def __init__(self, clusters: int = 3) -> None:
+            super().__init__()
+            self.clusters = clusters
+
+    assert (Clusters(4).get_params(), Clusters.__doc__) == ({"clusters": 4}, "Of another method.")
 
     X, y = make_moons(60, random_state=3)
     for kind in (Small, Smaller):

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 from command_line import invoke
 from make_golden import FOLDER, PARTITION, golden
+from sklearn.base import clone
 
+import localsvm
 from localsvm.methods import methods
 
 GOLDEN = golden()
@@ -49,6 +51,13 @@ def test_golden_models_are_described(name: str) -> None:
     options = GOLDEN[name][1].split()
     assert found["config"]["method"]["name"] == options[options.index("-m") + 1]
     assert found["cells"] > 1 if "-P" in options else found["cells"] == 1
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_golden_models_become_classifiers(name: str) -> None:
+    model = localsvm.load(FOLDER / f"{name}.h5")
+    options = GOLDEN[name][1].split()
+    assert clone(model).method.name == options[options.index("-m") + 1]
 
 
 def test_the_sparse_model_is_one() -> None:

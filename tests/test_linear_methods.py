@@ -277,6 +277,7 @@ def test_a_start_of_kmeans_is_chosen_as_other_parameters_are(method: Any, scheme
     assert not np.array_equal(chosen[name], single[name])
     if name == "centres":
         alone = replace(once, start=(start,))
+        assert alone.grid(cell, 200.0, 4).names == grid.names  # no choice: neighbours in K stay neighbours
         assert_array_equal(chosen[name], fit(alone, cell, alone.grid(cell, 200.0, 4), None, "refit").state[name])
 
 

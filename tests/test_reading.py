@@ -86,7 +86,7 @@ SPELLINGS = [
     (b"\n# first\n\n 1 1:2 2:0 3:4\n\n# last", 1, [2, 0, 4]),
     (b"\xef\xbb\xbf1 1:2 3:4\n", 1, [2, 0, 4]),
     (b"1 1:0000000000000000000000000000002 3:4.00000000000000000000000000\n", 1, [2, 0, 4]),
-    (b"12345678901234567890 1:2 3:4\n", 12345678901234567890.0, [2, 0, 4]),
+    (b"12345678901234567168 1:2 3:4\n", 12345678901234567890.0, [2, 0, 4]),
     (b"1.000000000000000000e+00 1:2.000000000000000000e+00 3:4\n", 1, [2, 0, 4]),
 ]
 
@@ -225,6 +225,16 @@ def test_labels_are_exact_doubles(tmp_path: Path, labels: list[float]) -> None:
     text = "".join(f"{label!r} 1:1\n{label:.25e}\n" for label in labels)
     expected = [value + 0.0 for label in labels for value in (label, float(f"{label:.25e}"))]
     assert read_text(tmp_path, text.encode()).y.tolist() == expected
+
+
+@FOLDER_OK
+@given(number=st.integers(-(10**308), 10**308))
+def test_whole_labels_are_taken_where_float64_holds_them(tmp_path: Path, number: int) -> None:
+    held = int(float(number))
+    assert read_text(tmp_path, b"%d 1:1\n+00%d 1:1\n" % (held, abs(held))).y.tolist() == [held, abs(held)]
+    if number != held:
+        with pytest.raises(DataError, match="a whole number that float64 does not hold"):
+            read_text(tmp_path, b"%d 1:1\n" % number)
 
 
 def test_the_decimal_comma_of_a_locale_changes_nothing(tmp_path: Path) -> None:

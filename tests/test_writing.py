@@ -83,9 +83,10 @@ def test_zeros_are_left_out() -> None:
 
 
 def test_labels() -> None:
-    labels = [1, -1, 0, -0.0, 3.25, 1e15, 2.0**53, 1e300, -1e-7, 0.1 + 0.2]
+    labels = [1, -1, 0, -0.0, 3.25, 1e15, 2.0**53, 1e300, -1e-7, 0.1 + 0.2, -(2.0**53) - 2, 12345678901234567168.0]
     lines = text_of(np.zeros((len(labels), 1)), labels).split()
     assert lines[:6] == ["1", "-1", "0", "0", "3.25", "1000000000000000"]
+    assert lines[-2:] == ["-9007199254740994", "12345678901234567168"]  # as files have them
     assert [float(line) for line in lines] == labels
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +80,16 @@ def _models(model: Model) -> dict[str, Any]:
     chosen = {"gamma": "model_gamma", "cost": "model_cost", "lambda": "lambda"}
     values = {name: model.column(column) for name, column in chosen.items() if column in model.row_ptr}
     # 0: of a class that its cell does not have, nothing was chosen
-    return found | {name: spread(kept.tolist()) for name, of in values.items() if len(kept := of[of != 0.0])}
+    found |= {name: spread(kept.tolist()) for name, of in values.items() if len(kept := of[of != 0.0])}
+    return found | {"chosen": _chosen(model)}
+
+
+def _chosen(model: Model) -> dict[str, Any]:
+    """What was chosen in each cell, by the names of the parameters."""
+    if model.report is None or "chosen" not in model.report[1]:
+        return {}
+    columns = dict(zip(json.loads(model.report[0]), model.report[1]["chosen"].T.tolist(), strict=True))
+    return {name: spread(values) for name, values in columns.items() if all(map(math.isfinite, values))}
 
 
 def _rows(model: Model, column: str) -> Any:
@@ -130,7 +141,10 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
         by_cell = spread_text(models["support_vectors_by_cell"])
         lines.append(("support", f"{models['support_vectors']:,}, by cell {by_cell}"))
     named = {"centres": "centres", "landmarks": "landmarks", "gamma": "gamma", "lambda": "lambda", "cost": "C"}
-    return lines + [(label, spread_text(models[name])) for name, label in named.items() if name in models]
+    lines += [(label, spread_text(models[name])) for name, label in named.items() if name in models]
+    counted = {"clusters": "centres", "landmarks_count": "landmarks"}
+    more = {name: values for name, values in models["chosen"].items() if counted.get(name, name) not in models}
+    return lines + [(name, spread_text(values)) for name, values in more.items()]
 
 
 def _partition(found: dict[str, Any], config: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from localsvm.cli.value_types import (
     DurationType,
     FileName,
     Group,
+    Label,
     MemoryType,
     Methods,
     MetricName,
@@ -174,7 +175,7 @@ score = option(
 class_weights = option(
     "-w",
     "class_weights",
-    type=(float, float),
+    type=(Label(), float),
     multiple=True,
     callback=_weights,
     metavar="LABEL WEIGHT",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -49,6 +50,23 @@ class Option(click.Option):
             extra["default"] = self.show_default
         extra.pop("range", None)
         return extra
+
+
+class Label(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """A label of the training file: a number, which whole ones are if float64 holds them."""
+
+    name = "label"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            label = float(value)
+        except ValueError:
+            label = math.nan
+        if not math.isfinite(label):
+            self.fail(f"{value!r} is no label; labels are numbers.", param, ctx)
+        if re.fullmatch(r"[+-]?\d+", str(value)) and int(value) != label:
+            self.fail(f"the label {value} is a whole number that float64 does not hold.", param, ctx)
+        return label
 
 
 class Names(click.Choice[str]):

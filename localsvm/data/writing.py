@@ -16,7 +16,7 @@ from localsvm.data.dataset import Examples, as_examples, row_blocks
 from localsvm.errors import DataError
 
 BLOCK_ENTRIES = 1 << 17  # elements formatted at once: a few MiB of text
-EXACT_INTEGERS = 2.0**53  # up to this, every whole number is a float64
+LONG = 1e22  # whole numbers below are written with all their digits; those of files have them, too
 
 
 def write(
@@ -88,4 +88,4 @@ def label_texts(y: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
 
 def label_text(label: float) -> str:
     """A label as text that is read back as the same float64, such as 1, -1, 0.5 or 1e+300."""
-    return str(int(label)) if label.is_integer() and abs(label) <= EXACT_INTEGERS else repr(label)
+    return str(int(label)) if label.is_integer() and abs(label) < LONG else repr(label)

@@ -6,7 +6,8 @@ import inspect
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from numbers import Real
 from pathlib import Path
@@ -38,6 +39,7 @@ from localsvm.estimators.parameters import (
 )
 from localsvm.estimators.progress import Lines, Warned
 from localsvm.methods.base import Method
+from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.config import TrainingConfig
@@ -75,7 +77,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, **options: Any) -> None:
         """Make __init__ from the fields of the method: scikit-learn reads the parameters from its signature."""
         super().__init_subclass__(**options)
-        if "method" not in cls.__dict__:
+        if "method" not in cls.__dict__ or "__init__" in cls.__dict__:
             return  # a subclass of a classifier has what it says, and inherits the rest
         known = defaults(cls.method)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -100,6 +102,29 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises ValueError, which names the parameter, for what cannot be used; ConvergenceWarning for models that did
         not reach their tolerance; UserWarning for columns so far from 0 that they are nearly constant to the method.
         """
+        with self._kept_if_failing():
+            observer = self._fit(X, y, sample_weight)
+        for text in observer.warnings:
+            warnings.warn(in_python(text, self.method), UserWarning, stacklevel=2)
+        if self.summary_.not_converged:
+            what = f"{self.summary_.not_converged} of {self.summary_.models} models did not reach the tolerance"
+            remedy = self._use(lambda model: model.method.remedy)
+            warnings.warn(f"{what}; {in_python(remedy, self.method)}", ConvergenceWarning, stacklevel=2)
+        return self
+
+    @contextmanager
+    def _kept_if_failing(self) -> Iterator[None]:
+        """Whatever fails leaves the model that there was, its classes and its features."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Warned:
+        """`fit` but for its warnings, which the observer has."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         weight = None if sample_weight is None else _weights(sample_weight, X)
@@ -118,15 +143,9 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             observer = Lines() if self.verbose else Warned()
             summary = train(data, config, path, jobs=self._jobs(), given=given, observer=observer)
             content = path.read_bytes()
-        # all at once, so that a failure before leaves the model that there was, and its classes
         self.classes_, self.summary_ = classes, summary
         self._take(content)
-        for text in observer.warnings:
-            warnings.warn(in_python(text, self.method), UserWarning, stacklevel=2)
-        if self.summary_.not_converged:
-            what = f"{self.summary_.not_converged} of {self.summary_.models} models did not reach the tolerance"
-            warnings.warn(f"{what}; {in_python(config.method.remedy, self.method)}", ConvergenceWarning, stacklevel=2)
-        return self
+        return observer
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Decision values float64 of rows X (n, d).
@@ -289,12 +308,14 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return tuple(zip(labels.tolist(), (counts.sum() / (len(counts) * counts)).tolist(), strict=True))
         if not isinstance(weights, Mapping):
             raise ParameterError(f'class_weight must be "balanced", a dict of factors or None, not {weights!r}')
-        found, strange = {}, [label for label in weights if label not in classes]
+        numbers = dict(zip(classes.tolist(), labels.tolist(), strict=True))
+        found, strange = {}, [label for label in weights if label not in numbers]
         for label, weight in weights.items():
-            if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
-                raise ParameterError(f"class_weight: the weight of {label!r} must be a positive number, not {weight!r}")
-            if label not in strange:
-                found[float(labels[np.flatnonzero(classes == label)[0]])] = float(weight)
+            if not isinstance(weight, Real) or not 0.0 < weight <= LARGEST_COST:  # type: ignore[operator]
+                what = f"a positive number up to {LARGEST_COST:g}"
+                raise ParameterError(f"class_weight: the weight of {label!r} must be {what}, not {weight!r}")
+            if label in numbers:
+                found[numbers[label]] = float(weight)
         if strange and len(found) < len(classes):
             known = ", ".join(map(repr, classes[:8].tolist())) + (", ..." if len(classes) > 8 else "")
             raise ParameterError(f"class_weight: {strange[0]!r} is no label of y; the labels are {known}")

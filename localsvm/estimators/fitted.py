@@ -52,7 +52,7 @@ class Opened:
 
 def label_values(classes: NDArray[Any]) -> Floats:
     """(classes,) what the model calls its classes: numbers as they are, else 0, 1, ..."""
-    if classes.dtype.kind in "iuf" and np.all(np.abs(classes) <= EXACT):
+    if classes.dtype.kind in "iuf" and np.all(np.abs(classes) < EXACT):
         return classes.astype(np.float64)
     return np.arange(len(classes), dtype=np.float64)
 

@@ -150,7 +150,7 @@ def method_of(method: type[Method], given: dict[str, Any]) -> Method:
 
 def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[float, Any]) -> dict[str, Any]:
     """The parameters of a model's config. classes: what its labels stand for."""
-    own = {item.name: config["method"][item.name] for item in _fields(method)}
+    own = {item.name: config["method"].get(item.name, item.default) for item in _fields(method)}  # none: see LATER
     given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in own.items()}
     weights = {classes[label]: weight for label, weight in config["class_weights"]}
     known = {"metric": EUCLIDEAN} | {name: config[name] for name in COMMON if name in config}

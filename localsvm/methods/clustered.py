@@ -57,9 +57,13 @@ class Clustered(Method):
         centres = CENTRE_BYTES * clusters * int(size.width)
         return centres + int(blocked * share * stored) + entry * min(stored, BLOCK_ELEMENTS)
 
+    def start_of(self, setting: dict[str, float]) -> int:
+        """Where k-means begins: see `starting`."""
+        return 1
+
     def clustering(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
         """K-means centres."""
-        rng = starting(random, int(setting.get("start", 1)))
+        rng = starting(random, self.start_of(setting))
         return {"centres": find_centres(X, int(setting["clusters"]), rng)}
 
 
@@ -77,13 +81,17 @@ class Restarted(Clustered):
         """OptionError unless clusters and starts are whole numbers from 1."""
         super().check_clusters()
         if not self.start or not all(1 <= k < 1 << 31 and k == int(k) for k in self.start):
-            raise OptionError("--start takes whole numbers from 1")
+            raise OptionError("--start takes whole numbers from 1 to 2147483647, such as 1,2,3 (1:8:4 is 1, 2, 4, 8)")
 
     @property
     def cluster_axes(self) -> dict[str, Values]:
-        """The number of clusters, and the start unless it is the first."""
+        """The number of clusters, and the start where there is a choice."""
         axes: dict[str, Values] = {"clusters": self.clusters}
-        return axes if self.start == (1.0,) else axes | {"start": self.start}
+        return axes | {"start": self.start} if len(self.start) > 1 else axes
+
+    def start_of(self, setting: dict[str, float]) -> int:
+        """The setting's, or the only one."""
+        return int(setting.get("start", self.start[0]))
 
 
 @dataclass(frozen=True)

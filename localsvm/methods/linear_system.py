@@ -28,7 +28,7 @@ class Represented(Part):
 
 
 class PreparedLinear(Prepared):
-    """The rows of a cell, and the representations that were made of them: all of them, or of pairs the last ones."""
+    """The rows of a cell, and the last representation that was made of them."""
 
     def __init__(self, method: LinearRepresentation, cell: Cell) -> None:
         self.method, self.cell, self.X = method, cell, thinned(cell.X)
@@ -39,8 +39,7 @@ class PreparedLinear(Prepared):
         values = tuple(value for name, value in setting.items() if name in (self.method.drawn_by or setting))
         paired = self.method.of_pairs and self.cell.target.leaves_out
         if values not in self._known:
-            if paired:
-                self._known.clear()  # settings that share one follow each other, and memory is for one
+            self._known.clear()  # settings that share one follow each other, and memory is for one
             self._known[values] = self._parts(setting, paired)
         return LinearSystem(self, self._known[values], self.method.chosen(setting), purpose.cost)
 

@@ -174,16 +174,14 @@ class PreparedMixture(Prepared):
     def __init__(self, method: MixtureMethod, cell: Cell) -> None:
         X = cell.X if isinstance(cell.X, np.ndarray) else thinned(cell.X)
         self.method, self.cell = method, replace(cell, X=X)
-        self._known: dict[tuple[float, ...], Parts[MixturePart]] = {}
+        self._known: dict[tuple[float, int, float], Parts[MixturePart]] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> MixtureSystem:
         """The mixtures of this setting."""
-        key = setting["clusters"], setting.get("start", 1.0), setting["shrinkage"]
+        key = setting["clusters"], self.method.start_of(setting), setting["shrinkage"]
         if key not in self._known:
             self._known.clear()  # settings that share one follow each other, and memory is for one
-            self._known[key] = mixture_parts(
-                self.cell, int(key[0]), int(key[1]), key[2], self.method.covariance == "full"
-            )
+            self._known[key] = mixture_parts(self.cell, int(key[0]), key[1], key[2], self.method.covariance == "full")
         return MixtureSystem(self.method, self.cell, setting, self._known[key])
 
 

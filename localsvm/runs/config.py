@@ -104,7 +104,7 @@ class TrainingConfig:
         if not 0 <= self.seed < SEEDS:
             raise OptionError("--seed must be a whole number from 0 of up to 1000 digits")
         if self.cell_size >= MOST_ROWS:
-            raise OptionError(f"-c/--cell-size {self.cell_size}: no cell has as many rows; give fewer, or -P none")
+            raise OptionError(f"-c/--cell-size {self.cell_size}: no cell has as many rows; give fewer, or leave it out")
         if self.repeats < 1:
             raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
         if self.repeats > 1 and self.partition == "none" and self.coarse_size is None:

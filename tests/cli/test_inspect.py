@@ -72,6 +72,15 @@ def test_linear_local_methods_show_what_was_chosen(train_file: Path, tmp_path: P
     assert "1 not converged" in lines["models"] and lines["models"].endswith("of the objective")
 
 
+def test_every_choice_is_shown(train_file: Path, tmp_path: Path) -> None:
+    invoke("train", "-q", "-m", "mtl", "-K", 2, "--start", "2,3", "-C", 1, "-v", 2, train_file, tmp_path / "m.h5")
+    report = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["models"]["chosen"]
+    assert list(report) == ["clusters", "start", "shrinkage", "groups", "coupling", "cost"]
+    lines = dict(line.split(maxsplit=1) for line in invoke("inspect", tmp_path / "m.h5").stdout.splitlines())
+    assert list(lines)[-6:] == ["C", "clusters", "start", "shrinkage", "groups", "coupling"]
+    assert lines["start"] in ("2", "3") and lines["clusters"] == "2"
+
+
 def test_cells_that_were_fitted_whole_are_no_vote(train_file: Path, tmp_path: Path) -> None:
     """With one point there is nothing to select, whatever --select says."""
     invoke("train", "-g", 1, "-C", 1, "-j", 1, "-q", train_file, tmp_path / "one.h5")

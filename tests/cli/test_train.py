@@ -258,6 +258,11 @@ def test_stdin_needs_a_model_name() -> None:
 def test_weights_of_labels_that_are_not_there(train_file: Path, tmp_path: Path) -> None:
     message = error("train", "-w", 7, 2, train_file, tmp_path / "m.h5")
     assert message == "-w 7: no row has that label; the labels are -1, 1\n"
+    for label, why in (
+        ("9007199254740993", "a whole number that float64 does not hold"),
+        ("spam", "labels are numbers"),
+    ):
+        assert why in " ".join(usage_error("train", "-w", label, 2, train_file, tmp_path / "m.h5").split())
 
 
 def test_one_class_is_refused(tmp_path: Path) -> None:
