@@ -50,7 +50,8 @@ cent, as in the paper's picture: mean (standard deviation) over {repeats} draws.
 FIGURE_3 = """\
 ## Figure 3: accuracy against K
 
-Test accuracy in per cent, mean (standard deviation) over the seeds, one run where there is no bracket, everything but K chosen by cross-validation as in
+Test accuracy in per cent, mean (standard deviation) over the seeds, one run where there is no bracket; everything but K
+is chosen by cross-validation as in
 [the table](table.md).
 """
 Key = tuple[int, str, str, int, int]  # figure, set, method, K, seed
