@@ -273,14 +273,12 @@ def partition_only(
     key = fingerprint(data.X, data.y)
     own = _learned_from(data, config, None, given, key)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
-    clock = clock or Clock(Silent())
-    _keep_columns(data, demand, given, clock)
+    _keep_columns(data, demand, given, clock := clock or Clock(Silent()))
     demand.scaling()
     scaling, measured, partition, cells = _fit(data, config, threads, demand, clock, own, given)
     assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
-    kept = {name: value for name in KEPT if (value := getattr(config, name)) is not None}
-    kept |= {"metric": config.metric_name}
+    kept = {name: v for name in KEPT if (v := getattr(config, name)) is not None} | {"metric": config.metric_name}
     write_partition(
         output,
         config={"partition": partition.name, **measured.as_dict()} | kept,
@@ -314,9 +312,7 @@ def _keep_columns(data: Dataset, demand: Demand, given: Given | None, clock: Clo
     else:
         absent = given.narrow(data, demand.dense)
         if absent:
-            clock.note(
-                f"no row has any of {absent:,} of the {len(given.columns):,} features of the metric {given.path}"
-            )
+            clock.note(f"{absent:,} of the {len(given.columns):,} features of the metric {given.path} occur in no row")
     check_features(data.X.shape[1], data.name)
 
 
