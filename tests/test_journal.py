@@ -216,6 +216,20 @@ def test_what_finished_nothing_leaves_nothing(path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.parametrize("where", ["_locked", "_sealed", "_write_at"])
+def test_a_signal_while_it_is_begun_leaves_nothing(path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = getattr(journal, where)
+
+    def interrupted(*given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return work(*given)
+
+    monkeypatch.setattr(journal, where, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_journal(path, KEY)
+    assert not path.exists()
+
+
 def test_what_another_run_finished_is_replaced_by_a_first_record_only(path: Path) -> None:
     fill(path)
     before = path.read_bytes()

@@ -29,6 +29,7 @@ HELP_WIDTH = 100  # columns at most
 OUT_OF_TIME = 124  # as of the program timeout
 INTERRUPTED = 130
 TERMINATED = 143
+_AGAIN: list[threading.Timer] = []  # signals that come again
 
 
 class Terminated(BaseException):
@@ -191,14 +192,12 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return error.exit_code
 
 
-def _interrupt(_number: int, frame: FrameType | None) -> NoReturn:
-    _end_import(frame, INTERRUPTED)
-    raise KeyboardInterrupt
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _raise(KeyboardInterrupt, number, frame)
 
 
-def _terminate(_number: int, frame: FrameType | None) -> NoReturn:
-    _end_import(frame, TERMINATED)
-    raise Terminated
+def _terminate(number: int, frame: FrameType | None) -> None:
+    _raise(Terminated, number, frame)
 
 
 def _out_of_time(_number: int, frame: FrameType | None) -> None:
@@ -208,10 +207,17 @@ def _out_of_time(_number: int, frame: FrameType | None) -> None:
         raise OutOfTime
 
 
-def _end_import(frame: FrameType | None, code: int) -> None:
-    """End the process if a module is being imported. Workers end with the process."""
-    if _importing(frame):
-        os._exit(code)
+def _raise(error: type[BaseException], number: int, frame: FrameType | None) -> None:
+    """Raise the error; if a module is being imported, the signal comes again a moment later."""
+    if not _importing(frame):
+        raise error
+    again = threading.Timer(0.01, signal.pthread_kill, (threading.get_ident(), number))
+    again.daemon = True
+    try:
+        again.start()
+    except RuntimeError:  # no room for a thread
+        os._exit(128 + number)
+    _AGAIN.append(again)
 
 
 def _importing(frame: FrameType | None) -> bool:
@@ -235,5 +241,7 @@ def _stoppable() -> Iterator[None]:
     try:
         yield
     finally:
+        while _AGAIN:
+            _AGAIN.pop().cancel()
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -20,7 +20,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError, RunError
-from localsvm.store.outputs import write_error
+from localsvm.store.outputs import signals_held, write_error
 
 SYNC_SECONDS = 5.0
 
@@ -234,14 +234,17 @@ def open_journal(
     ModelError : not a journal, another version, damaged, another key.
     RunError : in use by a running process, in the way, cannot be written.
     """
-    journal = Journal(Path(path), _locked(path), json.dumps(dict(about or {})).encode())
-    try:
-        journal._prepare(key, resume, force)
-    except BaseException as error:
-        os.close(journal._descriptor)
-        if isinstance(error, OSError):
-            raise write_error(path, error) from error
-        raise
+    with ExitStack() as failed:
+        with signals_held():  # so that one that was begun is deleted, as long as it holds nothing
+            journal = Journal(Path(path), _locked(path), json.dumps(dict(about or {})).encode())
+            failed.callback(os.close, journal._descriptor)
+            try:
+                journal._prepare(key, resume, force)
+            except OSError as error:
+                raise write_error(path, error) from error
+            failed.pop_all()
+            failed.callback(journal.close)
+        failed.pop_all()
     return journal
 
 

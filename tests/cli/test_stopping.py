@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from command_line import PLAIN, SLOW, error, invoke, records, run, session, start, usage_error, wait_until
 from test_train import content
 
+from localsvm.cli.program import Terminated, _stoppable
 from localsvm.runs import scheduling
 
 PROMPT = 3.0  # seconds: "within a second" on a machine that may be busy with other tests
@@ -41,6 +44,19 @@ def test_signals_end_a_run_at_once(jobs: int, number: int, code: int, large_file
     assert b"cells finished; go on with --resume" in stderr and b"Traceback" not in stderr
     wait_until(lambda: not session(process.pid), PROMPT - (time.monotonic() - begun))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.h5.journal"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_an_import_comes_when_that_is_done(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "begun.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BaseException) as caught, _stoppable():
+        assert importlib.import_module("begun").whole
+        threading.Event().wait(60.0)
+    assert caught.type is (KeyboardInterrupt if number == signal.SIGINT else Terminated)
+    del sys.modules["begun"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
