@@ -102,7 +102,7 @@ def test_cells_of_a_file_bring_their_metric(file: Path, tmp_path: Path) -> None:
         assert model.metric is None and "metric" not in model.file.config
     invoke("partition", "-c", 80, "-q", file, tmp_path / "learned.h5")
     told = invoke("train", "-m", "svml", "--partition-file", tmp_path / "learned.h5", file, tmp_path / "s.h5", code=2)
-    assert "give --metric none, to lsvm-partition as well" in " ".join(told.stderr.split())
+    assert "and cells of lsvm-partition --metric none" in " ".join(told.stderr.split())
 
 
 def test_a_few_rows_train_as_without(tmp_path: Path) -> None:
