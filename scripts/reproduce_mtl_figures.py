@@ -50,7 +50,8 @@ cent, as in the paper's picture: mean (standard deviation) over {repeats} draws.
 FIGURE_3 = """\
 ## Figure 3: accuracy against K
 
-Test accuracy in per cent, mean (standard deviation) over the seeds, everything but K chosen by cross-validation as in
+Test accuracy in per cent, mean (standard deviation) over the seeds, one run where there is no bracket; everything but K
+is chosen by cross-validation as in
 [the table](table.md).
 """
 Key = tuple[int, str, str, int, int]  # figure, set, method, K, seed
@@ -161,8 +162,8 @@ def of_clusters(runs: Sequence[Measurement], name: str, method: str, K: int) -> 
 
 
 def entry(found: list[float]) -> str:
-    """An entry of its table."""
-    return mean_and_deviation(found, 2) if found else "-"
+    """An entry of its table; one run has no deviation."""
+    return (mean_and_deviation(found, 2) if len(found) > 1 else f"{found[0]:.2f}") if found else "-"
 
 
 def draw_sines() -> Any:
@@ -199,6 +200,8 @@ def draw_clusters(runs: Sequence[Measurement], sets: list[str]) -> Any:
             panel.errorbar(known, means, spread, color=colour, marker="o", markersize=3, label=NAMES[method])
         panel.set_title(name, fontsize=10)
         panel.set_xlabel("K")
+        panel.set_xticks(CLUSTERS)
+        panel.set_ylabel("test accuracy, %")
         panel.grid(color=GRID)
         panel.legend(fontsize=8)
     return figure

@@ -234,7 +234,7 @@ def test_any_jobs_and_a_resumed_run_give_the_same_model(tmp_path: Path) -> None:
 def test_a_partition_file_has_the_coarse_cells(kind: str, tmp_path: Path) -> None:
     config = replace(COARSE, partition=kind)
     summary = train(data(), config, tmp_path / "one.h5")
-    sizes = partition_only(data(), config, tmp_path / "cells.h5")
+    sizes, _ = partition_only(data(), config, tmp_path / "cells.h5")
     train(data(), config, tmp_path / "two.h5", partition_file=tmp_path / "cells.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
     with LocalModel(tmp_path / "one.h5") as model:

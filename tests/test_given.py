@@ -151,7 +151,7 @@ def test_a_journal_belongs_to_the_metric(tmp_path: Path) -> None:
 
 def test_files_without_a_metric_are_refused(tmp_path: Path) -> None:
     train(rows(), POINT, tmp_path / "none.h5")
-    with pytest.raises(ModelError, match=r"none.h5: no metric in this file; lsvm-partition --metric auto makes one"):
+    with pytest.raises(ModelError, match=r"none.h5: no metric in this file; lsvm-partition --metric full makes one"):
         read_given(tmp_path / "none.h5")
     data = rows()
     data.y = np.random.default_rng(5).permutation(data.y)  # auto keeps the Euclidean metric

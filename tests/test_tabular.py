@@ -135,7 +135,7 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
     text = tabular_page.page(runs, None, sets=sets, methods=methods, ours=ours)
     assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM)" in text
     assert "**Even** within a standard error on 1: magic (12.00 and 12.10, LightGBM chosen)" in text
-    assert "wins** against every peer that was run on 1: letter (2.00 and 5.00, LightGBM chosen)" in text
+    assert "wins** against every peer that ended in time on 1: letter (2.00 and 5.00, LightGBM chosen)" in text
     assert "was run, on 1: covtype (2.00 and 9.00, LightGBM)" in text and "3 sets. By the figure alone" in text
     assert "- Not run at all, so far: usps, XGBoost chosen" in text
     assert "makes fewer errors on letter (2.00 and 4.00); more errors on satimage (9.00 and 7.50)." in text

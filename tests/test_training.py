@@ -307,7 +307,7 @@ def gap_of(state: dict[str, np.ndarray], m: int, rows: np.ndarray, y: np.ndarray
 
 def test_a_partition_file_gives_the_cells_it_says(tmp_path: Path) -> None:
     for config in CONFIGS[:3]:
-        sizes = partition_only(data(), config, tmp_path / "p.h5", force=True)
+        sizes, _ = partition_only(data(), config, tmp_path / "p.h5", force=True)
         direct, loaded = divide(data(), config), divide(data(), config, tmp_path / "p.h5")
         np.testing.assert_array_equal(loaded.sizes, sizes)
         np.testing.assert_array_equal(loaded.edges, direct.edges)

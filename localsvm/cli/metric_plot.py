@@ -47,7 +47,7 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
     if shown.metric.columns != 2:
         raise OptionError(
             f"--data draws the plane of a metric onto 2 dimensions, and this one has {shown.metric.columns}; learn one "
-            "by --metric rank:2"
+            "by --metric rank:2 (of svml by --form rank:2)"
         )
     X, y = sampled(shown.rows(data), MOST_ROWS, np.random.default_rng(0))
     Z = np.asarray(shown.metric.apply(X), np.float64)

@@ -8,6 +8,7 @@ import click
 
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
+from localsvm.cli.metric_report import metric_text
 from localsvm.cli.paths import check_outputs, seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
@@ -59,10 +60,13 @@ def partition(
         budget, count = Budget.of(memory), opt.job_count(jobs)
         data = read_rows(train_file, config, out_of_core, progress.note, jobs=count, budget=budget)
         with (clock := Clock(progress))("partition"), Threads(count) as threads:
-            sizes = partition_only(data, config, output, force, threads, memory, clock, given)
+            sizes, metric = partition_only(data, config, output, force, threads, memory, clock, given)
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:
-        print_json("partition", {"output": output, "sizes": sizes.tolist(), "spread": sizes_table(sizes)})
+        found = {"output": output, "sizes": sizes.tolist(), "spread": sizes_table(sizes), "metric": metric}
+        print_json("partition", found)
     else:
+        if metric and not quiet:
+            click.echo(f"metric      {metric_text(metric)}", err=True)
         click.echo("\n".join(f"{name:<10}{value:g}" for name, value in sizes_table(sizes).items()))

@@ -35,32 +35,48 @@ def default_model(train_file: str) -> str:
 
 def seekable(path: str, what: str) -> str:
     """The path of a model or partition; UsageError for stdin and pipes, as HDF5 is not read from front to back."""
-    from localsvm.store.outputs import special
-
-    if path == "-" or special(path):
+    if passes_through(path):
         raise click.UsageError(f"{path}: {what} is not read from front to back, so it must be a file; write one first.")
     return path
 
 
 @contextmanager
 def model_output(path: str) -> Iterator[str]:
-    """Where to write a model: for `-` a temporary file, which is copied to stdout when it is complete."""
-    if path != "-":
+    """Where to write a model: for what `passes_through` a temporary file, which is copied when it is complete."""
+    from localsvm.store.outputs import write_error
+
+    if not passes_through(path):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="localsvm-") as folder:
         yield (model := os.path.join(folder, "model.h5"))
         with open(model, "rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer, COPIED)
+            if path == "-":
+                shutil.copyfileobj(file, sys.stdout.buffer, COPIED)
+                return
+            try:
+                with open(path, "wb") as device:
+                    shutil.copyfileobj(file, device, COPIED)
+            except OSError as error:
+                raise write_error(path, error) from error
+
+
+def passes_through(path: str) -> bool:
+    """Whether an output is stdout, a device or a pipe: it cannot be replaced at once, and nothing lies beside it."""
+    from localsvm.store.outputs import special
+
+    return path == "-" or special(path)
 
 
 def check_model_output(path: str, resume: bool, time_limit: float | None, as_json: bool) -> None:
-    """UsageError where the model cannot go to stdout."""
-    if path != "-":
+    """UsageError where the model cannot go to stdout, a device or a pipe."""
+    if not passes_through(path):
         return
     if resume or time_limit:
-        name = "--resume" if resume else "--time-limit"
-        raise click.UsageError(f"{name} needs a MODEL_FILE: a model for stdout has no journal that stays.")
+        name, where = "--resume" if resume else "--time-limit", "stdout" if path == "-" else path
+        raise click.UsageError(f"{name} needs a MODEL_FILE: a model for {where} has no journal that stays.")
+    if path != "-":
+        return
     if as_json or sys.stdout.isatty():
         taken = "--json prints its report there" if as_json else "a terminal cannot show it"
         raise click.UsageError(f"the model cannot go to stdout: {taken}; name a MODEL_FILE.")
@@ -74,11 +90,11 @@ def check_outputs(force: bool, inputs: list[str | None], outputs: list[str | Non
     RunError
         As store.outputs.check_writable does, and if an output is also an input, or two outputs are the same file.
     """
-    from localsvm.store.outputs import check_writable, special
+    from localsvm.store.outputs import check_writable
 
     read = {os.path.realpath(path): path for path in inputs if path is not None and path != "-"}
     for path in outputs:
-        if path is None or path == "-" or special(path):
+        if path is None or passes_through(path):
             continue
         target = os.fspath(check_writable(path, force))
         if target in read:

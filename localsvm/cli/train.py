@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from localsvm.cli import cluster
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
-from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output
+from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output, passes_through
 from localsvm.cli.program import Program, examples
 from localsvm.cli.program import time_limit as limited
 from localsvm.cli.progress import Progress
@@ -81,7 +81,7 @@ def train(
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
     stream = _check_reading(stream, config, out_of_core)
-    resumable = not stream and output != "-"
+    resumable = not stream and not passes_through(output)
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
         clock, count, common = runs.Clock(progress), opt.job_count(jobs), {"force": force, "observer": progress}

@@ -132,7 +132,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y has one class, {classes[0]!r}; training needs at least two classes")
+            raise ValueError(f"y has one class, {classes.tolist()[0]!r}; training needs at least two classes")
         self._check_shape()
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
             labels = label_values(classes)

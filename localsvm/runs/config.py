@@ -93,7 +93,7 @@ class TrainingConfig:
         if self.method.learns_metric and self.metric_name != EUCLIDEAN:
             raise OptionError(
                 f"--metric {self.metric}: {self.method.name} learns a metric of its own (--form); give --metric none, "
-                "to lsvm-partition as well where cells come from its file"
+                "no --metric-file, and cells of lsvm-partition --metric none"
             )
         if self.folds < 2:
             raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")

@@ -149,7 +149,7 @@ def divide(
     OptionError : a partition that cannot be made, or not be repeated.
     ModelError, RunError : for the partition file; for a phase that does not fit into the memory.
     """
-    demand = Demand(data, config, budget, threads.count)
+    demand, clock = Demand(data, config, budget, threads.count), clock or Clock(Silent())
     stored = None if partition_file is None else _stored(partition_file, data, config)
     if not stored:
         _without_weight_0(data, demand)
@@ -158,9 +158,9 @@ def divide(
     check_labels(labels, int(class_rows.sum()), config, data.name)
     width = data.X.shape[1] if given is None else max(data.X.shape[1], given.least_columns)
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
-        _keep_columns(data, demand, given)
+        _keep_columns(data, demand, given, clock)
     demand.scaling()
-    config, clock = config.for_classes(labels, class_rows.tolist()), clock or Clock(Silent())
+    config = config.for_classes(labels, class_rows.tolist())
     found = _load(data, stored, demand, key) if stored else _fit(data, config, threads, demand, clock, key, given)
     streams = _streams(found[2])
     return in_cells(data, config, *found, streams, (labels, class_rows.tolist()), width, threads, demand)
@@ -258,7 +258,7 @@ def in_order(
 def partition_only(
     data: Dataset, config: TrainingConfig, output: str | Path, force: bool = False, threads: Threads = ALONE,
     memory: int | None = None, clock: Clock | None = None, given: Given | None = None,
-) -> NDArray[np.int64]:  # fmt: skip
+) -> tuple[NDArray[np.int64], dict[str, Any] | None]:  # fmt: skip
     """Divide the data and write the partition file, for `divide` to load later.
 
     The data are consumed. memory: bytes that the run may use, None for what is free. clock: of the phases. given: as in
@@ -266,20 +266,19 @@ def partition_only(
 
     Returns
     -------
-    (cells,) int64 rows of each cell.
+    (cells,) int64 rows of each cell; how the metric was chosen, as a summary has it.
     """
     if config.metric_name not in (EUCLIDEAN, "auto"):  # it is learned from the labels, where auto can do without
         check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
     own = _learned_from(data, config, None, given, key)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
-    _keep_columns(data, demand, given)
+    _keep_columns(data, demand, given, clock := clock or Clock(Silent()))
     demand.scaling()
-    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock or Clock(Silent()), own, given)
+    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock, own, given)
     assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
-    kept = {name: value for name in KEPT if (value := getattr(config, name)) is not None}
-    kept |= {"metric": config.metric_name}
+    kept = {name: v for name in KEPT if (v := getattr(config, name)) is not None} | {"metric": config.metric_name}
     write_partition(
         output,
         config={"partition": partition.name, **measured.as_dict()} | kept,
@@ -294,7 +293,7 @@ def partition_only(
         centres=partition.centres,
         force=force,
     )
-    return sizes
+    return sizes, measured.told
 
 
 def _assigned(cells: list[TrainingCell], rows: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -306,12 +305,14 @@ def _assigned(cells: list[TrainingCell], rows: int) -> tuple[NDArray[np.int32], 
     return assignment, weight
 
 
-def _keep_columns(data: Dataset, demand: Demand, given: Given | None = None) -> None:
+def _keep_columns(data: Dataset, demand: Demand, given: Given | None, clock: Clock) -> None:
     demand.compaction()
     if given is None:
         keep_occurring(data, demand.dense)
     else:
-        given.narrow(data, demand.dense)
+        absent = given.narrow(data, demand.dense)
+        if absent:
+            clock.note(f"{absent:,} of the {len(given.columns):,} features of the metric {given.path} occur in no row")
     check_features(data.X.shape[1], data.name)
 
 

@@ -17,6 +17,7 @@ from localsvm.data.dataset import Dataset, is_dense
 from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.methods.svml import SVML
 from localsvm.representations.metric import EUCLIDEAN, MATRIX
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import Measured
@@ -55,12 +56,17 @@ class Given:
         """The options of a run that uses this metric."""
         return replace(config, **self.options)
 
-    def narrow(self, data: Dataset, announce: Callable[[int], None] = lambda size: None) -> None:
-        """Leave the columns that the metric knows; see `keep_given`. DataError where no row has a value in them."""
+    def narrow(self, data: Dataset, announce: Callable[[int], None] = lambda size: None) -> int:
+        """Leave the columns that the metric knows; see `keep_given`. How many of them no row has a value in.
+
+        DataError where that is all.
+        """
         keep_given(data, self.columns, announce)
-        if not len(occurring(data.X)):
+        found = len(occurring(data.X))
+        if not found:
             where = f"{data.name}: " if data.name else ""
             raise DataError(f"{where}no row has a feature that the metric of {self.path} knows; give it other data")
+        return len(self.columns) - found
 
     def scaling_of(self, data: Dataset) -> Scaling:
         """The scaling, for rows that are read as these narrowed ones were."""
@@ -86,6 +92,14 @@ def moved(scaling: Scaling, shift: Shift | None, features: int) -> Scaling:
     return replace(scaling, offset=offset, origin=origin)
 
 
+def _why_none(file: MetricFile, measured: Measured) -> str:
+    """And what has one."""
+    if dict(file.config.get("method", {})).get("name") == SVML.name:
+        return " but that of svml, which belongs to its kernel; lsvm-partition --metric full makes one for other runs"
+    why = "" if measured.about is None else ", as --metric auto kept the Euclidean one"
+    return f"{why}; lsvm-partition --metric full makes one that has"
+
+
 def read_given(path: str | Path) -> Given:
     """The metric of a model or partition file.
 
@@ -98,10 +112,7 @@ def read_given(path: str | Path) -> Given:
         features, options = _options_of(file) if file.metric else (0, {})
         measured = Measured.from_state(file.metric, file.config, features)
         if measured.metric is None:
-            why = "; lsvm-partition --metric auto makes one that has"
-            if measured.about is not None:
-                why = ", as --metric auto kept the Euclidean one; leave --metric-file out"
-            raise ModelError(f"{path}: no metric in this file{why}")
+            raise ModelError(f"{path}: no metric in this file{_why_none(file, measured)}")
         scaling = Scaling.from_state(*file.scaling, features)
     columns = np.arange(features) if file.columns is None else file.columns
     return Given(str(path), options, columns, scaling, measured, _digest(file))

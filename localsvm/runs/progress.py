@@ -166,6 +166,10 @@ class Clock:
         self.seconds: dict[str, float] = {}
         self._observer = observer
 
+    def note(self, text: str) -> None:
+        """Tell the observer."""
+        self._observer.note(text)
+
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Time a phase; nested phases are taken out of the outer one."""

@@ -278,7 +278,8 @@ def _check_kind(path: AnyPath, kinds: tuple[str, ...], wanted: str, attributes: 
     if found not in _KINDS:
         raise ModelError(f"{path}: an HDF5 file, but not a localsvm {wanted}")
     if found not in kinds:
-        raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {wanted} is expected")
+        remedy = "; lsvm-partition makes one" if wanted == _KINDS[PARTITION] else ""
+        raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {wanted} is expected{remedy}")
     if "format_version" not in attributes:
         raise missing("/@format_version")
     version = attributes["format_version"]

@@ -71,6 +71,10 @@ def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
     result = invoke("train", *POINT, "--metric", "none", rows, tmp_path / "e.h5")
     assert "metric" not in result.stderr and "metric" not in invoke("inspect", tmp_path / "e.h5").stdout
     assert json.loads(invoke("inspect", "--json", tmp_path / "e.h5").stdout)["metric"] is None
+    done = invoke("partition", "--metric", "auto", "-j", 1, rows, tmp_path / "cells.h5")
+    assert done.stderr == f"metric      {metric_text(about)}\n"
+    done = invoke("partition", "--metric", "diag", "-j", 1, "--force", "--json", rows, tmp_path / "cells.h5")
+    assert json.loads(done.stdout)["metric"] == {"name": "diag"}
 
 
 @pytest.mark.parametrize("command", ["train", "cv", "partition"])
@@ -196,6 +200,13 @@ def test_a_metric_that_was_learned_once_is_given_to_all_commands(rows: Path, dia
     assert "\nerror    " in result.stderr and "over 240 rows\n" in result.stderr and result.stdout.count("\n") == 3
 
 
+def test_a_metric_of_features_that_do_not_occur_is_noted(rows: Path, diag: Path, tmp_path: Path) -> None:
+    (tmp_path / "two").write_text("".join(f"{(-1) ** i} 1:{i % 7} 2:{i % 5}\n" for i in range(60)))
+    note = f"note: 9 of the 11 features of the metric {diag} occur in no row\n"
+    assert note in invoke("train", *POINT, "--metric-file", diag, tmp_path / "two", tmp_path / "m.h5").stderr
+    assert "occur in no row" not in invoke("train", *POINT, "--metric-file", diag, rows, tmp_path / "same.h5").stderr
+
+
 def test_a_metric_is_given_or_learned(rows: Path, diag: Path, tmp_path: Path) -> None:
     for options, flag in ((("--metric", "full"), "--metric"), (("--scale", "std"), "--scale")):
         for command in ("train", "partition"):
@@ -211,6 +222,9 @@ def test_a_metric_is_given_or_learned(rows: Path, diag: Path, tmp_path: Path) ->
     assert "a file with a metric is not read from front to back" in told
     invoke("train", *POINT, "--metric", "none", "-q", rows, tmp_path / "e.h5")
     assert "no metric in this file" in error("train", "--metric-file", tmp_path / "e.h5", rows, tmp_path / "m.h5")
+    invoke("train", "-m", "svml", "-q", "-j", 1, rows, tmp_path / "svml.h5")
+    told = error("train", "--metric-file", tmp_path / "svml.h5", rows, tmp_path / "m.h5")
+    assert "no metric in this file but that of svml, which belongs to its kernel; lsvm-partition" in told
     told = error("train", "--force", "--metric-file", diag, rows, diag)
     assert f"would replace {diag}, which this command uses" in told
     assert not (tmp_path / "m.h5").exists()

@@ -452,6 +452,14 @@ def test_a_model_goes_to_stdout(train_file: Path, model_file: Path, tmp_path: Pa
     assert not (Path.cwd() / "-").exists() and not (Path.cwd() / "-.journal").exists()
 
 
+def test_a_model_goes_to_a_device_with_nothing_beside_it(train_file: Path) -> None:
+    beside = set(Path("/dev").iterdir())
+    done = invoke("train", *FAST, "-j", 1, train_file, "/dev/null")
+    assert "model       /dev/null" in done.stderr and set(Path("/dev").iterdir()) == beside
+    assert "No space left on device" in error("train", *FAST, "-q", "-j", 1, train_file, "/dev/full")
+    assert "--resume needs a MODEL_FILE" in usage_error("train", "--resume", train_file, "/dev/null")
+
+
 def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) -> None:
     assert "--json prints its report there" in usage_error("train", "--json", train_file, "-")
     assert "--resume needs a MODEL_FILE" in usage_error("train", "--resume", train_file, "-")
