@@ -53,7 +53,7 @@ class Option(click.Option):
 
 
 class Label(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """A label of the training file: a number, which whole ones are if float64 holds them."""
+    """A label of the training file: a number. Whole ones have to be such that float64 holds them."""
 
     name = "label"
 
