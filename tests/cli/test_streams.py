@@ -68,7 +68,9 @@ def test_an_interrupt_while_modules_are_imported(module: str, train_file: Path, 
     )
     args = [sys.executable, "-c", code, str(train_file), str(tmp_path / "m.h5")]
     done = subprocess.run(args, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.strip() in ("", "stopped")  # the signal waits for the import; the run may have begun then
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_pass_over_a_file_has_no_folds_and_needs_a_file(train_file: Path, tmp_path: Path) -> None:
