@@ -516,6 +516,7 @@ def test_many_classes(scheme: str) -> None:
     [
         (lambda: LocallyLinearKernels(map="cubic"), "--map"),
         (lambda: LocallyLinearKernels(bank_gammas=(0.0,)), "--bank-gammas"),
+        (lambda: LocallyLinearKernels(map="plain", bank_gammas=(1.0,)), "--bank-gammas is for maps that fade"),
         (lambda: LocallyLinearKernels(anchors="all"), "--anchors"),
         (lambda: LocallyLinearKernels(admit=0), "--admit"),
         (lambda: LocallyLinearKernels(online="rows"), "--online"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -86,6 +87,7 @@ def predict(
     from localsvm.runs.prediction import Indices, LocalModel, Score
     from localsvm.runs.scoring import ProbabilityScores
 
+    _check_order(test_file, model_file)
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_output(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
     _check_columns(decision_values, probability, report, force)
@@ -120,6 +122,13 @@ def _predict(
     for block in model.predict_blocks(indices.seen(blocks), probability):
         for take in takers:
             take(block)
+
+
+def _check_order(test_file: str, model_file: str) -> None:
+    from localsvm.store.container import is_hdf5
+
+    if os.path.isfile(test_file) and os.path.isfile(model_file) and is_hdf5(test_file) and not is_hdf5(model_file):
+        raise click.UsageError(f"{test_file} is not data, but a model; the order is TEST_FILE MODEL_FILE [OUTPUT].")
 
 
 def _check_output(
