@@ -490,12 +490,12 @@ def test_kmeans_anchors_are_the_candidates() -> None:
     ids=str,
 )
 def test_models_do_not_depend_on_the_jobs(partition: str, options: dict[str, Any], tmp_path: Any) -> None:
-    X, y = examples(240, classes=3)
+    X, y = examples(150, classes=3)
     values = []
     for jobs in (1, 2):
         path = tmp_path / f"{jobs}.h5"
         method = replace(ONE, cost=(0.5, 2.0), **options)
-        train(Dataset(X.copy(), y), TrainingConfig(method, partition=partition, cell_size=80), path, jobs=jobs)
+        train(Dataset(X.copy(), y), TrainingConfig(method, partition=partition, cell_size=50), path, jobs=jobs)
         with LocalModel(path) as model:
             values.append(model.decision_function(X.copy()))
             assert np.mean(model.predict(X.copy()) == y) > 0.7
