@@ -372,7 +372,7 @@ def test_fewer_rows_have_as_many_candidates() -> None:
     assert_array_equal(centres.of_rows(np.arange(0, 100, 4)).open, np.arange(10))
 
 
-@pytest.mark.parametrize("options", [{}, {"componentwise": True, "map": "linear"}, {"map": "plain"}])
+@pytest.mark.parametrize("options", [{}, {"componentwise": True, "map": "linear"}, {"map": "plain", "bank_gammas": ()}])
 def test_a_model_gives_the_values_of_its_weights(options: dict[str, Any]) -> None:
     X, y = examples(100)
     method = replace(ONE, **options)
