@@ -33,6 +33,7 @@ from harness.experiment import Experiment, carry_out
 from harness.library import write
 from harness.options import names, parsed, parser
 from harness.runlog import Run
+from harness.tables import thousands
 
 MILLION = "higgs_like_1m"
 SETS = (  # those of 3 000 training rows or more, small ones first
@@ -104,7 +105,7 @@ def measure(missing: list[Key], known: list[Fit], options: Any) -> Iterator[Fit]
             for key in (key for key in missing if (key[2], key[0]) == (seed, name)):
                 method = key[1]
                 again = any((run.name, run.method) == (name, method) for run in hopeless)
-                if again or method in absent or (method == "SVC chosen" and rows.counts[0] > SVC_ROWS):
+                if again or method in absent:
                     continue
                 outcome = ours(key, rows) if method in OURS else peer(key, rows, options.limit, hopeless)
                 if "No module named" in outcome.get("message", ""):
@@ -190,9 +191,11 @@ def ours(key: Key, rows: Rows) -> dict[str, Any]:
 def peer(key: Key, rows: Rows, limit: int, known: Sequence[Fit] = ()) -> dict[str, Any]:
     """A peer's run, which ends when it has used so many processor seconds.
 
-    It is not begun if the peer was stopped on a set of no more rows, features and classes.
+    It is not begun if the peer was stopped on a set of no more rows, features and classes, nor SVC on many rows.
     """
     _, method, seed = key
+    if method == "SVC chosen" and rows.counts[0] > SVC_ROWS:
+        return {"status": "not begun", "message": f"over {thousands(SVC_ROWS)} rows"}
     for run in known:
         stopped = (run.method, run.status) == (method, "timeout") and run.size
         if stopped and all(mine >= its for mine, its in zip(rows.size, run.size, strict=True)):

@@ -50,7 +50,7 @@ def lsvm(environment: dict[str, str], *arguments: Any) -> subprocess.CompletedPr
 def test_the_example_runs_from_one_file(environment: dict[str, str], tmp_path: Path) -> None:
     X, y = banana(600, np.random.default_rng(0))
     write(tmp_path / "d.libsvm", as_examples(X), y)
-    common = ("-q", "-m", "nearest-centroid", "-P", "voronoi", "-c", 150, "--scale", "none")
+    common = ("-q", "-m", "nearest-centroid", "-P", "voronoi", "-c", 150, "--scale", "none", "--metric", "none")
     for jobs in (1, 2):
         done = lsvm(environment, "train", *common, "-j", jobs, tmp_path / "d.libsvm", tmp_path / f"{jobs}.h5")
         assert (done.returncode, done.stderr) == (0, "")

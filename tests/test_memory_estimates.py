@@ -41,7 +41,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "svm-knn": {"neighbours": [20], "cost": [0.1, 1.0]},
     "mllkm": {"cost": [0.01, 0.03], "tolerance": 0.4},
     "mlsvm": MIXTURE,
-    "mkl": {"cost": [0.1, 1.0], "bank": "whole"},
+    "mkl": {"cost": [0.1, 1.0], "bank": "whole", "tolerance": 0.1},
     "mtl": MIXTURE | {"groups": [2], "coupling": [10.0]},
 }
 ROWS = {
@@ -51,7 +51,8 @@ ROWS = {
     "svm-knn": {"dense": (6000, 100, 0), "sparse": (3000, 2000, 10), "wide": (600, 30_000, 60)},
     "mllkm": {"dense": (5000, 60, 0), "sparse": (1500, 1200, 10), "wide": (300, 10_000, 40)},
     **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
-    **dict.fromkeys(("svm", "rbf", "lasvm", "l3-kernel", "mkl"), FEW),
+    **dict.fromkeys(("svm", "rbf", "lasvm", "l3-kernel"), FEW),
+    "mkl": FEW | {"sparse": (1200, 1000, 30)},
 }
 
 

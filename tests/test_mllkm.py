@@ -372,7 +372,7 @@ def test_fewer_rows_have_as_many_candidates() -> None:
     assert_array_equal(centres.of_rows(np.arange(0, 100, 4)).open, np.arange(10))
 
 
-@pytest.mark.parametrize("options", [{}, {"componentwise": True, "map": "linear"}, {"map": "plain"}])
+@pytest.mark.parametrize("options", [{}, {"componentwise": True, "map": "linear"}, {"map": "plain", "bank_gammas": ()}])
 def test_a_model_gives_the_values_of_its_weights(options: dict[str, Any]) -> None:
     X, y = examples(100)
     method = replace(ONE, **options)
@@ -490,12 +490,12 @@ def test_kmeans_anchors_are_the_candidates() -> None:
     ids=str,
 )
 def test_models_do_not_depend_on_the_jobs(partition: str, options: dict[str, Any], tmp_path: Any) -> None:
-    X, y = examples(240, classes=3)
+    X, y = examples(150, classes=3)
     values = []
     for jobs in (1, 2):
         path = tmp_path / f"{jobs}.h5"
         method = replace(ONE, cost=(0.5, 2.0), **options)
-        train(Dataset(X.copy(), y), TrainingConfig(method, partition=partition, cell_size=80), path, jobs=jobs)
+        train(Dataset(X.copy(), y), TrainingConfig(method, partition=partition, cell_size=50), path, jobs=jobs)
         with LocalModel(path) as model:
             values.append(model.decision_function(X.copy()))
             assert np.mean(model.predict(X.copy()) == y) > 0.7
@@ -516,6 +516,7 @@ def test_many_classes(scheme: str) -> None:
     [
         (lambda: LocallyLinearKernels(map="cubic"), "--map"),
         (lambda: LocallyLinearKernels(bank_gammas=(0.0,)), "--bank-gammas"),
+        (lambda: LocallyLinearKernels(map="plain", bank_gammas=(1.0,)), "--bank-gammas is for maps that fade"),
         (lambda: LocallyLinearKernels(anchors="all"), "--anchors"),
         (lambda: LocallyLinearKernels(admit=0), "--admit"),
         (lambda: LocallyLinearKernels(online="rows"), "--online"),

@@ -163,6 +163,15 @@ def test_a_peer_that_was_stopped_is_not_begun_on_larger_sets(
     assert reproduce_tabular.peer(("magic", "XGBoost", 0), rows, 600, known)["status"] == "ok"
 
 
+def test_the_grid_of_svc_is_not_begun_on_many_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(reproduce_tabular, "run_contestant", lambda *_, **__: {"status": "ok"})
+    monkeypatch.setattr(reproduce_tabular, "SVC_ROWS", 60)
+    key = "magic", "SVC chosen", 0
+    assert reproduce_tabular.peer(key, Rows(tmp_path, noisy(60), noisy(9)), 600) == {"status": "ok"}
+    many = {"status": "not begun", "message": "over 60 rows"}
+    assert reproduce_tabular.peer(key, Rows(tmp_path, noisy(61), noisy(9)), 600) == many
+
+
 def test_a_peer_that_is_absent_is_reported_once_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -55,7 +55,8 @@ def values(data: Dataset, config: TrainingConfig, X: np.ndarray, folder: Path) -
 @pytest.mark.parametrize("name", sorted(methods()))
 def test_weight_0_is_no_row_for_every_method(name: str, thin: bool, tmp_path: Path) -> None:
     (X, y), w = rows_of(classes=3), np.minimum(weights_of(), 1.0)
-    config = TrainingConfig(methods()[name](), folds=3, scale="zscore", metric="none")
+    options = {"clusters": (3.0,)} if name in ("mlsvm", "mtl") else {}
+    config = TrainingConfig(methods()[name](**options), folds=3, scale="zscore", metric="none")
     kept = [as_examples(sparse.csr_array(part)) if thin else part.copy() for part in (X, X[w > 0])]
     weighted = values(Dataset(kept[0], y, weight=w), config, X, tmp_path)
     np.testing.assert_array_equal(weighted, values(Dataset(kept[1], y[w > 0]), config, X, tmp_path))

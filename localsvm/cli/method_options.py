@@ -106,7 +106,12 @@ def _loaded() -> tuple[dict[str, tuple[MethodOption, ...]], MethodError | None]:
         merged(found)
         return found, None
     except MethodError as error:
-        return read(FOLDERS[:1]), error
+        return _packaged(), error
+
+
+@cache
+def _packaged() -> dict[str, tuple[MethodOption, ...]]:
+    return read(FOLDERS[:1])
 
 
 def read(folders: Sequence[Path]) -> dict[str, tuple[MethodOption, ...]]:
@@ -172,7 +177,7 @@ def _group(name: str, methods: dict[str, tuple[MethodOption, ...]]) -> Group:
 
     if any(map(has, TYPICAL)):
         return Group.METHOD if all(map(has, TYPICAL)) else Group.KERNEL if has(TYPICAL[0]) else Group.LINEAR
-    own = methods if len(FOLDERS) == 1 else read(FOLDERS[:1])
+    own = methods if len(FOLDERS) == 1 else _packaged()
     return Group.LINEAR if any(map(has, own)) else Group.OTHER
 
 

@@ -14,6 +14,7 @@ UNKNOWN = {
     "-l": "liquidSVM's lambda is given as the cost, C = 1/(2 lambda n) for n training rows of a cell: -C.",
     "-f": "The number of folds is -v.",
     "-k": "The kernel is -t.",
+    "-S": "liquidSVM's -S 2, the hinge loss without an offset, is the default; its other solvers are not here.",
     "-R": "The selection among the fold models is --select.",
     "-W": "Weights of rows are --weights FILE, those of classes -w LABEL WEIGHT; liquidSVM's kinds of tasks are "
     "--multiclass ova and ava.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -87,7 +88,7 @@ def predict(
     from localsvm.runs.scoring import ProbabilityScores
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
-    _check_output(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
+    _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
     _check_columns(decision_values, probability, report, force)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         if probability:
@@ -122,9 +123,14 @@ def _predict(
             take(block)
 
 
-def _check_output(
+def _check_files(
     test_file: str, model_file: str, output: str | None, force: bool, as_json: bool, on_cluster: bool
 ) -> None:  # fmt: skip
+    from localsvm.store.container import is_hdf5
+
+    both = os.path.isfile(test_file) and os.path.isfile(model_file)
+    if both and is_hdf5(test_file) and not is_hdf5(model_file):
+        raise click.UsageError(f"{test_file} is not data, but a model; the order is TEST_FILE MODEL_FILE [OUTPUT].")
     if as_json and output in (None, "-"):
         raise click.UsageError("--json prints its report on stdout, so OUTPUT must be a file.")
     if on_cluster and output is not None and output.endswith("/"):

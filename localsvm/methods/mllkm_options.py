@@ -66,9 +66,10 @@ class LocalOptions(Clustered, CostOptions):
         self.check_clusters()
         if not all(1e-30 <= g <= 1e30 for g in self.bank_gammas):
             raise OptionError("--bank-gammas takes numbers from 1e-30 to 1e30")
+        if self.bank_gammas and self.map == "plain":
+            raise OptionError("--bank-gammas is for maps that fade; leave it or --map plain out")
         if not 1 <= self.admit < 1 << 31:
             raise OptionError(f"--admit must be a whole number from 1, not {self.admit}")
-
         if not LEAST_KEPT <= self.kept_rows < 1 << 31:
             raise OptionError(f"--kept-rows must be a whole number from {LEAST_KEPT}, not {self.kept_rows}")
         if not 1 <= self.epochs < 1 << 31:

@@ -150,6 +150,15 @@ class Container:
         return _digest(self._rows[path]) if path in self._rows else "group"
 
 
+def is_hdf5(path: str) -> bool:
+    """Whether a file begins as HDF5 does; False for one that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_SIGNATURE)) == _SIGNATURE
+    except OSError:
+        return False
+
+
 def open_container(path: AnyPath, *kinds: str) -> Container:
     """Open a container for reading, and look whether it is built as ours are. Its content is not read.
 

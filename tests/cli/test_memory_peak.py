@@ -93,11 +93,11 @@ def test_workers_keep_within_memory_together(folder: Path) -> None:
     narrow = folder / "narrow"
     X = np.random.default_rng(1).standard_normal((12_000, 10)).astype(np.float32)
     write(narrow, X, np.where(X[:, 0] > 0, 1.0, -1.0), precision=4)
-    learn = ("-P", "chunks", "-c", 2000, "-g", 0.1, "-C", "0.1,1", "-v", 2, "-j", 2, narrow, folder / "narrow.h5")
-    code, told, peak = watched("train", "--force", "--memory", "440M", *learn)
+    learn = ("--metric", "none", "-P", "chunks", "-c", 2000, "-g", 0.1, "-C", "0.1,1", "-v", 2, "-j", 2, narrow)
+    code, told, peak = watched("train", "--force", "--memory", "440M", *learn, folder / "narrow.h5")
     assert code == 0 and "workers fit" not in told, told
     assert peak.members == 3 and peak.bytes <= 440 * MIB, (peak.members, peak.bytes / MIB)
-    code, told, peak = watched("train", "--force", "--memory", "380M", *learn)
+    code, told, peak = watched("train", "--force", "--memory", "380M", *learn, folder / "narrow.h5")
     assert code == 0 and "1 of 2 workers fit" in told, told
     assert peak.members < 3 and peak.bytes <= 380 * MIB, (peak.members, peak.bytes / MIB)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from localsvm import methods as package
 from localsvm.cli import method_options
 from localsvm.cli.method_options import MethodOption, merged
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 BASE = """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -101,6 +103,27 @@ def test_fields_are_inherited_in_a_dataclass_s_order(folder: Path) -> None:
             assert (option.name, option.default) == (field.name, field.default)
             assert {"flags": option.flags, "help": option.help, "choices": option.choices} == dict(field.metadata)
     assert (found["first"][1].default, found["second"][2].default) == (True, False)
+
+
+def test_a_folder_of_methods_does_not_make_the_package_s_read_for_each_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: Counter[Path] = Counter()
+    monkeypatch.setattr(method_options, "FOLDERS", [*method_options.FOLDERS[:1], EXAMPLES])
+    classes = method_options._classes
+
+    def counted(path: Path) -> method_options.Classes:
+        parsed[path] += 1
+        return classes(path)
+
+    monkeypatch.setattr(method_options, "_classes", counted)
+    caches = method_options._loaded, method_options._packaged
+    for cache in caches:
+        cache.cache_clear()
+    try:
+        assert "nearest-centroid" in method_options.methods() and method_options.problem() is None
+        assert len(method_options.options()) > 30 and max(parsed.values()) <= 2
+    finally:
+        for cache in caches:
+            cache.cache_clear()
 
 
 COST = MethodOption("cost", "tuple[float, ...]", (), ("-C", "--cost"), "The cost.")

@@ -51,6 +51,14 @@ def test_inputs_are_never_replaced(model_file: Path, test_file: Path) -> None:
     assert "would replace" in error("predict", "--force", test_file, model_file, model_file)
 
 
+def test_arguments_in_the_other_order(model_file: Path, test_file: Path, tmp_path: Path) -> None:
+    assert "the order is TEST_FILE MODEL_FILE [OUTPUT]" in usage_error("predict", model_file, test_file)
+    # one of the two may be what is wrong, and then its own message says so
+    assert "not a localsvm model" in error("predict", test_file, test_file)
+    assert "an HDF5 file, perhaps a model" in error("predict", model_file, model_file)
+    assert "No such file" in error("predict", model_file, tmp_path / "absent")
+
+
 def test_a_device_is_no_file_in_the_way(model_file: Path, test_file: Path) -> None:
     assert invoke("predict", test_file, model_file, "/dev/null").stdout == ""
 
