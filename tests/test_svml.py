@@ -26,7 +26,8 @@ from localsvm.representations.svm_metric import MOST_ROWS, Objective, Rows, firs
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
-from localsvm.solvers.squared_hinge import solve
+from localsvm.solvers import squared_hinge
+from localsvm.solvers.squared_hinge import Bordered, Cholesky, solve
 from localsvm.targets.classification import Classification
 
 
@@ -103,6 +104,31 @@ def test_newton_finds_the_same_from_any_start() -> None:
     for start in (zero, far, empty):
         assert_allclose(solve(K, y, cost, start).values, cold.values, atol=1e-8)
     assert np.all(y * (K @ empty[0]) >= 1.0)
+
+
+@pytest.mark.parametrize(("gone", "new"), [([], []), ([3, 30], []), ([], [0, 99]), ([5, 47], [1, 20, 51, 98])])
+def test_a_bordered_factor_solves_the_system_of_another_support(gone: list[int], new: list[int]) -> None:
+    K, _, cost = problem(100)
+    before = np.setdiff1d(np.arange(2, 90), [20, 51])
+    support = np.union1d(np.setdiff1d(before, gone), new).astype(np.intp)
+    factor = Bordered(K, support, 1.0 / cost[support], Cholesky(K, before, 1.0 / cost[before]))
+    right = np.random.default_rng(4).standard_normal(len(support))
+    x, m = factor.solve(right, 0.5)
+    R = K[np.ix_(support, support)] + np.diag(1.0 / cost[support])
+    assert_allclose(R @ x + m, right, atol=1e-10)
+    assert x.sum() == pytest.approx(0.5, abs=1e-10)
+
+
+def test_newton_finds_the_same_with_borders(monkeypatch: pytest.MonkeyPatch) -> None:
+    K, y, cost = problem(400)
+    plain = solve(K, y, cost)
+    made = []
+    monkeypatch.setattr(squared_hinge, "MANY", 10)
+    monkeypatch.setattr(squared_hinge, "Bordered", lambda *given: made.append(given) or Bordered(*given))
+    found = solve(K, y, cost)
+    assert made and isinstance(found.factor, Bordered)
+    assert_allclose(found.coef, plain.coef, atol=1e-9)
+    assert_array_equal(found.support, plain.support)
 
 
 def test_rows_of_one_class_get_a_constant() -> None:

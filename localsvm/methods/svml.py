@@ -113,7 +113,7 @@ class SVML(Method):
         return {**expansion_pieces(dense), "map": floats32(rows, "features")}
 
     def memory(self, size: CellSize) -> int:
-        """A kernel and its factor; rows in float64 and their like in a gradient; vectors of the search.
+        """A kernel, its factor and a border; rows in float64 and their like in a gradient; vectors of the search.
 
         OptionError where the map would be too large.
         """
@@ -124,7 +124,7 @@ class SVML(Method):
                 f"{size.width:,}; give --form diag or rank:10"
             )
         learning = 10 * part**2 + 40 * part * columns
-        solving = 16 * n**2 + 20 * n * columns
+        solving = 17 * n**2 + 20 * n * columns
         return int(max(learning, solving) + 8 * LBFGS_VECTORS * height * columns + 16 * height * size.width)
 
 

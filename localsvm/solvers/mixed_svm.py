@@ -18,7 +18,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import nnls
 
 from localsvm.kernels._kernels import aligned, padded
 from localsvm.pulse import beat
@@ -179,6 +178,8 @@ class Machine:
 
     def _newton(self) -> Floats:
         """To the least of the quadratic model of J over the simplex, by non-negative least squares."""
+        from scipy.optimize import nnls  # takes long to import
+
         free = np.flatnonzero((self._b > self._lo) & (self._b < self._hi))
         M, R = len(self.names), np.zeros((0, len(self.names)))
         if len(free):

@@ -64,6 +64,15 @@ def test_help_imports_nothing_heavy(name: str | None) -> None:
     assert done.stdout.startswith("Usage: ") and done.stderr == "[]\n"
 
 
+def test_no_run_waits_for_what_few_need() -> None:
+    code = (
+        "import sys\nimport localsvm.runs.prediction, localsvm.runs.training\n"
+        "print([m for m in ('scipy.optimize', 'sklearn', 'pandas') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"
+
+
 def test_options_of_methods_are_those_of_their_dataclasses() -> None:
     assert set(method_options.methods()) == set(methods())
     for name, found in method_options.methods().items():
