@@ -258,6 +258,13 @@ def test_a_square_map_of_many_columns_is_refused() -> None:
     assert SVML(form="diag").memory(size) > 0
 
 
+def test_a_map_has_no_more_dimensions_than_there_are_features() -> None:
+    size = CellSize(rows=100, features=3, weight=1.0, solutions=5, part=0)
+    with pytest.raises(OptionError, match="--form rank:4: there are only 3 features"):
+        SVML(form="rank:4").memory(size)
+    assert SVML(form="rank:3").memory(size) > 0
+
+
 def test_the_command_line_takes_its_forms(tmp_path: Path) -> None:
     rows = examples(150)
     write(tmp_path / "rows", rows.X.astype(np.float32), rows.y)

@@ -115,7 +115,7 @@ class SVML(Method):
     def memory(self, size: CellSize) -> int:
         """A kernel, its factor and a border; rows in float64 and their like in a gradient; vectors of the search.
 
-        OptionError where the map would be too large.
+        OptionError where the map would be too large, or have more rows than columns.
         """
         n, part, columns, height = size.rows, min(size.rows, MOST_ROWS), size.features, self.height(size.width)
         if self.form == "full" and size.width > MOST_COLUMNS:
@@ -123,6 +123,8 @@ class SVML(Method):
                 f"--form full learns a square matrix for at most {MOST_COLUMNS:,} columns, and there are "
                 f"{size.width:,}; give --form diag or rank:10"
             )
+        if self.form.startswith(RANK) and int(self.form.removeprefix(RANK)) > size.width:
+            raise OptionError(f"--form {self.form}: there are only {size.width:,} features")
         learning = 10 * part**2 + 40 * part * columns
         solving = 17 * n**2 + 20 * n * columns
         return int(max(learning, solving) + 8 * LBFGS_VECTORS * height * columns + 16 * height * size.width)
