@@ -202,8 +202,10 @@ def peer(key: Key, rows: Rows, limit: int, known: Sequence[Fit] = ()) -> dict[st
             return {"status": "not begun", "message": f"{run.message} on {run.name}"}
     command = [sys.executable, tabular_peers.__file__, method, str(seed), rows.arrays, str(limit)]
     outcome = run_contestant(command, cores=1, limit=None)
-    if outcome["status"] == "failed" and outcome["message"].endswith(f" {-signal.SIGXCPU}"):
-        return {"status": "timeout", "message": f"over {limit} s"}
+    stopped = {signal.SIGXCPU: f"over {limit} s", signal.SIGKILL: "out of memory"}  # the system kills the largest
+    for by, message in stopped.items():
+        if outcome["status"] == "failed" and outcome["message"].endswith(f" {-by}"):
+            return {"status": "timeout", "message": message}
     return outcome
 
 

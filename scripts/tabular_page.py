@@ -36,8 +36,8 @@ HOW = """\
 - **xRFM** needs held-out rows in its training: that quarter, and is not trained again on all rows. Its leaves have
   {leaf} rows (its default, 60 000, is for GPUs), rows are scaled, and "chosen"
   tries the bandwidths {bandwidths}.
-- A peer is stopped after ten minutes of processor time, and then not begun on sets of no fewer rows, features and
-  classes. The grid of SVC is not begun with more than 25 000 rows.
+- A peer is stopped after ten minutes of processor time, or when the machine's memory (24 GiB) is full, and then
+  not begun on sets of no fewer rows, features and classes. The grid of SVC is not begun with more than 25 000 rows.
 - covtype is class 2 against the rest, covtype7 the same rows with all seven classes. higgs_like is generated: six
   directions among 28 features tell the classes apart, which is what a metric finds and trees do not; its Bayes error is
   15.86 %. higgs_like_1m has a million of its rows; higgs11k is the real one.

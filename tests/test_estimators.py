@@ -27,8 +27,10 @@ from localsvm.data.writing import write
 from localsvm.errors import LocalSVMError
 from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
+from localsvm.estimators.parameters import in_python
 from localsvm.methods import methods
 from localsvm.methods.kmeans_svm import KMeansSVM
+from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.prediction import LocalModel
 
@@ -95,6 +97,10 @@ def test_one_class_is_refused() -> None:
         ({"probability": "yes"}, "^probability must be True or False, not 'yes'"),
         ({"offset": "no"}, "^offset must be True or False, not 'no'"),
         ({"tolerance": "small"}, "^tolerance must be a number, not 'small'"),
+        ({"metric": 3}, "^metric must be a text, not 3"),
+        ({"scale": True}, "^scale must be a text, not True"),
+        ({"grid": None}, "^grid must be a text, not None"),
+        ({"kernel": 2}, "^kernel must be a text, not 2"),
         ({"class_weight": {7: 1.0}}, r"^class_weight: 7 is no label of y; the labels are 0, 1"),
         ({"class_weight": {0: 1.0, 7: 1.0}}, "^class_weight: 7 is no label of y"),
         ({"class_weight": {0: "x"}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not 'x'"),
@@ -212,6 +218,20 @@ def test_numbers_of_numpy_are_parameters() -> None:
     plain = {"cell_size": 2000, "folds": 3, "offset": True, "tolerance": float(np.float32(0.01))}
     found, expected = (LocalSVC(**given).fit(X, y).decision_function(X) for given in (options, plain))
     np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_beyond_float32_are_refused() -> None:
+    X, y = make_moons(60, random_state=3)
+    model = LocalSVC(gamma=1.0, cost=1.0).fit(X, y)
+    X[3, 1] = 1e39
+    for rows in (X, sparse.csr_array(X)):
+        with pytest.raises(ValueError, match="beyond float32, the first in row 3, column 1"):
+            model.predict(rows)
+
+
+def test_commands_in_a_message_stay_commands() -> None:
+    text = "-c 5; lsvm-partition --metric full makes one; give --metric"
+    assert in_python(text, KernelSVM) == "cell_size 5; lsvm-partition --metric full makes one; give metric"
 
 
 def test_names_from_elsewhere_get_a_suggestion() -> None:

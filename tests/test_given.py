@@ -204,6 +204,10 @@ def test_a_classifier_uses_the_metric_of_a_file(tmp_path: Path) -> None:
         LocalSVC(scale="minmax", metric_file=str(path)).fit(data.X, data.y)
     with pytest.raises(ValueError, match=r"X has 3 features, the metric of .* is for 4"):
         LocalSVC(metric_file=str(path)).fit(data.X[:, :3], data.y)
+    with pytest.raises(ValueError, match=r"metric_file: .*nowhere: cannot read"):
+        LocalSVC(metric_file=path.with_name("nowhere")).fit(data.X, data.y)
+    with pytest.raises(ValueError, match="metric_file must be the name of a file, not 3"):
+        LocalSVC(metric_file=3).fit(data.X, data.y)
 
 
 def test_what_a_file_keeps(tmp_path: Path) -> None:

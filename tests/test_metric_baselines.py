@@ -204,6 +204,12 @@ def test_of_many_rows_few_are_learned_from() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_nearly_as_many_classes_as_rows_bring_no_warning(name: str) -> None:
+    X = rng().normal(size=(60, 3)).astype(np.float32)
+    measure(Dataset(X, np.arange(60) // 2 * 1.0), TrainingConfig(metric=name), Threads(1))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_sparse_rows_are_refused(name: str) -> None:
     rows = sparse.random_array((30, 5), density=0.3, rng=rng(), format="csr", dtype=np.float32)
     X = sparse_examples(rows.data, rows.indices, rows.indptr, 5)

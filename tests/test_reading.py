@@ -494,6 +494,9 @@ def test_as_examples() -> None:
     for bad in (np.nan, np.inf, 1e300):
         with pytest.raises(DataError, match="NaN, infinities or values beyond float32"):
             as_examples([[bad]])
+        for X in (np.array([[0.0, 2.0], [bad, 1.0]]), sp.csr_array([[0.0, 2.0], [bad, 1.0]])):
+            with pytest.raises(DataError, match="the first in row 1, column 0 from 0"):
+                as_examples(X)
     with pytest.raises(DataError, match=r"shape \(2,\)"):
         as_examples([1, 2])
 

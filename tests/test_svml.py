@@ -106,7 +106,7 @@ def test_newton_finds_the_same_from_any_start() -> None:
     assert np.all(y * (K @ empty[0]) >= 1.0)
 
 
-@pytest.mark.parametrize(("gone", "new"), [([], []), ([3, 30], []), ([], [0, 99]), ([5, 47], [1, 20, 51, 98])])
+@pytest.mark.parametrize(("gone", "new"), [([3, 30], []), ([], [0, 99]), ([5, 47], [1, 20, 51, 98])])
 def test_a_bordered_factor_solves_the_system_of_another_support(gone: list[int], new: list[int]) -> None:
     K, _, cost = problem(100)
     before = np.setdiff1d(np.arange(2, 90), [20, 51])
@@ -117,6 +117,17 @@ def test_a_bordered_factor_solves_the_system_of_another_support(gone: list[int],
     R = K[np.ix_(support, support)] + np.diag(1.0 / cost[support])
     assert_allclose(R @ x + m, right, atol=1e-10)
     assert x.sum() == pytest.approx(0.5, abs=1e-10)
+
+
+def test_a_factor_serves_few_changes_and_no_small_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    K, _, _ = problem(100)
+    monkeypatch.setattr(squared_hinge, "MANY", 10)
+    support = np.arange(90)
+    served = {ridge: Cholesky(K, support, np.full(90, ridge)).serves(support[1:]) for ridge in (1e-7, 1e-4)}
+    assert served == {1e-7: False, 1e-4: True}
+    factor = Cholesky(K, support, np.ones(90))
+    assert not factor.serves(support[20:])
+    assert factor.bordered(K, support, np.ones(90)) is factor
 
 
 def test_newton_finds_the_same_with_borders(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,6 +150,13 @@ def test_a_peer_that_is_too_slow_is_ended(tmp_path: Path) -> None:
     assert outcome == {"status": "timeout", "message": "over 1 s"}
 
 
+def test_a_peer_that_the_system_kills_had_too_little_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    killed = {"status": "failed", "message": "ended with exit status -9"}
+    monkeypatch.setattr(reproduce_tabular, "run_contestant", lambda *_, **__: killed)
+    outcome = reproduce_tabular.peer(("any", "xRFM", 0), Rows(tmp_path, noisy(30), noisy(5)), 1)
+    assert outcome == {"status": "timeout", "message": "out of memory"}
+
+
 @pytest.mark.parametrize(("size", "begun"), [((60, 3, 2), False), ((59, 9, 9), True), ((99, 2, 2), True)])
 def test_a_peer_that_was_stopped_is_not_begun_on_larger_sets(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, ...], begun: bool

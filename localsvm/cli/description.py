@@ -108,10 +108,7 @@ def description_text(found: dict[str, Any], every: bool = False) -> str:
         ("file", f"{found['file']}, {found['bytes']:,} bytes, checksums agree"),
         ("format", f"{found['format']} {found['format_version']}, by {found['generator']}, {found['created']}"),
         ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
-        (
-            "selection",
-            f"{config['folds']} folds, {config['grid']} grid, {found['select']}, seed {config['seed']}{weights}",
-        ),
+        ("selection", f"{_selection(found, config)}, seed {config['seed']}{weights}"),
         (
             "features",
             f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {found['scaling']}",
@@ -123,6 +120,14 @@ def description_text(found: dict[str, Any], every: bool = False) -> str:
     if found["calibration"]:
         lines.append(("probabilities", calibration_text(found["calibration"])))
     return table_text(lines + (_model_lines(models) if models else []))
+
+
+def _selection(found: dict[str, Any], config: dict[str, Any]) -> str:
+    """How the parameters were chosen; lists are those that a method chooses from, an empty one is the default grid."""
+    lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
+    if all(len(values) == 1 for values in lists):
+        return "none (one point)" + (f", {config['folds']} folds for the probabilities" if found["calibration"] else "")
+    return f"{config['folds']} folds, {config['grid']} grid, {found['select']}"
 
 
 def _metric(found: dict[str, Any], every: bool) -> list[tuple[str, str]]:

@@ -203,7 +203,10 @@ def create(name: str, given: dict[str, Any]) -> Method:
         has = next(method for method, options in methods().items() if any(option.name == key for option in options))
         option = parameter(has, key)
         assert option is not None
-        raise click.UsageError(f"{option.flags[0]} is not an option of the method {name}.")
+        those = ", ".join(
+            other for other, options in methods().items() if any(option.name == key for option in options)
+        )
+        raise click.UsageError(f"{option.flags[0]} is not an option of the method {name}, but of {those}: -m chooses.")
     return classes()[name](**values)
 
 

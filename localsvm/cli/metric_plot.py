@@ -62,23 +62,36 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
         _rows(learned, Z, y, labels)
         if shown.support is not None:
             style = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6, "s": 34}
-            learned.scatter(*shown.support.T, **style, label="support vectors", zorder=3)
-        learned.set(title="the learned plane", xlabel="first dimension", ylabel="second dimension")
+            learned.scatter(*shown.support.T, **style, label="support vectors", zorder=1)
+        learned.set(
+            title="the learned plane" + _beyond(learned, Z), xlabel="first dimension", ylabel="second dimension"
+        )
         learned.legend(loc="best", fontsize="small")
         _frame(principal, pca)
         _rows(principal, pca, y, labels)
         axis = "principal axis {}, {:.0%} of the variance"
         principal.set(
-            title="the plane of PCA", xlabel=axis.format(1, float(share[0])), ylabel=axis.format(2, float(share[1]))
+            title="the plane of PCA" + _beyond(principal, pca),
+            xlabel=axis.format(1, float(share[0])),
+            ylabel=axis.format(2, float(share[1])),
         )
         principal.legend(loc="best", fontsize="small")
 
 
 def _frame(axes: Any, plane: Floats) -> None:
-    """Limits that a few rows far away do not stretch."""
+    """Limits that a few rows far away do not stretch, of one scale, since distances are what the plane is about."""
     low, high = np.percentile(plane, [OUTSIDE, 100.0 - OUTSIDE], axis=0)
-    room = MARGIN * np.where(high > low, high - low, 1.0)
-    axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+    centre, half = (low + high) / 2, (0.5 + MARGIN) * np.max(high - low)
+    half = max(half, 1e-3 * np.max(np.abs(centre))) or 1.0  # rows in one point
+    axes.set(xlim=(centre[0] - half, centre[0] + half), ylim=(centre[1] - half, centre[1] + half))
+    axes.set_box_aspect(1.0)
+
+
+def _beyond(axes: Any, plane: Floats) -> str:
+    """Part of a title: how many rows are outside the limits."""
+    low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
+    outside = int(np.sum(np.any((plane < low) | (plane > high), axis=1)))
+    return f"; {outside:,} of {len(plane):,} rows are outside" if outside else ""
 
 
 def _rows(axes: Any, plane: Floats, y: Floats, labels: Floats) -> None:
@@ -92,7 +105,7 @@ def _rows(axes: Any, plane: Floats, y: Floats, labels: Floats) -> None:
 
 
 def _surface(figure: Any, axes: Any, shown: Shown) -> None:
-    """Two classes: decision values from -1 to 1, their zero, and the margins. More: the regions of the labels."""
+    """Two classes: decision values from -1 to 1, their zero and margins, if any. More: the regions of the labels."""
     from matplotlib.colors import LinearSegmentedColormap
 
     assert shown.decide is not None and shown.target is not None
@@ -104,7 +117,10 @@ def _surface(figure: Any, axes: Any, shown: Shown) -> None:
         colours = LinearSegmentedColormap.from_list("classes", ["C0", "white", "C1"])
         levels = np.linspace(-1, 1, 21)
         filled = axes.contourf(x, y, np.clip(height, -1.0, 1.0), levels, cmap=colours, alpha=0.4, zorder=0)
-        axes.contour(x, y, height, [-1.0, 0.0, 1.0], colors="0.2", linestyles=["--", "-", "--"], linewidths=0.9)
+        # the mean of models that vote lies between -1 and 1 and has no margin
+        styles = {v: style for v, style in ((-1.0, "--"), (0.0, "-"), (1.0, "--")) if height.min() < v < height.max()}
+        if styles:
+            axes.contour(x, y, height, list(styles), colors="0.2", linestyles=list(styles.values()), linewidths=0.9)
         figure.colorbar(filled, ax=axes, label="decision value", ticks=[-1, 0, 1])
         return
     labels = shown.target.labels.searchsorted(shown.target.decide(values)).reshape(GRID, GRID)

@@ -27,7 +27,8 @@ def _choice_text(about: Mapping[str, Any]) -> str:
         error = " -> ".join(f"{100 * value:.3g}" for value in about["error"])
         return f"auto: {name}; loss {loss}, error {error} % on held-back rows, z {_z(about['z'][0])}"
     what, i = ("z of the error", 1) if next(gained) else ("z", 0)
-    return f"auto: none (best was {about['best']}, {what} {_z(about['z'][i])}, not below {_z(about['bound'][i])})"
+    proof = f"{what} {_z(about['z'][i])}, below {_z(about['bound'][i])} needed"
+    return f"auto: none ({about['best']} was not clearly better on fresh rows: {proof})"
 
 
 def _z(value: float) -> str:

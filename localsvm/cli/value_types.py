@@ -91,8 +91,8 @@ class MetricName(Names):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if re.fullmatch(r"rank:[1-9][0-9]{0,8}", str(value)):
             return str(value)
-        if value == self.choices[-1]:
-            self.fail("R in 'rank:R' is the number of dimensions: write rank:2, say.", param, ctx)
+        if re.fullmatch(r"rank(:.*)?", str(value)):
+            self.fail(f"{value!r}: R in rank:R is the number of dimensions, from 1: write rank:2, say.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -100,7 +100,7 @@ def meant(typed: str, names: Sequence[str]) -> str:
     """The question whether the name was meant that looks most like what was typed; empty if none does."""
     from difflib import get_close_matches
 
-    near = get_close_matches(typed, names, 1)
+    near = get_close_matches(typed, names, 1) or get_close_matches(typed.lower(), names, 1)
     return f" Did you mean {near[0]}?" if near else ""
 
 

@@ -227,8 +227,22 @@ def as_examples(X: Any) -> Examples:
         X is not two-dimensional, or holds NaN, infinities or values beyond float32.
     """
     X = canonical(X)
-    _finite(X if isinstance(X, np.ndarray) else X.data)
+    check_float32(X)
     return X
+
+
+def check_float32(X: Any) -> None:
+    """DataError, which tells the place, where a matrix (n, d) or CSR array holds what is not finite as float32."""
+    dense = isinstance(X, np.ndarray)
+    values = X if dense else X.data
+    if not values.size or np.isfinite(_float32([values.min(), values.max()])).all():  # NaN reaches both
+        return
+    first = np.argwhere(~np.isfinite(_float32(values)))[0]
+    row, column = first if dense else (np.searchsorted(X.indptr, first[0], "right") - 1, X.indices[first[0]])
+    raise DataError(
+        f"the examples hold NaN, infinities or values beyond float32, the first in row {row}, column {column} from 0; "
+        "replace them"
+    )
 
 
 def canonical(X: Any) -> Examples:
@@ -257,8 +271,3 @@ def _matrix(X: Any) -> Dense:
 def _float32(values: Any) -> Dense:
     with np.errstate(over="ignore"):
         return np.asarray(values, dtype=np.float32)
-
-
-def _finite(values: Dense) -> None:
-    if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):  # NaN reaches both
-        raise DataError("the examples hold NaN, infinities or values beyond float32; replace them")

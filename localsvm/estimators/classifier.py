@@ -22,8 +22,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.dataset import Dataset, Examples, as_examples, check_float32
 from localsvm.data.origin import from_array
+from localsvm.errors import ModelError
 from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
 from localsvm.estimators.parameters import (
     COMMON,
@@ -231,6 +232,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         with named_in_python(self.method):
+            check_float32(X)
             return self._use(lambda model: ask(model, X))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -272,7 +274,12 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The metric of metric_file."""
         if self.metric_file is None:
             return None
-        given = read_given(self.metric_file)
+        if not isinstance(self.metric_file, (str, os.PathLike)):
+            raise ParameterError(f"metric_file must be the name of a file, not {self.metric_file!r}")
+        try:
+            given = read_given(Path(self.metric_file))
+        except ModelError as error:
+            raise ParameterError(f"metric_file: {error}") from error
         if self.metric is not None:
             raise ParameterError("metric and metric_file both say what the metric is; give one of the two")
         if self.scale not in (COMMON["scale"].default, given.options["scale"]):

@@ -124,7 +124,9 @@ class SVML(Method):
                 f"{size.width:,}; give --form diag or rank:10"
             )
         if self.form.startswith(RANK) and int(self.form.removeprefix(RANK)) > size.width:
-            raise OptionError(f"--form {self.form}: there are only {size.width:,} features")
+            raise OptionError(
+                f"--form {self.form}: there are only {size.width:,} features; give at most {RANK}{size.width}"
+            )
         learning = 10 * part**2 + 40 * part * columns
         solving = 17 * n**2 + 20 * n * columns
         return int(max(learning, solving) + 8 * LBFGS_VECTORS * height * columns + 16 * height * size.width)

@@ -72,19 +72,23 @@ class Metric:
 
         Parameters
         ----------
-        X : (n, d) float32, scaled. OptionError where X is sparse and the metric is a matrix.
+        X : (n, d) float32, scaled. OptionError where X is sparse and the metric is a matrix. What is beyond float32
+            becomes infinite, as in scaling.
         in_place : overwrite and return a dense X where the columns stay as many. A sparse X is never changed.
         """
         if not isinstance(X, np.ndarray):
             if self.kind == MATRIX:
                 raise OptionError("a metric that mixes features needs dense rows, and these are sparse; use diag")
-            return sparse_examples(X.data * self.values[X.indices], X.indices, X.indptr, X.shape[1])
+            with np.errstate(over="ignore"):
+                values = X.data * self.values[X.indices]
+            return sparse_examples(values, X.indices, X.indptr, X.shape[1])
         square = self.columns == X.shape[1]
         out = X if in_place and square else np.empty((X.shape[0], self.columns), np.float32)
         panels = None if self.kind == WEIGHTS else Panels(np.ascontiguousarray(self.values.T), squared=False)
         for rows in row_blocks(X, BLOCK):
             if panels is None:
-                np.multiply(X[rows], self.values, out=out[rows])
+                with np.errstate(over="ignore"):
+                    np.multiply(X[rows], self.values, out=out[rows])
             else:
                 block = aligned((rows.stop - rows.start, padded(panels.size)), np.float32)
                 panels.products(X[rows], block)

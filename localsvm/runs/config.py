@@ -205,7 +205,7 @@ def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig,
 def check_features(features: int, name: str = "") -> None:
     """DataError where there is none. name : of the file, for the message."""
     if features == 0:
-        raise DataError(f"{_where(name)}no row has a feature other than 0; training needs at least one")
+        raise DataError(f"{_where(name)}no row has a feature other than 0 (in float32); training needs at least one")
 
 
 def _where(name: str) -> str:

@@ -224,7 +224,7 @@ def _untried(
     if asked not in ("auto", "diag") and not dense:
         raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
     if rank is not None and rank > shape[1]:
-        raise OptionError(f"--metric {asked}: there are only {shape[1]} features")
+        raise OptionError(f"--metric {asked}: there are only {shape[1]} features; give at most rank:{shape[1]}")
     why = untried(shape, len(labels)) if asked == "auto" else ""
     return Measured(about=asdict(NONE_TRIED) | {"why": why}) if why else None
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from localsvm.data.columns import dense_copy
 from localsvm.data.dataset import Dense, Examples
 from localsvm.data.reading import read
-from localsvm.errors import ModelError
+from localsvm.errors import DataError, ModelError
 from localsvm.methods.mapped_expansion import DIAGONALS
 from localsvm.methods.rbf import GlobalSVM
 from localsvm.methods.svm import KernelSVM
@@ -97,7 +97,7 @@ def _of_given(given: Given) -> Shown:
     def rows(path: str | Path) -> Iterator[Labelled]:
         data = read(path, zero_based=config.zero_based, shifts=config.shifts)
         given.narrow(data)
-        yield _dense(given.scaling_of(data).apply(data.X, in_place=True)), data.y
+        yield _dense(given.scaling_of(data).apply(data.X, in_place=True), path), data.y
 
     metric = given.measured.metric
     assert metric is not None, "read_given has one"
@@ -118,7 +118,7 @@ def _of_svml(model: LocalModel) -> Shown:
     if model.file.n_cells > 1 or int(model.file.row_ptr["model_fold"][-1]) != 1:
         raise ModelError(
             f"{model.file.path}: several metrics, of problems, folds or cells; a picture is of one: train -m svml on "
-            "two classes without -P"
+            "two classes with -P none"
         )
     state = model.file.cell(0)
     method = model.method
@@ -142,10 +142,13 @@ def _numbers(model: LocalModel) -> NDArray[np.int64]:
 def _rows(model: LocalModel) -> Callable[[str | Path], Iterator[Labelled]]:
     def rows(path: str | Path) -> Iterator[Labelled]:
         for block in model.read(path, zero_based=model.zero_based):
-            yield _dense(model.scaled(block.X)), block.y
+            yield _dense(model.scaled(block.X), path), block.y
 
     return rows
 
 
-def _dense(X: Examples) -> Dense:
-    return X if isinstance(X, np.ndarray) else dense_copy(X)
+def _dense(X: Examples, path: str | Path) -> Dense:
+    X = X if isinstance(X, np.ndarray) else dense_copy(X)
+    if not np.isfinite(X).all():
+        raise DataError(f"{path}: some rows have values beyond float32 once they are scaled; leave them out")
+    return X

@@ -5,8 +5,8 @@ with y_i f_i < 1, the solution is linear: (K_ss + diag(1 / c_s)) a_s + b = y_s, 
 Newton step solves that for the support it has (for an empty one, which a start may have, a = 0); where the support
 changes, an exact line search says how far to go. Once it stays, the solution is exact.
 
-Nearly all time goes into the Cholesky factor of the system, s^3 / 3 products for a support of s rows. Most steps change
-few rows of a large support: the last factor then serves them, too, bordered by the rows that came and went.
+Nearly all time goes into the Cholesky factor of the system, s^3 / 3 operations for a support of s rows. Most later
+steps change few rows of a large support: the last factor then serves them, bordered by the rows that came and went.
 
 References
 ----------
@@ -25,7 +25,7 @@ from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_trian
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-STEPS = 100  # of Newton; 5 to 15 are usual
+STEPS = 100  # of Newton; 3 to 12 are usual
 EXACT = 1e-12  # a step that lowers the objective by no more than this share of it is the last one
 PART, LARGE = 4, 1000  # rows from which a start is sought on every fourth row
 FEW, MANY = 0.12, 1000  # a factor serves supports that differ by so small a share of its rows, if it has so many
@@ -79,6 +79,10 @@ class Cholesky(Factor):
         changes = np.setxor1d(self.support, support, assume_unique=True)
         return self._serves and len(changes) <= FEW * len(self.support)
 
+    def bordered(self, K: Floats, support: Indices, ridge: Floats) -> Factor:
+        """The factor of that support by this one."""
+        return self if np.array_equal(support, self.support) else Bordered(K, support, ridge, self)
+
 
 class Bordered(Factor):
     """The system of a support by the Cholesky factor LL' of another one, with the same kernel and ridges.
@@ -92,7 +96,7 @@ class Bordered(Factor):
     Parameters
     ----------
     K, support, ridge : (n, n), (s,) ascending, and (s,).
-    other : the factor to begin with.
+    other : the factor to begin with, of another support.
     """
 
     def __init__(self, K: Floats, support: Indices, ridge: Floats, other: Cholesky) -> None:
@@ -177,6 +181,7 @@ def solve(K: Floats, y: Floats, cost: Floats, start: tuple[Floats, float] | None
     if len(y) >= LARGE:
         part = solve(np.ascontiguousarray(K[::PART, ::PART]), y[::PART], cost[::PART])
         coef[::PART], bias = part.coef, part.bias
+        del part  # and its factor
     return _newton(K, y, cost, coef, bias)
 
 
@@ -190,8 +195,9 @@ def _newton(K: Floats, y: Floats, cost: Floats, coef: Floats, bias: float) -> So
         factor: Factor | None = None
         if len(support):
             if last is not None and last.serves(support):
-                factor = Bordered(K, support, ridge[support], last)
+                factor = last.bordered(K, support, ridge[support])
             else:
+                last = None  # its memory is free before the next factor is made
                 factor = last = Cholesky(K, support, ridge[support])
             to[support], offset = factor.solve(y[support], 0.0)
         values = K @ to + offset

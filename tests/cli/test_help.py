@@ -67,6 +67,7 @@ def test_help_imports_nothing_heavy(name: str | None) -> None:
 def test_no_run_waits_for_what_few_need() -> None:
     code = (
         "import sys\nimport localsvm.runs.prediction, localsvm.runs.training\n"
+        "from localsvm.methods import methods\nmethods()\n"
         "print([m for m in ('scipy.optimize', 'sklearn', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -85,7 +85,10 @@ def test_cells_that_were_fitted_whole_are_no_vote(train_file: Path, tmp_path: Pa
     """With one point there is nothing to select, whatever --select says."""
     invoke("train", "-g", 1, "-C", 1, "-j", 1, "-q", train_file, tmp_path / "one.h5")
     invoke("train", "-g", 1, "-C", "1,2", "-v", 2, "-j", 1, "-q", train_file, tmp_path / "two.h5")
-    for name, select in (("one.h5", "refit"), ("two.h5", "vote")):
-        assert f"grid, {select}, seed 0" in invoke("inspect", tmp_path / name).stdout
+    for name, select, selection in (
+        ("one.h5", "refit", "none (one point)"),
+        ("two.h5", "vote", "2 folds, adaptive grid, vote"),
+    ):
+        assert f"selection   {selection}, seed 0" in invoke("inspect", tmp_path / name).stdout
         report = json.loads(invoke("inspect", "--json", tmp_path / name).stdout)
         assert (report["select"], report["config"]["select"]) == (select, "vote")

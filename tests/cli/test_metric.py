@@ -53,8 +53,14 @@ def diag(rows: Path) -> Path:
         ),
         ({"name": "none", "best": "none"}, "auto: none (too few rows to try one)"),
         ({"name": "none", "best": "none", "why": "one class"}, "auto: none (one class)"),
-        (CHOICE | {"name": "none", "z": [-0.71, -9.0]}, "auto: none (best was full, z -0.7, not below -2.8)"),
-        (CHOICE | {"name": "none", "z": [-9.0, 1.0]}, "auto: none (best was full, z of the error 1.0, not below -2.1)"),
+        (
+            CHOICE | {"name": "none", "z": [-0.71, -9.0]},
+            "auto: none (full was not clearly better on fresh rows: z -0.7, below -2.8 needed)",
+        ),
+        (
+            CHOICE | {"name": "none", "z": [-9.0, 1.0]},
+            "auto: none (full was not clearly better on fresh rows: z of the error 1.0, below -2.1 needed)",
+        ),
     ],
 )
 def test_the_choice_in_words(about: dict[str, object], text: str) -> None:

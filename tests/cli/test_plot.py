@@ -137,6 +137,26 @@ def test_what_cannot_be_drawn_is_refused(rows: Path, plane: Path, tmp_path: Path
     assert not (tmp_path / "p.png").exists()
 
 
+def test_a_plane_has_one_scale_and_says_what_is_outside(
+    rows: Path, plane: Path, tmp_path: Path, figures: list[Any]
+) -> None:
+    data = read(rows)
+    data.X[0] = 1e20
+    write(tmp_path / "far.libsvm", data.X, data.y)
+    invoke("plot", "--data", tmp_path / "far.libsvm", plane, tmp_path / "p.png")
+    for axes in figures[0].axes[:2]:
+        assert np.ptp(axes.get_xlim()) == pytest.approx(np.ptp(axes.get_ylim()))
+        assert axes.get_box_aspect() == 1.0
+        assert axes.get_title().endswith("; 1 of 120 rows are outside")
+    data.X[0] = np.finfo(np.float32).max
+    write(tmp_path / "beyond.libsvm", data.X, data.y)
+    model = tmp_path / "small.h5"
+    write(tmp_path / "small.libsvm", 1e-30 * read(rows).X, data.y)
+    invoke("train", *POINT, "--metric", "rank:2", tmp_path / "small.libsvm", model)
+    told = error("plot", "--data", tmp_path / "beyond.libsvm", model, tmp_path / "q.png")
+    assert f"{tmp_path / 'beyond.libsvm'}: some rows have values beyond float32 once they are scaled" in told
+
+
 def test_rows_are_drawn_at_random_and_in_order() -> None:
     X = np.arange(50, dtype=np.float32)[:, None]
     blocks = [(X[first : first + 7], X[first : first + 7, 0].astype(float)) for first in range(0, 50, 7)]
