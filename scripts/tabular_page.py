@@ -120,7 +120,8 @@ class Found:
         head = ["set", "training / test rows", *(column.removeprefix("localsvm ") for column in columns)]
         lines = []
         for name in self.sets:
-            cells = [" / ".join(entry(name, method) for method in self.of(column)) for column in columns]
+            pairs = ([entry(name, method) for method in self.of(column)] for column in columns)
+            cells = [pair[0] if pair[-1] == pair[0] == "not begun" else " / ".join(pair) for pair in pairs]
             lines.append([name, " / ".join(map(thousands, self.rows(name))), *cells])
         return table(head, lines)
 
@@ -132,7 +133,7 @@ class Found:
         """An entry: the mean, the least of a set in bold."""
         error, least = self.mean(name, method), self.best(name, self.methods)
         if error is None or least is None:
-            return self.reason(name, method)
+            return self.briefly(name, method)
         return f"**{shown(error)}**" if error == least[1] else shown(error)
 
     def seconds(self, figure: str) -> Callable[[str, str], str]:
@@ -140,7 +141,7 @@ class Found:
 
         def entry(name: str, method: str) -> str:
             median = self.median(name, method, figure)
-            return self.reason(name, method) if median is None else number(median)
+            return self.briefly(name, method) if median is None else number(median)
 
         return entry
 
@@ -148,6 +149,11 @@ class Found:
         """Why there is no figure."""
         run = next((run for run in self.runs if (run.name, run.method) == (name, method)), None)
         return "-" if run is None else run.message if run.status in ("timeout", "not begun") else run.status
+
+    def briefly(self, name: str, method: str) -> str:
+        """As `reason`, in few words."""
+        runs = [run.status for run in self.runs if (run.name, run.method) == (name, method)]
+        return "not begun" if "not begun" in runs else self.reason(name, method)
 
 
 def verdict(found: Found) -> list[str]:
