@@ -42,7 +42,7 @@ REMARKS = """\
   and ITML wins on Credit. On Trans and Page, where the paper's NCA and ITML lose 2 points, ours do not; here they are
   scaled to fit the grid of widths. Stars on CMC are of easy splits: against Euclidean 5-fold on the same ones no metric
   wins anything.
-- ITML and LMNN on Gamma were measured with [one factor for several Newton
+- NCA, ITML and LMNN on Gamma were measured with [one factor for several Newton
   steps](../../performance.md#one-factor-for-several-steps). The other times are from before that; they would be about
   half as large on Gamma, and two thirds on Page.
 - Credit: the paper counts 15 features and does not say how it made numbers of the nominal ones. Here they are 40
