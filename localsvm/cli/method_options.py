@@ -200,13 +200,11 @@ def create(name: str, given: dict[str, Any]) -> Method:
     values = {key: value for key, value in given.items() if value is not None}
     own = {option.name for option in methods()[name]}
     for key in sorted(values.keys() - own):
-        has = next(method for method, options in methods().items() if any(option.name == key for option in options))
-        option = parameter(has, key)
+        have = [method for method, options in methods().items() if any(option.name == key for option in options)]
+        option = parameter(have[0], key)
         assert option is not None
-        those = ", ".join(
-            other for other, options in methods().items() if any(option.name == key for option in options)
-        )
-        raise click.UsageError(f"{option.flags[0]} is not an option of the method {name}, but of {those}: -m chooses.")
+        what = f"{option.flags[0]} is not an option of the method {name}, but of {', '.join(have)}"
+        raise click.UsageError(f"{what}: -m chooses.")
     return classes()[name](**values)
 
 

@@ -118,6 +118,7 @@ COMMON: dict[str, Parameter] = {
     "verbose": Parameter(False, (), "bool", "Tell on stderr how the training goes on."),
 }  # fmt: skip
 WANTED = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "a text"}
+OPTIONAL = " | None"  # ends an annotation
 ELSEWHERE = {"C": "cost", "tol": "tolerance", "cv": "folds", "seed": "random_state"}  # names of scikit-learn's
 ALIKE = 0.75  # of two names, of which one may be meant by the other: "shrinking" is not "scoring"
 # an option, or several names of one; neither "-gamma |x-y|^2" nor what "its -c" is of another program; a whole command
@@ -160,20 +161,16 @@ def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[fl
 
 
 def typed(name: str, value: Any, kind: str) -> Any:
-    """A value as the bool, int or float that its annotation says; numpy's are taken, too. Texts are as they are, as are
-    values of other types.
-    """
+    """A value as the bool, int or float that its annotation says; numpy's are taken, too. Others are as they are."""
     number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if kind == "bool" and (isinstance(value, (bool, np.bool_)) or (number and value in (0, 1))):
         return bool(value)
-    if kind == "int | None":
-        return None if value is None else typed(name, value, "int")
+    if kind.endswith(OPTIONAL):
+        return None if value is None else typed(name, value, kind.removesuffix(OPTIONAL))
     if kind == "int" and number and float(value).is_integer():
         return int(value)
     if kind == "float" and number:
         return float(value)
-    if kind == "str | None":
-        return None if value is None else typed(name, value, "str")
     if kind not in WANTED or (kind == "str" and isinstance(value, str)):
         return value
     raise ParameterError(f"{name} must be {WANTED[kind]}, not {value!r}")

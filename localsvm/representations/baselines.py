@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,16 @@ from localsvm.representations.nca import nca
 Baseline = Callable[[NDArray[np.float64], NDArray[np.intp], np.random.Generator], NDArray[np.float64]]
 BASELINES: dict[str, Baseline] = {"nca": nca, "itml": itml, "lmnn": lmnn}
 BASELINE_ROWS = 2000  # that one learns from: nca takes 5 s for so many of magic, and 60 s for twice as many
+MANY_CLASSES = "The number of unique classes"  # a warning of scikit-learn, which takes them for values of a regression
+
+
+def learned_by(
+    name: str, X: NDArray[np.float64], codes: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The matrix (d, d) that one learns of rows X (n, d) and their classes (n,)."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
+        return BASELINES[name](X, codes, rng)
 
 
 def baseline_bytes(name: str, rows: int, features: int) -> int:

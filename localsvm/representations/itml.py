@@ -12,14 +12,11 @@ gamma = 1 only; the step here is gamma/(gamma + 1) (1/p - 1/b), as in the author
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dger
-
-from localsvm.representations.nca import MANY_CLASSES
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
@@ -136,7 +133,4 @@ def _wrong(X: Floats, codes: Numbers, Z: Floats, truth: Numbers) -> int:
 
     if not len(X) or not len(Z):
         return 0
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
-        found = KNeighborsClassifier(min(NEIGHBOURS, len(X))).fit(X, codes).predict(Z)
-    return int(np.count_nonzero(found != truth))
+    return int(np.count_nonzero(KNeighborsClassifier(min(NEIGHBOURS, len(X))).fit(X, codes).predict(Z) != truth))

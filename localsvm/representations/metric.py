@@ -67,6 +67,7 @@ class Metric:
         wide = self.values.astype(np.float64)
         return np.asarray(np.abs(wide) if self.kind == WEIGHTS else np.sqrt(np.square(wide).sum(axis=1)))
 
+    @np.errstate(over="ignore")
     def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
         """The mapped rows. A row's result depends on that row alone.
 
@@ -79,16 +80,13 @@ class Metric:
         if not isinstance(X, np.ndarray):
             if self.kind == MATRIX:
                 raise OptionError("a metric that mixes features needs dense rows, and these are sparse; use diag")
-            with np.errstate(over="ignore"):
-                values = X.data * self.values[X.indices]
-            return sparse_examples(values, X.indices, X.indptr, X.shape[1])
+            return sparse_examples(X.data * self.values[X.indices], X.indices, X.indptr, X.shape[1])
         square = self.columns == X.shape[1]
         out = X if in_place and square else np.empty((X.shape[0], self.columns), np.float32)
         panels = None if self.kind == WEIGHTS else Panels(np.ascontiguousarray(self.values.T), squared=False)
         for rows in row_blocks(X, BLOCK):
             if panels is None:
-                with np.errstate(over="ignore"):
-                    np.multiply(X[rows], self.values, out=out[rows])
+                np.multiply(X[rows], self.values, out=out[rows])
             else:
                 block = aligned((rows.stop - rows.start, padded(panels.size)), np.float32)
                 panels.products(X[rows], block)

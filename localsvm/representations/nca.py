@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
 STEPS = 100  # of L-BFGS, as metric-learn has them
-MANY_CLASSES = "The number of unique classes"  # of scikit-learn, which takes them for values of a regression
 
 
 def nca(X: NDArray[np.float64], codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -24,7 +21,5 @@ def nca(X: NDArray[np.float64], codes: NDArray[np.intp], rng: np.random.Generato
 
     if len(X) < 2:
         return np.eye(X.shape[1])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
-        found = NeighborhoodComponentsAnalysis(init="identity", max_iter=STEPS).fit(X - X.mean(axis=0), codes)
+    found = NeighborhoodComponentsAnalysis(init="identity", max_iter=STEPS).fit(X - X.mean(axis=0), codes)
     return np.ascontiguousarray(found.components_.T, np.float64)

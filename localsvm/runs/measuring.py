@@ -15,7 +15,7 @@ from localsvm.data.numbering import Draw
 from localsvm.data.spilled import Spilled, full_size
 from localsvm.errors import OptionError
 from localsvm.partition.two_step import draw_key
-from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
 from localsvm.representations.metric import EUCLIDEAN, RANK, Metric, check_metric
 from localsvm.representations.metric_choice import NONE_TRIED, Labelled, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_learning import SAMPLE, Course, Learner, Plan, learning_bytes
@@ -245,8 +245,8 @@ def _measured(
         if name == EUCLIDEAN:
             return Measured(about=about)
         if asked in BASELINES:
-            learner, own = BASELINES[asked], Plan.rng(config.seed, -1, 5)
-            values = learner(np.asarray(data.X[rows], np.float64), codes[rows], own)
+            own = Plan.rng(config.seed, -1, 5)
+            values = learned_by(asked, np.asarray(data.X[rows], np.float64), codes[rows], own)
         else:
             values = _learned(data, rows, name, check_metric(asked), config.seed).values
     return Measured(Metric(_sized(values)), about=about)

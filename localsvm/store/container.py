@@ -287,8 +287,8 @@ def _check_kind(path: AnyPath, kinds: tuple[str, ...], wanted: str, attributes: 
     if found not in _KINDS:
         raise ModelError(f"{path}: an HDF5 file, but not a localsvm {wanted}")
     if found not in kinds:
-        remedies = {PARTITION: "lsvm-partition makes one", MODEL: "lsvm-train makes one"}
-        remedy = "".join(f"; {text}" for kind, text in remedies.items() if wanted == _KINDS[kind])
+        maker = {_KINDS[PARTITION]: "lsvm-partition", _KINDS[MODEL]: "lsvm-train"}.get(wanted)
+        remedy = f"; {maker} makes one" if maker else ""
         raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {wanted} is expected{remedy}")
     if "format_version" not in attributes:
         raise missing("/@format_version")
