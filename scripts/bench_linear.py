@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from harness.comparison import Case, Comparison, Turn, main
 from harness.datasets import GENERATED, arrays, available, examples
-from harness.library import Examples, LinearRows, Scaling, solve, thinned
+from harness.library import Examples, LinearRows, scaling_of, solve, thinned
 from harness.summaries import fixed, megabytes, summaries, summary_table
 from harness.timing import Figures, timed
 from scipy import sparse
@@ -52,7 +52,7 @@ def problem(case: Case, options: argparse.Namespace) -> tuple[Examples, Any]:
         X = thinned(X)
         X.data /= np.abs(X.data).max()
         return X, y
-    return Scaling.fit(X, "std").apply(X), y
+    return scaling_of(X, "std").apply(X), y
 
 
 def objective(X: Examples, y: Any, case: Case, weights: Any) -> float:

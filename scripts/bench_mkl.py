@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from harness.comparison import Case, Comparison, Turn, main
 from harness.datasets import GENERATED, arrays, available, examples
-from harness.library import Scaling, fit_at_one_point, methods
+from harness.library import fit_at_one_point, methods, scaling_of
 from harness.summaries import fixed, megabytes, summaries, summary_table, whole
 from harness.timing import Figures, timed
 
@@ -38,7 +38,7 @@ def fitted(which: str, case: Case, options: argparse.Namespace) -> Figures:
     else:
         found = examples(options.data, case.set, "train")
         X, y = found.X, np.where(found.y == found.y.max(), 1.0, -1.0)
-    X = np.ascontiguousarray(Scaling.fit(X, "zscore").apply(X), np.float32)
+    X = np.ascontiguousarray(scaling_of(X, "zscore").apply(X), np.float32)
     method = methods()["mkl"](mkl=which, cost=(case.get("C"),))
     results: list[Any] = []
     figures = timed(lambda: results.append(fit_at_one_point(method, X, y)))

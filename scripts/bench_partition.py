@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from harness.library import Scaling, SharedExamples, Threads, size_spread, voronoi
+from harness.library import SharedExamples, Threads, scaling_of, size_spread, voronoi
 from harness.timing import timed
 
 from localsvm.data.synthetic import higgs_like
@@ -36,7 +36,7 @@ def main() -> None:
     given = parser.parse_args()
     X, y = higgs_like(given.rows, np.random.default_rng(given.seed))
     with Threads(given.jobs) as threads:
-        scaling = print_seconds("scaling", lambda: Scaling.fit(X, "std", threads))
+        scaling = print_seconds("scaling", lambda: scaling_of(X, "std", threads))
         print_seconds("apply", lambda: scaling.apply(X, in_place=True))
         rng = np.random.default_rng(given.seed)
         fitted = print_seconds("tree", lambda: voronoi(X, y, given.cell_size, rng, threads))

@@ -29,9 +29,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from localsvm.data.scaling import Scaling
 from localsvm.data.synthetic import higgs_like
 from localsvm.data.writing import write
+from localsvm.features.scaling import Scaling
 from localsvm.parallel.spark import PIECE_BYTES, Spark
 from localsvm.partition.two_step import TwoStep
 from localsvm.partition.voronoi import Voronoi

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from harness.datasets import examples
-from harness.library import Dataset, Learner, Scaling, TrainingConfig, create, measure
+from harness.library import Dataset, Learner, TrainingConfig, create, measure, scaling_of
 from threadpoolctl import threadpool_limits
 
 from localsvm import LocalSVC
@@ -53,7 +53,7 @@ def run(name: str, options: argparse.Namespace, steps: list[int], seed: int) -> 
     order = np.random.default_rng(1000 + seed).permutation(len(data.y))[: options.rows]
     held, rest = np.split(order, [min(len(order) // 4, MOST_HELD)])
     rows = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
-    scaling = Scaling.fit(rows[rest], "std")
+    scaling = scaling_of(rows[rest], "std")
     y, y_held = data.y[rest], data.y[held]
     X, Z = scaling.apply(rows[rest]), scaling.apply(rows[held])
     metric = measure(Dataset(X, y), TrainingConfig(metric=options.form, seed=seed), ALONE).metric

@@ -17,6 +17,7 @@ ROOMS = (
     ("runs",),
     ("selection",),
     ("methods",),
+    ("features",),
     ("targets", "representations"),
     ("partition", "solvers"),
     ("kernels",),

@@ -14,7 +14,7 @@ from scipy import sparse
 from localsvm.data import exact_sums
 from localsvm.data.dataset import Examples, as_examples
 from localsvm.data.exact_sums import ExactSums
-from localsvm.data.scaling import Scaling
+from localsvm.features.scaling import Scaling, scaling_of
 
 VALUES = st.one_of(
     st.floats(width=32, allow_nan=False, allow_infinity=False),
@@ -67,7 +67,7 @@ def test_scaling_by_exact_sums_is_that_of_all_rows(mode: str) -> None:
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(300, 5)) * [1.0, 1e3, 1e-3, 0.0, 7.0] + 3.0).astype(np.float32)
     sums = summed(X, [10, 200])
-    one, other = Scaling.fit(X, mode), Scaling.of_sums(sums, mode)
+    one, other = scaling_of(X, mode), Scaling.of_sums(sums, mode)
     assert one.mode == other.mode and one.state().keys() == other.state().keys()
     for name, array in one.state().items():
         np.testing.assert_allclose(array, other.state()[name], rtol=2e-7)

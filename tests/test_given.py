@@ -16,9 +16,9 @@ from strangers import of_metric, sign
 
 from localsvm import LocalSVC
 from localsvm.data.dataset import Dataset, as_examples
-from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.features.scaling import Scaling
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import divide, partition_only

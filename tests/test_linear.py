@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from localsvm.data.dataset import as_examples, thinned
 from localsvm.data.reading import read
-from localsvm.data.scaling import Scaling
+from localsvm.features.scaling import scaling_of
 from localsvm.solvers._linear import Descent, LinearRows, Margins
 from localsvm.solvers.linear import LinearSolution, few_weights, small_tasks, solve
 from localsvm.solvers.primal import newton
@@ -331,7 +331,7 @@ def test_both_solvers_agree_on_real_sets(path: Path | None) -> None:
     data = read(path)
     some = np.sort(np.random.default_rng(0).permutation(len(data.y))[:2000])
     X, last = data.X[some], np.unique(data.y)[-1]
-    rows = LinearRows(thinned(Scaling.fit(X, "std").apply(X)))
+    rows = LinearRows(thinned(scaling_of(X, "std").apply(X)))
     y, cost = np.where(data.y[some] == last, 1.0, -1.0), np.full(len(some), 0.1)
     for squared in (False, True):
         dual, primal = (solve(rows, y, cost, squared, 5e-5, solver).report for solver in ("sdca", "primal"))

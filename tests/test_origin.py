@@ -17,10 +17,10 @@ from scipy.sparse import csr_array
 from localsvm import estimators
 from localsvm.data.origin import HEAD_ROWS, from_array, shift_of, shifted
 from localsvm.data.reading import read, read_blocks
-from localsvm.data.scaling import MODES
 from localsvm.data.shift import Shift
 from localsvm.data.synthetic import banana
 from localsvm.estimators import LocalSVC
+from localsvm.features.scaling import MODES
 from localsvm.methods import methods
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel

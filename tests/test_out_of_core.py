@@ -15,10 +15,10 @@ from scipy import sparse
 from localsvm.data import spilled
 from localsvm.data.dataset import as_examples, is_dense, rows_of
 from localsvm.data.reading import read
-from localsvm.data.scaling import MODES
 from localsvm.data.spilled import Spilled, SpilledExamples, check_room
 from localsvm.data.weights import read_weights
 from localsvm.errors import DataError, OptionError, RunError
+from localsvm.features.scaling import MODES
 from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,20 @@ from scipy import sparse
 
 from localsvm.cli.train import train as train_command
 from localsvm.data.columns import keep_occurring
+from localsvm.data.dataset import as_examples
 from localsvm.data.measuring import measure
 from localsvm.data.reading import read
-from localsvm.data.scaling import MODES, Scaling
 from localsvm.data.stream import Stream
 from localsvm.data.writing import write
 from localsvm.errors import DataError, OptionError
+from localsvm.features.moments import Moments, merge
+from localsvm.features.scaling import MODES, Scaling, scaling_of
 from localsvm.methods import methods
 from localsvm.runs import streaming
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.streaming import train_stream
+from localsvm.runs.survey import surveyed
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import solve
 
@@ -58,7 +62,7 @@ def test_it_comes_near_the_solution_of_the_rows_in_memory(tmp_path: Path, factor
     file = written(tmp_path / "rows.libsvm", X, y)
     weights = ((1.0, factor),)
     summary = train_stream(file, config_of(class_weights=weights), tmp_path / "m.h5", block_bytes=4000)
-    scaled, sign = Scaling.fit(X, "std").apply(X), np.where(y > 0, 1.0, -1.0)
+    scaled, sign = scaling_of(X, "std").apply(X), np.where(y > 0, 1.0, -1.0)
     cost = 0.01 * np.where(y > 0, factor, 1.0)
     best = solve(LinearRows(scaled), sign, cost, False, 1e-6)
     with LocalModel(tmp_path / "m.h5") as model:
@@ -108,8 +112,9 @@ def test_scaling_by_blocks_is_scaling(mode: str, dense: bool) -> None:
     X[:, 3] = 7.0
     X[np.random.default_rng(1).random(X.shape) < 0.7] = 0.0
     examples: Any = X if dense else sparse.csr_array(X)
-    whole = Scaling.fit(examples, mode)
-    parts = Scaling.fit_blocks((examples[i : i + 37] for i in range(0, 300, 37)), mode)
+    whole = scaling_of(examples, mode)
+    blocks = [Moments.of(as_examples(examples[i : i + 37])) for i in range(0, 300, 37)]
+    parts = Scaling.fit(reduce(merge, blocks), mode)
     assert whole.state().keys() == parts.state().keys()
     for name, array in whole.state().items():
         assert_allclose(parts.state()[name], array, rtol=1e-6, atol=1e-7)
@@ -125,13 +130,13 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     data = read(file)
     keep_occurring(data)
     assert_array_equal(stream.columns, data.columns)
-    survey = stream.survey(scale, 50, rng)
+    survey = surveyed(stream, scale, 50, rng)
     assert not stream.dense and survey.sample.shape == (50, stream.features)
     assert_array_equal(survey.labels, [2.0, 5.0])
     assert_array_equal(survey.class_rows, [np.sum(y == 2.0), np.sum(y == 5.0)])
-    parts = list(stream.parts(survey.scaling))
+    parts = list(stream.parts(survey.scaled))
     assert len(parts) > 3 and all((np.diff(part.folds) >= 0).all() for part in parts)
-    expected = Scaling.fit(data.X, scale).apply(data.X).toarray()
+    expected = scaling_of(data.X, scale).apply(data.X).toarray()
     found = np.concatenate([part.X.toarray() for part in parts])
     order = [np.lexsort(rows.T) for rows in (expected, found)]
     assert_allclose(expected[order[0]], found[order[1]], rtol=1e-5)
@@ -178,7 +183,7 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     stream = Stream(file, 5)
     file.write_text(file.read_text() + "1 1:2\n")
     with pytest.raises(DataError, match="changed while it was read"):
-        list(stream.parts(Scaling("none")))
+        list(stream.parts(lambda X: X))
 
 
 def test_what_streams_cannot_do_is_said(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def convert(
     from localsvm.data.dataset import size_of
     from localsvm.data.origin import from_zero
     from localsvm.data.reading import read
-    from localsvm.data.scaling import CENTRED, Scaling, made_bytes
     from localsvm.data.writing import write
+    from localsvm.features.scaling import CENTRED, made_bytes, scaling_of
     from localsvm.memory import Budget
 
     check_outputs(force, [input_file], [output_file])
@@ -62,5 +62,5 @@ def convert(
             "from them first, or give --scale zscore or minmax",
             err=True,
         )
-    scaled = Scaling.fit(data.X, scale).apply(data.X, in_place=True)
+    scaled = scaling_of(data.X, scale).apply(data.X, in_place=True)
     write(output_file, scaled, data.y)

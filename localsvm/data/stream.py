@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from localsvm.data.columns import Columns, occurring
-from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, thinned
+from localsvm.data.dataset import Dataset, Examples, prefers_dense, thinned
 from localsvm.data.faults import LONGEST_LINE
 from localsvm.data.measuring import measure, shift_in
 from localsvm.data.pieces import BLOCK_BYTES, Counts
 from localsvm.data.reading import read_blocks
-from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.data.stream_memory import Block
 from localsvm.data.weights import leave_out, read_weights
@@ -40,30 +38,6 @@ class StreamBlock(NamedTuple):
     weight: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Survey:
-    """What the first pass over a file finds.
-
-    Attributes
-    ----------
-    labels : (classes,) float64
-        Sorted and distinct.
-    class_rows : (classes,) int64
-        Number of rows of each label.
-    class_mass : (classes,) float64
-        Their weights, summed.
-    scaling : Scaling
-    sample : Examples
-        A random sample of the rows, scaled.
-    """
-
-    labels: NDArray[np.float64]
-    class_rows: NDArray[np.int64]
-    class_mass: NDArray[np.float64]
-    scaling: Scaling
-    sample: Examples
-
-
 class Stream:
     """Rows of a file, block by block. The fold of a row depends only on its place in the file.
 
@@ -77,6 +51,8 @@ class Stream:
         Entries of all rows, of which some may be 0; features are the columns that occur: in which some row is not 0.
     width, columns : int, (features,) int64 or None
         Columns up to the largest index, and those of them that occur; None where all do.
+    shift : Shift or None
+        Which of these are read from an origin.
     dense : bool
     weighted : bool
         Whether there are weights.
@@ -127,7 +103,7 @@ class Stream:
             self.rows, self.mass = int(np.count_nonzero(self._weights)), float(self._weights.sum())
             self.left_out = counts.rows - self.rows
         far = shift_in(path, zero_based=zero_based, block_bytes=block_bytes) if shifts else None
-        self.columns, self._shift = self._occurring(far)
+        self.columns, self.shift = self._occurring(far)
         self.features = self.width if self.columns is None else len(self.columns)
         self.dense = prefers_dense(self.rows, self.features, counts.entries)
         self.block = replace(self.block, columns=self.features, dense=self.dense)
@@ -163,37 +139,12 @@ class Stream:
         self.fit_in(f"{path}: finding the columns that occur needs", own)
         return counts
 
-    def survey(self, scale: str, sample: int, rng: np.random.Generator) -> Survey:
-        """Make one pass over the rows and keep a random sample of at most `sample` of them."""
-        chosen = np.sort(rng.choice(self.rows, min(sample, self.rows), replace=False))
-        found: list[Examples] = []
-        counts: dict[float, int] = {}
-        masses: dict[float, float] = {}
-
-        def looked_at() -> Iterator[Examples]:
-            for first, X, y, weight in self._raw():
-                labels, code, rows = np.unique(y, return_inverse=True, return_counts=True)
-                for label, count, mass in zip(labels.tolist(), rows, np.bincount(code, weight), strict=True):
-                    counts[label] = counts.get(label, 0) + int(count)
-                    masses[label] = masses.get(label, 0.0) + float(mass)
-                mine = chosen[slice(*np.searchsorted(chosen, [first, first + len(y)]))] - first
-                found.append(X[mine])
-                yield X
-
-        scaling = Scaling.fit_blocks(looked_at(), scale)
-        scaling.read_from(self._shift, self.features)
-        labels = np.asarray(sorted(counts))
-        rows = np.concatenate(found) if self.dense else as_examples(sparse.vstack(found, format="csr"))
-        class_rows = np.asarray([counts[label] for label in labels])
-        class_mass = np.asarray([masses[label] for label in labels])
-        return Survey(labels, class_rows, class_mass, scaling, thinned(scaling.apply(rows)))
-
-    def parts(self, scaling: Scaling) -> Iterator[StreamBlock]:
-        """All rows, scaled, one block at a time."""
-        for first, X, y, weight in self._raw():
+    def parts(self, work: Callable[[Examples], Examples]) -> Iterator[StreamBlock]:
+        """What work, which makes each row of itself alone and may overwrite it, makes of all rows, block by block."""
+        for first, X, y, weight in self.blocks():
             folds = self.folds_of(first, len(y))
             order = np.argsort(folds, kind="stable")
-            yield StreamBlock(thinned(scaling.apply(X, in_place=True)[order]), y[order], folds[order], weight[order])
+            yield StreamBlock(thinned(work(X)[order]), y[order], folds[order], weight[order])
 
     def folds_of(self, first: int, n: int) -> NDArray[np.int64]:
         """The folds (n,) of rows first .. first + n - 1 of the file."""
@@ -242,16 +193,16 @@ class Stream:
             jobs=self._jobs, block_bytes=self._block_bytes, longest=self._longest,
         ):  # fmt: skip
             n = len(block.y)
-            if self._weights is not None and at + n <= len(self._weights):  # `_raw` tells of a file that grew
+            if self._weights is not None and at + n <= len(self._weights):  # `blocks` tells of a file that grew
                 block.weight = self._weights[at : at + n]
                 leave_out(block)
             at += n
             yield block
 
-    def _raw(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
+    def blocks(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
         """(number of the first, X, y, weights) of the rows that are not passed over."""
         first = 0
-        for part in self._read(self.dense, self.columns, self._shift):
+        for part in self._read(self.dense, self.columns, self.shift):
             n = len(part.y)
             if n:
                 yield first, part.X, part.y, np.ones(n) if part.weight is None else part.weight

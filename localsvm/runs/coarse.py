@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset, Examples
-from localsvm.data.scaling import Scaling
+from localsvm.features.scaling import Scaling
 from localsvm.parallel.local import LocalPool
 from localsvm.partition import inside
 from localsvm.partition.two_step import Stream, divided

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.scaling import CENTRED, MODES
 from localsvm.errors import DataError, OptionError
+from localsvm.features.scaling import CENTRED, MODES
 from localsvm.methods import method_from
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
@@ -38,7 +38,7 @@ class TrainingConfig:
     method : with its own options.
     partition : its name; None for one cell up to cell_size rows, and Voronoi cells beyond if the method divides.
     cell_size : the most rows of a cell.
-    scale : how features are scaled, one of `data.scaling.MODES`.
+    scale : how features are scaled, one of `features.scaling.MODES`.
     metric : of the scaled rows, "none" or one of those that `runs.measuring` learns; None for what the method does by
         default.
     folds : of cross-validation, at least 2.

@@ -14,9 +14,9 @@ from localsvm.data.columns import scratch_bytes
 from localsvm.data.compression import read_once
 from localsvm.data.dataset import Dataset, size_of
 from localsvm.data.reading import MORE
-from localsvm.data.scaling import made_bytes
 from localsvm.data.spilled import Spilled
 from localsvm.data.stream import Stream
+from localsvm.features.scaling import made_bytes
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
@@ -97,7 +97,7 @@ class Demand:
         """Learning and applying the scaling."""
         mode, sparse = self._config.scale, not isinstance(self._data.X, np.ndarray)
         flat = "scale sparse rows by std, row or none, or " if sparse and mode in ("zscore", "minmax") else ""
-        self._check(f"scaling by {mode}", made_bytes(self._data.X, mode), flat + MORE)
+        self._check(f"scaling by {mode}", made_bytes(self._data.X, mode, self._threads), flat + MORE)
 
     def metric(self) -> int:
         """Learning the metric, and mapping the rows by it; how many threads can take part."""

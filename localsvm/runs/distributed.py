@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from localsvm.data.columns import Columns
 from localsvm.data.dataset import Dataset, rows_of
 from localsvm.data.numbering import Draw, named
-from localsvm.data.scaling import CENTRED, OFF_CENTRE, Scaling
 from localsvm.errors import DataError, OptionError
+from localsvm.features.scaling import CENTRED, OFF_CENTRE, Scaling
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition import REGISTRY, Partition, create
 from localsvm.partition.repeated import Repeated

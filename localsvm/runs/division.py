@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_occurring
 from localsvm.data.dataset import REACH, Dataset, out_of_reach, size_of
+from localsvm.data.exact_sums import ExactSums
 from localsvm.data.numbering import fingerprint_by_rows
-from localsvm.data.scaling import OFF_CENTRE, Scaling, off_centre_columns
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.data.spilled import Spilled, SpilledExamples, through
 from localsvm.data.weights import leave_out
 from localsvm.errors import DataError, OptionError
+from localsvm.features.scaling import OFF_CENTRE, Scaling, check_dense_size, off_centre_columns, scaling_of
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition import Partition, TrainingCell, create, restore
 from localsvm.representations.metric import EUCLIDEAN
@@ -322,7 +323,7 @@ def _fit(
 ) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:  # fmt: skip
     """Scales and maps the data, too. key: their fingerprint, see `_learned_from`."""
     if given is None:
-        scaling = Scaling.fit(data.X, config.scale, threads, exact=config.coarse_size is not None)
+        scaling = _scaling(data.X, config, threads)
         scaling.read_from(data.shift, data.X.shape[1])
     else:
         scaling = given.scaling_of(data)
@@ -343,6 +344,17 @@ def _fit(
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
         partition.fit(data.X, data.y, config.cell_size, rng, threads)
     return scaling, measured, partition, partition.training_cells()
+
+
+def _scaling(X: Any, config: TrainingConfig, threads: Threads) -> Scaling:
+    """With coarse cells by exact sums, as `--backend spark` does it, whose blocks are others."""
+    if config.coarse_size is None:
+        return scaling_of(X, config.scale, threads)
+    check_dense_size(X, config.scale)
+    sums = ExactSums(X.shape[1])
+    for part in (part for _, part in X.blocks()) if isinstance(X, Spilled) else [X]:
+        sums.add(part)
+    return Scaling.of_sums(sums, config.scale)
 
 
 def _load(

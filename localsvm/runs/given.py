@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from localsvm.data.columns import keep_given, occurring
 from localsvm.data.dataset import Dataset, is_dense
-from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.features.scaling import Scaling
 from localsvm.methods.svml import SVML
 from localsvm.representations.metric import EUCLIDEAN, MATRIX
 from localsvm.runs.config import TrainingConfig

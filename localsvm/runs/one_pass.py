@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import Dense, dense_rows
-from localsvm.data.stream import Stream, Survey
+from localsvm.data.stream import Stream
 from localsvm.methods.base import Fitted
 from localsvm.methods.mllkm import LocallyLinearKernels, pack_learned
 from localsvm.methods.mllkm_online import Kept, OnePass
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import StreamDemand
+from localsvm.runs.survey import Survey
 from localsvm.selection.tally import Tally
 from localsvm.threads import Threads
 
@@ -46,7 +47,7 @@ class OnePassCell:
     def __init__(
         self, stream: Stream, survey: Survey, method: LocallyLinearKernels, config: TrainingConfig, demand: StreamDemand
     ) -> None:
-        self.stream, self.scaling, self.method, self.demand = stream, survey.scaling, method, demand
+        self.stream, self.survey, self.method, self.demand = stream, survey, method, demand
         self.target, self.seed = config.target(survey.labels), config.seed
         self.costs = method.grid_for(stream.features).costs
         self._factors = np.ones(len(survey.labels))  # on the cost, by class
@@ -100,7 +101,7 @@ class OnePassCell:
     def _parts(self) -> Iterator[Part]:
         """All rows, a block after the other, each in random order and in equal parts."""
         rng, first = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(0, 1))), 0
-        for block in self.stream.parts(self.scaling):
+        for block in self.stream.parts(self.survey.scaled):
             n = len(block.y)
             for rows in np.array_split(rng.permutation(n), -(-n // self._most)):
                 y = block.y[rows]

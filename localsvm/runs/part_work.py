@@ -25,9 +25,9 @@ from localsvm.data.origin import HEAD_ROWS, look_ahead
 from localsvm.data.parts import parse
 from localsvm.data.pieces import BOM, Piece
 from localsvm.data.reading import parse_block
-from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, RunError
+from localsvm.features.scaling import Scaling
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition.centre_tree import CentreTree
 from localsvm.representations.metric import Metric

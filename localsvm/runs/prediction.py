@@ -17,9 +17,9 @@ from localsvm.data.dataset import Dataset, Examples, as_examples, between, size_
 from localsvm.data.origin import shifted
 from localsvm.data.pieces import Counts, Piece
 from localsvm.data.reading import blocks_of, read_blocks
-from localsvm.data.scaling import Scaling
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError
+from localsvm.features.scaling import Scaling
 from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of

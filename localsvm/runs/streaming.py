@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.scaling import off_centre_columns
-from localsvm.data.stream import Stream, StreamBlock, Survey
+from localsvm.data.stream import Stream, StreamBlock
 from localsvm.errors import OptionError
+from localsvm.features.scaling import off_centre_columns
 from localsvm.memory import Budget
 from localsvm.methods.base import Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Job
@@ -36,6 +36,7 @@ from localsvm.runs.demand import StreamDemand
 from localsvm.runs.division import tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
+from localsvm.runs.survey import Survey, surveyed
 from localsvm.runs.weighing import tell_left_out
 from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
@@ -96,7 +97,7 @@ def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Surve
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
     most = _sampled(stream, config.method)
     stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, config.scale, most).survey())
-    survey = stream.survey(config.scale, most, rng)
+    survey = surveyed(stream, config.scale, most, rng)
     check_labels(survey.labels, stream.rows, config, stream.name)
     if not config.method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
@@ -187,7 +188,7 @@ class StreamedCell:
         costs = np.asarray([self.grid.costs_for(float(n) or 1.0)[c] for n in seen])
 
         def blocks() -> Iterator[Block]:
-            for part in self.stream.parts(self.survey.scaling):
+            for part in self.stream.parts(self.survey.scaled):
                 Y = np.repeat(self.target.encode(part.y).T, len(left_out), axis=0)
                 own = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
                 yield Block(self.method.rows(part.X, state), Y, np.tile(own, (len(Y) // len(left_out), 1)))
@@ -197,7 +198,7 @@ class StreamedCell:
     def tally(self, found: Descended, state: State) -> Tally:
         """Of one point, each row by the models that did not see it; found: without each fold."""
         tally, folds = Tally(self.target), self.config.folds
-        for part in self.stream.parts(self.survey.scaling):
+        for part in self.stream.parts(self.survey.scaled):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
             held = [(k, *edge) for k, edge in enumerate(edges)]
             models = range(0, len(found.weights), folds)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from localsvm import __version__
 from localsvm.data.dataset import Dataset, size_of
-from localsvm.data.scaling import Scaling
+from localsvm.features.scaling import Scaling
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.memory import Budget
 from localsvm.parallel.local import LocalPool

@@ -15,9 +15,9 @@ import numpy as np
 from localsvm.data.dataset import Dataset, Examples, as_examples, thinned
 from localsvm.data.origin import from_array
 from localsvm.data.reading import read
-from localsvm.data.scaling import Scaling
 from localsvm.data.shared import SharedExamples
 from localsvm.data.writing import write
+from localsvm.features.scaling import scaling_of
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import methods
 from localsvm.methods.base import Fitted, Method, State
@@ -70,7 +70,6 @@ __all__ = [
     "LinearSolution",
     "LocalModel",
     "MixtureRounds",
-    "Scaling",
     "SharedExamples",
     "State",
     "Summary",
@@ -87,6 +86,7 @@ __all__ = [
     "parse_values",
     "probabilities",
     "read",
+    "scaling_of",
     "size_spread",
     "solve",
     "squared_hinge",

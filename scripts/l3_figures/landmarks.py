@@ -12,12 +12,12 @@ import numpy as np
 from harness.library import (
     L3SVM,
     Examples,
-    Scaling,
     State,
     as_examples,
     choose_landmarks,
     find_centres,
     read,
+    scaling_of,
     solve,
 )
 from harness.pictures import BLUE, RED, empty_figure, legend_below, legend_entries, measured_ticks, tick_texts
@@ -109,7 +109,7 @@ def prepared(data: Path, rows: int | None) -> tuple[Rows, Rows]:
     train = read(data / f"{NAME}.train.libsvm.xz")
     test = read(data / f"{NAME}.test.libsvm.xz", n_features=train.X.shape[1])
     X = as_examples(train.X[:rows])
-    scaling = Scaling.fit(X, "std")
+    scaling = scaling_of(X, "std")
     return Rows(scaling.apply(X), train.y[:rows]), Rows(scaling.apply(test.X), test.y)
 
 

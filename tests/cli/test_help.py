@@ -15,7 +15,7 @@ from command_line import clean_environment, invoke
 from localsvm import __version__
 from localsvm.cli import method_options, options
 from localsvm.cli.group import COMMANDS, lsvm
-from localsvm.data.scaling import MODES
+from localsvm.features.scaling import MODES
 from localsvm.methods import methods
 from localsvm.partition import REGISTRY
 from localsvm.runs.config import TrainingConfig

@@ -6,7 +6,7 @@ give it the factor 0: it is 0 in every scaled row, whatever a test file holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,10 +18,13 @@ from localsvm.data.exact_sums import ExactSums
 from localsvm.data.shift import Shift
 from localsvm.data.spilled import RowsOnDisk
 from localsvm.errors import DataError, OptionError
+from localsvm.features.base import Transform
+from localsvm.features.moments import Moments, moments_bytes, moments_of
 from localsvm.store.pieces import Pieces, Unsound, check, floats32, floats64
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
+MEASURED = ("std", "zscore", "minmax")  # those that have to be learned
 CENTRED = ("zscore", "minmax")  # those that undo a shift of all rows
 LARGEST = np.finfo(np.float32).max
 OFF_CENTRE, SAMPLE = 100.0, 4096  # see off_centre_columns
@@ -38,7 +41,7 @@ _PIECES: dict[str, Pieces] = {
 
 
 @dataclass
-class Scaling:
+class Scaling(Transform):
     """x -> (x - offset) * factor for each feature, in float32; or x -> x / |x| for each row.
 
     Attributes
@@ -61,58 +64,24 @@ class Scaling:
     origin: Vector | None = None  # (d,)
 
     @classmethod
-    def fit(cls, X: Examples, mode: str, threads: Threads = ALONE, exact: bool = False) -> Self:
-        """Learn the scaling of rows X (n, d), n >= 1. The bits do not depend on the number of threads.
+    def fit(cls, moments: Moments | None, mode: str) -> Self:
+        """The scaling of the rows with these moments, which only the modes MEASURED ask for.
 
-        exact: by sums without rounding, which take longer: see `of_sums`.
-
-        Raises
-        ------
-        OptionError
-            There is no such mode.
-        DataError
-            X is sparse, and zscore or minmax would make more than 8 GiB of dense values of it.
+        OptionError where there is no such mode.
         """
         if mode not in MODES:
             raise OptionError(f"unknown scaling {mode!r}; choose one of {', '.join(MODES)}")
-        if mode in ("none", "row"):
+        if mode not in MEASURED:
             return cls(mode)
-        if mode != "std":
-            _check_dense_size(X, mode)
-        if exact:
-            sums = ExactSums(X.shape[1])
-            for part in (part for _, part in X.blocks()) if isinstance(X, RowsOnDisk) else [X]:
-                sums.add(part)
-            return cls.of_sums(sums, mode)
-        low, high = _extremes(X, threads)
+        assert moments is not None, "of a mode that asks for them"
         if mode == "minmax":
-            return cls._from_range(low, high)
-        return cls._from_moments(mode, low, high, *_moments(X, threads))
-
-    @classmethod
-    def fit_blocks(cls, blocks: Iterable[Examples], mode: str) -> Self:
-        """As `fit` on the rows of all blocks, up to float64 rounding; moments are merged after Chan et al. (1979)."""
-        rows = 0
-        low, high, mean, squares = (np.asarray(start) for start in (np.inf, -np.inf, 0.0, 0.0))
-        for X in blocks:
-            if mode not in ("none", "row"):
-                n, extremes = X.shape[0], _extremes(X, ALONE)
-                own, deviation = _moments(X, ALONE)
-                low, high = np.minimum(low, extremes[0]), np.maximum(high, extremes[1])
-                apart = own - mean
-                squares = squares + n * np.square(deviation) + np.square(apart) * (rows * n / (rows + n))
-                mean = mean + apart * (n / (rows + n))
-                rows += n
-        if mode in ("none", "row"):
-            return cls(mode)
-        if mode == "minmax":
-            return cls._from_range(low, high)
-        return cls._from_moments(mode, low, high, mean, np.sqrt(squares / rows))
+            return cls._from_range(moments.low, moments.high)
+        return cls._from_moments(mode, moments.low, moments.high, moments.mean, moments.deviation)
 
     @classmethod
     def of_sums(cls, sums: ExactSums, mode: str) -> Self:
         """As `fit` on the rows that were summed: of all machines, the same bits however the rows were divided."""
-        if mode in ("none", "row"):
+        if mode not in MEASURED:
             return cls(mode)
         low, high = sums.extremes()
         return cls._from_range(low, high) if mode == "minmax" else cls._from_moments(mode, low, high, *sums.moments())
@@ -182,7 +151,7 @@ class Scaling:
         return sparse_examples(values, X.indices, X.indptr, X.shape[1])
 
     def _densify(self, X: Any) -> Dense:
-        _check_dense_size(X, self.mode)
+        check_dense_size(X, self.mode)
         out = np.empty(X.shape, np.float32)
         for rows in row_blocks(out, BLOCK):
             densify(X, rows, out[rows])
@@ -226,78 +195,38 @@ def off_centre_columns(X: Examples) -> int:
     return int(np.count_nonzero((np.abs(mean) >= OFF_CENTRE * deviation) & (deviation > 0)))
 
 
-def _check_dense_size(X: Examples, mode: str) -> None:
+def check_dense_size(X: Any, mode: str) -> None:
+    """DataError where a scaling would make more than 8 GiB of dense values of sparse rows X."""
     size = 4 * X.shape[0] * X.shape[1]
-    if not is_dense(X) and size > DENSIFY_BYTES:
+    if mode in CENTRED and not is_dense(X) and size > DENSIFY_BYTES:
         what = f"{mode} scaling would turn these sparse examples into {size / 2**30:.1f} GiB of dense ones"
         raise DataError(f"{what}; scale by std, row or none, which keep them sparse")
 
 
-def made_bytes(X: Any, mode: str) -> int:
-    """What scaling makes in memory beside X: sums of its blocks and columns, and the scaled rows of a sparse X."""
-    if mode == "none":
-        return 0
-    rows, columns = X.shape
-    if is_dense(X):
-        sums = 1 + 2 * (1 + rows * columns // BLOCK)  # a list, and the array that is made of it
-        return int(8 * columns * min(sums, 2 * rows)) if mode != "row" else 0
-    if isinstance(X, RowsOnDisk):
-        return 8 * 10 * int(columns)
-    scaled = 4 * rows * columns if mode in ("zscore", "minmax") else 4 * X.nnz
-    return int(scaled + 8 * 10 * columns)
+def scaling_of(X: Examples | RowsOnDisk, mode: str, threads: Threads = ALONE) -> Scaling:
+    """The scaling of all rows X (n, d), n >= 1. The bits do not depend on the number of threads.
+
+    Raises
+    ------
+    OptionError : as `fit`.
+    DataError : X is sparse, and zscore or minmax would make more than 8 GiB of dense values of it.
+    """
+    check_dense_size(X, mode)
+    return Scaling.fit(moments_of(X, threads) if mode in MEASURED else None, mode)
 
 
-def _slices(total: int, step: int) -> Iterator[slice]:
-    for begin in range(0, total, step):
-        yield slice(begin, min(begin + step, total))
+def made_bytes(X: Any, mode: str, threads: int = 1) -> int:
+    """What scaling makes in memory beside X: moments of its rows, and the scaled rows of a sparse X in memory."""
+    own = moments_bytes(X, threads) if mode in MEASURED else 0
+    if mode == "none" or is_dense(X) or isinstance(X, RowsOnDisk):
+        return own
+    return own + int(4 * X.shape[0] * X.shape[1] if mode in CENTRED else 4 * X.nnz)
 
 
 def _inverse(spread: Vector, low: Vector, high: Vector) -> Dense:
     """1 / spread, 0 for constant columns, at most the largest float32."""
     inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=(low < high) & (spread > 0))
     return np.minimum(inverse, np.finfo(np.float32).max).astype(np.float32)
-
-
-def _by_blocks(X: Any, work: Callable[[Dense], Dense | Vector], threads: Threads) -> Vector:
-    """Apply `work` to every block of rows: one result (d,) for each, in order."""
-    blocks = list(row_blocks(X, BLOCK))
-    return np.array(threads.map(lambda i: work(X[blocks[i]]), len(blocks)), np.float64)
-
-
-def _extremes(X: Any, threads: Threads) -> tuple[Vector, Vector]:
-    """Smallest and largest element of every column; zeros that are not stored count."""
-    if is_dense(X):
-        low = _by_blocks(X, lambda x: x.min(axis=0), threads).min(axis=0)
-        return low, _by_blocks(X, lambda x: x.max(axis=0), threads).max(axis=0)
-    rows, columns = X.shape
-    low, high, stored = np.full(columns, np.inf), np.full(columns, -np.inf), np.zeros(columns)
-    for part in _slices(X.nnz, BLOCK):
-        np.minimum.at(low, X.indices[part], X.data[part].astype(np.float64))
-        np.maximum.at(high, X.indices[part], X.data[part].astype(np.float64))
-        stored += np.bincount(X.indices[part], minlength=columns)
-    sparse = stored < rows
-    return np.where(sparse, np.minimum(low, 0), low), np.where(sparse, np.maximum(high, 0), high)
-
-
-def _moments(X: Any, threads: Threads) -> tuple[Vector, Vector]:
-    """Mean and population standard deviation of every column: two passes in float64."""
-    rows, columns = X.shape
-    total, squares = np.zeros(columns), np.zeros(columns)
-    if is_dense(X):
-        for part in _by_blocks(X, lambda x: x.sum(axis=0, dtype=np.float64), threads):
-            total += part
-        mean = total / rows
-        for part in _by_blocks(X, lambda x: np.square(x - mean).sum(axis=0), threads):
-            squares += part
-        return mean, np.sqrt(squares / rows)
-    stored = np.zeros(columns)
-    for part in _slices(X.nnz, BLOCK):
-        total += np.bincount(X.indices[part], X.data[part], columns)
-        stored += np.bincount(X.indices[part], minlength=columns)
-    mean = total / rows
-    for part in _slices(X.nnz, BLOCK):
-        squares += np.bincount(X.indices[part], np.square(X.data[part] - mean[X.indices[part]]), columns)
-    return mean, np.sqrt((squares + (rows - stored) * np.square(mean)) / rows)
 
 
 def _inverse_roots(squares: Vector) -> Vector:
