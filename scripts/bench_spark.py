@@ -156,7 +156,7 @@ def plumbing(file: str, rows: int, master: str) -> None:
         found = survey(text, form, config)
         tell("looked at, coarse centres")
         tasks, trees = found.tasks(), [step.coarse for step in found.steps]
-        groups = text.groups(partial(assigned, form, found.scaling, None, trees), len(tasks))
+        groups = text.groups(partial(assigned, form, found.chain, trees), len(tasks))
         cells = len(list(groups.unordered(nothing, tasks)))
         tell(f"assigned, shuffled, {cells} jobs")
         list(groups.unordered(nothing, tasks))

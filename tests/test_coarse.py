@@ -175,7 +175,7 @@ def steps(partition: Any) -> list[TwoStep]:
 def units(run: CoarseRun, divided: Divided, rows: Dataset) -> Iterator[CoarseCell]:
     """What an engine sends to its tasks: it has the scaling and the metric, and finds the coarse cells by a sample."""
     config, kept = run.config, np.flatnonzero(np.ones(len(rows.y)) if rows.weight is None else rows.weight)
-    X, y = divided.measured.apply(divided.scaling.apply(rows.X[kept])), rows.y[kept]
+    X, y = divided.chain.apply(rows.X[kept]), rows.y[kept]
     weight, fresh = None if rows.weight is None else rows.weight[kept], divided.measured.fresh
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
     number = 0

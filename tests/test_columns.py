@@ -14,13 +14,13 @@ from command_line import error, invoke, run_all
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from localsvm.data.columns import dense_copy, keep_columns, keep_occurring, occurring
+from localsvm.data.columns import dense_copy, keep_columns, occurring
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.reading import read, read_blocks
 from localsvm.errors import DataError, ModelError
 from localsvm.estimators import LocalSVC
+from localsvm.features.columns import KeptColumns, check_columns
 from localsvm.runs.prediction import LocalModel
-from localsvm.runs.stored import check_columns
 
 LAST = 2**31 - 1  # the largest index that a file may have
 POINTS = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10")
@@ -66,7 +66,7 @@ def test_columns_are_found_and_kept(width: int, dense: bool) -> None:
     kept = keep_columns(given, known)
     assert_array_equal(kept if dense else dense_copy(kept), X[:, X.any(axis=0)])
     data = Dataset(given, np.zeros(50))
-    keep_occurring(data)
+    KeptColumns.fit(data)
     assert_array_equal(data.columns, known)
     assert_array_equal(data.X, X[:, X.any(axis=0)])  # dense in any case: small data are
 
@@ -74,7 +74,7 @@ def test_columns_are_found_and_kept(width: int, dense: bool) -> None:
 def test_where_all_columns_occur_nothing_changes() -> None:
     for X in (np.eye(3, dtype=np.float32), as_examples(sparse.csr_array(np.eye(3)))):
         data = Dataset(X, np.zeros(3))
-        keep_occurring(data)
+        KeptColumns.fit(data)
         assert data.X is X and data.columns is None
 
 
@@ -180,7 +180,7 @@ def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text(text([3, 10, 50]))
     invoke("train", *FAST, tmp_path / "rows", tmp_path / "m.h5")
     with LocalModel(tmp_path / "m.h5") as model:
-        assert model.features == 50
+        assert model.chain.width == 50
         assert len(model.predict(read(tmp_path / "rows").X)) == 60
         with pytest.raises(DataError, match="3 features, those of training 50"):
             model.predict(np.zeros((2, 3), np.float32))

@@ -99,7 +99,7 @@ def test_cells_of_a_file_bring_their_metric(file: Path, tmp_path: Path) -> None:
     X, y = rows()
     train(Dataset(X, y), TrainingConfig(POINT), tmp_path / "m.h5", partition_file=str(tmp_path / "cells.h5"))
     with LocalModel(tmp_path / "m.h5") as model:
-        assert model.metric is None and "metric" not in model.file.config
+        assert model.chain.metric is None and "metric" not in model.file.config
     invoke("partition", "-c", 80, "-q", file, tmp_path / "learned.h5")
     told = invoke("train", "-m", "svml", "--partition-file", tmp_path / "learned.h5", file, tmp_path / "s.h5", code=2)
     assert "and cells of lsvm-partition --metric none" in " ".join(told.stderr.split())

@@ -86,7 +86,7 @@ def test_models_predict_by_the_formula(kernel: str, tmp_path: Path) -> None:
         assert (model.predict(test) == labels).mean() > 0.8
         assert_array_equal(model.decision_function(test[7:8]), values[7:8])
         state = model.file.cell(0)
-        known = test.toarray().astype(np.float64)[:, model.columns]
+        known = test.toarray().astype(np.float64)[:, model.chain.columns.kept]
     parts = tuple(state[f"support_{part}"] for part in ("data", "indices", "indptr"))
     support = sparse.csr_array(parts, shape=(len(parts[2]) - 1, known.shape[1])).toarray().astype(np.float64)
     K = exact(known, support, KernelSVM(kernel=kernel).kernel_of(float(state["model_gamma"][0])))

@@ -18,11 +18,15 @@ from localsvm import LocalSVC
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
+from localsvm.features.origin import Origin
 from localsvm.features.scaling import Scaling
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import divide, partition_only
-from localsvm.runs.given import Given, moved, read_given
+from localsvm.runs.given import Given, read_given
+from localsvm.runs.measuring import ALL_ROWS
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import run_key, train
 
@@ -53,34 +57,34 @@ def trained(data: Dataset, given: Given, path: Path, **how: Any) -> dict[str, An
 
 @pytest.mark.parametrize(("metric", "scale"), [("diag", "std"), ("full", "zscore"), ("rank:2", "none")])
 def test_the_same_data_give_the_same_model(metric: str, scale: str, tmp_path: Path) -> None:
-    """As if it were learned now: the same bits, and the error is that of the rows that were fresh then."""
+    """As if it were learned now: the same bits. But the error is of all rows, and the summary says so."""
     own = train(rows(), replace(POINT, metric=metric, scale=scale), tmp_path / "own.h5")
     given = read_given(learned(tmp_path, metric, scale))
     assert (given.options["scale"], given.options["metric"]) == (scale, metric)
     found = trained(rows(), given, tmp_path / "given.h5")
     with h5py.File(tmp_path / "own.h5") as file:
         assert found["manifest"] == file.attrs["manifest"]
-    assert (found["summary"].cv_error, found["summary"].metric) == (own.cv_error, own.metric)
+    assert own.metric == {"name": metric} and found["summary"].metric == {"name": metric, "note": ALL_ROWS}
     from_model = read_given(tmp_path / "own.h5")
     assert from_model.digest == given.digest
     assert trained(rows(), from_model, tmp_path / "given.h5")["manifest"] == found["manifest"]
 
 
-def test_other_data_count_whole_and_keep_what_the_metric_has_seen(tmp_path: Path) -> None:
-    given = read_given(learned(tmp_path))
-    other = trained(rows(1), given, tmp_path / "other.h5")
-    assert other["summary"].metric == {"name": "diag", "other_data": True}
-    divided = divide(rows(1), given.fix(POINT), given=given)
-    assert divided.fresh is None
-    again = read_given(tmp_path / "other.h5")  # on the first data, only rows that it has not seen say what the error is
-    assert again.digest == given.digest
-    fresh = divide(rows(), again.fix(POINT), given=again).fresh
-    assert fresh is not None and int(fresh.array.sum()) == 12  # a fifth
+def test_whose_rows_learned_it_is_not_known_later(tmp_path: Path) -> None:
+    own, given = divide(rows(), replace(POINT, metric="diag")), read_given(path := learned(tmp_path))
+    assert own.fresh is not None and int(own.fresh.array.sum()) == 12  # a fifth
+    for data in (rows(), rows(1)):
+        divided = divide(data, given.fix(POINT), given=given)
+        assert divided.fresh is None and divided.measured.told == {"name": "diag", "note": ALL_ROWS}
+    of_partition = divide(rows(), replace(POINT, metric="diag"), path)
+    assert of_partition.fresh is None and of_partition.measured.told == {"name": "diag", "note": ALL_ROWS}
+    trained(rows(1), given, tmp_path / "other.h5")
+    assert read_given(tmp_path / "other.h5").digest == given.digest
 
 
 def test_rows_are_scaled_and_mapped_as_the_file_says(tmp_path: Path) -> None:
     given, data = read_given(learned(tmp_path, "full", "zscore")), rows(1)
-    metric, scaling = given.measured.metric, given.scaling
+    metric, scaling = given.chain.metric, given.chain.scaling
     assert metric is not None and scaling.offset is not None and scaling.factor is not None
     expected = ((data.X - scaling.offset) * scaling.factor).astype(np.float64) @ metric.values.astype(np.float64)
     divided = divide(rows(1), given.fix(POINT), given=given)
@@ -93,16 +97,16 @@ def test_rows_are_scaled_and_mapped_as_the_file_says(tmp_path: Path) -> None:
 def test_columns_are_those_that_the_metric_knows(width: int, tmp_path: Path) -> None:
     """Of fewer columns the missing ones are 0; values in others are ignored, in training as in prediction."""
     given = read_given(learned(tmp_path, columns=(1, 2, 5, 8), width=9))
-    assert given.columns.tolist() == [1, 2, 5, 8] and given.least_columns == 9
+    assert given.chain.columns.known.tolist() == [1, 2, 5, 8] and given.least_columns == 9
     data = rows(1, columns=(1, 2, 5), width=width)
     if width > 9:
         data.X[:, 10] = 7.0
     X = data.X.copy()
     trained(data, given, tmp_path / "m.h5")
     with LocalModel(tmp_path / "m.h5") as model:
-        assert model.columns is not None and model.columns.tolist() == [1, 2, 5, 8]
-        assert model.features == max(width, 9)
-        wide = np.zeros((len(X), model.features), np.float32)
+        assert model.chain.columns.known.tolist() == [1, 2, 5, 8]
+        assert model.chain.width == max(width, 9)
+        wide = np.zeros((len(X), model.chain.width), np.float32)
         wide[:, :width] = X
         values = model.decision_function(wide)
         wide[:, 3] = 5.0
@@ -123,21 +127,24 @@ def test_a_matrix_is_not_for_sparse_rows(tmp_path: Path) -> None:
         sparse = Dataset(as_examples(csr_array(data.X)), data.y)
         assert divide(sparse, given.fix(POINT), given=given).X.dense  # the four columns are few
     with pytest.raises(OptionError, match="needs dense rows"):
-        given.metric_of(Dataset(as_examples(csr_array(data.X)), data.y), "")
+        given.metric_of(Dataset(as_examples(csr_array(data.X)), data.y))
 
 
-def test_a_scaling_is_moved_to_another_origin() -> None:
+def test_a_chain_is_moved_to_another_origin() -> None:
     shift, origin = Shift(np.asarray([1]), np.asarray([1000.0])), np.asarray([0.0, 1004.0])
     X = np.asarray([[1.0, 1007.0], [2.0, 1001.0]])
-    old = Scaling("zscore", np.asarray([2.0, 3.0], np.float32), np.asarray([0.5, -1.0], np.float32), origin)
-    expected = old.apply((X - origin).astype(np.float32))
-    new = moved(old, shift, 2)
-    np.testing.assert_allclose(new.apply((X - [0.0, 1000.0]).astype(np.float32)), expected)
-    assert new.origin is not None and new.origin.tolist() == [0.0, 1000.0]
-    np.testing.assert_allclose(moved(old, None, 2).apply(X.astype(np.float32)), expected)
-    same = moved(old, Shift(np.asarray([1]), origin[1:]), 2)
+    scaling = Scaling("zscore", np.asarray([2.0, 3.0], np.float32), np.asarray([0.5, -1.0], np.float32))
+    old = Chain(KeptColumns(None, 2, True), Origin(origin), scaling)
+    expected = scaling.apply((X - origin).astype(np.float32))
+    np.testing.assert_array_equal(old.apply(X), expected)
+    new = old.read_from(shift)
+    np.testing.assert_allclose(new.apply((X - [0.0, 1000.0]).astype(np.float32), read=True), expected)
+    np.testing.assert_allclose(new.apply(X), expected)
+    assert new.origin.values is not None and new.origin.values.tolist() == [0.0, 1000.0]
+    np.testing.assert_allclose(old.read_from(None).apply(X.astype(np.float32)), expected)
+    same = old.read_from(Shift(np.asarray([1]), origin[1:])).scaling
     assert same.offset is not None and same.offset.tolist() == [0.5, -1.0]
-    assert moved(Scaling("std", np.ones(2, np.float32)), shift, 2).offset is None
+    assert replace(old, scaling=Scaling("std", np.ones(2, np.float32))).read_from(shift).scaling.offset is None
 
 
 def test_a_journal_belongs_to_the_metric(tmp_path: Path) -> None:
@@ -197,7 +204,7 @@ def test_a_classifier_uses_the_metric_of_a_file(tmp_path: Path) -> None:
     train(rows(1), config, tmp_path / "m.h5", given=read_given(path), force=True)
     with LocalModel(tmp_path / "m.h5") as model:
         np.testing.assert_array_equal(classifier.decision_function(data.X), model.decision_function(data.X)[:, 0])
-    assert classifier.summary_.metric == {"name": "rank:2", "other_data": True}
+    assert classifier.summary_.metric == {"name": "rank:2", "note": ALL_ROWS}
     with pytest.raises(ValueError, match="give one of the two"):
         LocalSVC(metric="diag", metric_file=str(path)).fit(data.X, data.y)
     with pytest.raises(ValueError, match="scale='minmax': metric_file fixes it, as 'zscore'"):
@@ -210,48 +217,41 @@ def test_a_classifier_uses_the_metric_of_a_file(tmp_path: Path) -> None:
         LocalSVC(metric_file=3).fit(data.X, data.y)
 
 
-def test_what_a_file_keeps(tmp_path: Path) -> None:
-    with h5py.File(learned(tmp_path)) as file:
-        config = json.loads(file.attrs["config"])
-        assert config["metric"] == "diag" and config["learned"].keys() == {"name", "fingerprint", "rows"}
-        assert config["learned"]["fingerprint"] == config["fingerprint"] and config["learned"]["rows"] == 60
-        assert file["metric/fresh"].shape == (8,) and int(np.unpackbits(file["metric/fresh"][...]).sum()) == 12
+@pytest.mark.parametrize("coarse", [False, True])
+def test_what_a_file_keeps(coarse: bool, tmp_path: Path) -> None:
+    """Not from which rows the metric was learned."""
+    cells = {"partition": "voronoi", "cell_size": 15, "coarse_size": 30} if coarse else {}
+    partition_only(rows(), replace(POINT, metric="diag", **cells), path := tmp_path / "cells.h5")
+    train(rows(), replace(POINT, metric="diag", **cells), model := tmp_path / "model.h5")
+    for each in (path, model):
+        with h5py.File(each) as file:
+            assert json.loads(file.attrs["config"])["learned"] == {"name": "diag"}
+            assert list(file["metric"]) == ["weights"]
 
 
-def test_with_coarse_cells_numbers_say_which_rows_learned_it(tmp_path: Path) -> None:
-    """As `--backend spark` can tell: the file has no bit a row, and knows its data by another fingerprint."""
-    config = replace(POINT, metric="diag", partition="voronoi", cell_size=15, coarse_size=30)
-    partition_only(rows(), config, path := tmp_path / "cells.h5")
-    with h5py.File(path) as file:
+@pytest.mark.parametrize(
+    "more", [{"fingerprint": "0" * 64, "rows": 60}, {"fingerprint": "0" * 64, "rows": 60, "taken": 48, "key": 7}]
+)
+@pytest.mark.parametrize("kind", ["model", "partition"])
+def test_what_earlier_files_kept_is_passed_over(kind: str, more: dict[str, Any], tmp_path: Path) -> None:
+    config, path = replace(POINT, metric="diag"), learned(tmp_path)
+    digest, cells = read_given(path).digest, divide(rows(), config, path)
+    if kind == "model":
+        train(rows(), config, path := tmp_path / "model.h5")
+        with LocalModel(path) as model:
+            values = model.decision_function(rows().X)
+    with h5py.File(path, "r+") as file:
         kept = json.loads(file.attrs["config"])
-        assert kept["learned"].keys() == {"name", "fingerprint", "rows", "taken", "key"}
-        assert kept["learned"]["taken"] == 48 and list(file["metric"]) == ["weights"]
-    own = divide(rows(), config)
-    assert own.measured.fresh is not None and int(own.measured.fresh.sum()) == 12
-    given = read_given(path)
-    for found in (divide(rows(), config, path), divide(rows(), given.fix(config), given=given)):
-        np.testing.assert_array_equal(found.measured.fresh, own.measured.fresh)
-        assert found.as_dict() == own.as_dict()
-    other = divide(rows(1), given.fix(config), given=given)
-    assert other.fresh is None and other.measured.told == {"name": "diag", "other_data": True}
-
-    def forge(**change: Any) -> None:
-        with h5py.File(path, "r+") as file:
-            file.attrs["config"] = np.bytes_(json.dumps(kept | {"learned": kept["learned"] | change}).encode())
-            sign(file, {"/@config"})
-
-    forge(rows=61)
-    with pytest.raises(ModelError, match="another number of rows than the data"):
-        divide(rows(), given.fix(config), given=read_given(path))
-    with pytest.raises(ModelError, match="another number of rows than the data"):
-        divide(rows(), config, path)
-    for change, message in (
-        ({"taken": 60}, "draw"),
-        ({"taken": 0}, "draw"),
-        ({"key": -1}, "draw"),
-        ({"rows": 1 << 41}, "draw"),
-        ({"fingerprint": "a"}, "fingerprint"),
-    ):
-        forge(**change)
-        with pytest.raises(ModelError, match=f"the option learned has no {message} of"):
-            read_given(path)
+        file.attrs["config"] = np.bytes_(json.dumps(kept | {"learned": kept["learned"] | more}).encode())
+        changed = {"/@config"}
+        if "key" not in more:  # with coarse cells the draw said it
+            file["metric"].create_dataset("fresh", data=np.full(8, 0x11, np.uint8), fletcher32=True)
+            changed.add("/metric/fresh")
+        sign(file, changed)
+    assert read_given(path).digest == digest
+    if kind == "model":
+        with LocalModel(path) as model:
+            np.testing.assert_array_equal(model.decision_function(rows().X), values)
+    else:
+        found = divide(rows(), config, path)
+        assert found.as_dict() == cells.as_dict() and found.fresh is None

@@ -298,18 +298,6 @@ def test_the_error_is_that_of_fresh_rows_however_often_they_occur(tmp_path: Path
     assert trained(tmp_path / "m.h5", X, y, config).cv_error is not None
 
 
-def test_fresh_rows_of_no_weight_are_none(tmp_path: Path) -> None:
-    X, y = rows(60)
-    config = TrainingConfig(GRID, "voronoi", 30, metric="diag", folds=2)
-    partition_only(Dataset(X.copy(), y), config, tmp_path / "p.h5")
-    fresh = divide(Dataset(X.copy(), y), config, tmp_path / "p.h5").measured.fresh
-    assert fresh is not None and np.count_nonzero(fresh) == 12
-    weight = np.where(fresh, 0.0, 1.0)
-    assert (
-        trained(tmp_path / "m.h5", X, y, config, partition_file=tmp_path / "p.h5", weight=weight).cv_error is not None
-    )
-
-
 def test_cells_without_fresh_rows_have_probabilities(tmp_path: Path) -> None:
     X, y = rows(100)
     X[:80] += np.float32(100.0)
@@ -359,7 +347,7 @@ def test_rows_at_the_edge(name: str, tmp_path: Path) -> None:
             assert summary.cv_error is not None and 0.0 <= summary.cv_error <= 1.0
             with LocalModel(tmp_path / "m.h5") as model:
                 assert np.isfinite(model.decision_function(X.copy())).all()
-                assert model.features == X.shape[1] and model.dense == (name != "sparse")
+                assert model.chain.width == X.shape[1] and model.chain.dense == (name != "sparse")
 
 
 def hard() -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from localsvm.data.dataset import as_examples
-from localsvm.data.numbering import Draw, digest, fingerprint_by_rows, named
-from localsvm.data.spilled import Spilled
+from localsvm.data.numbering import Draw, digest
 
 
 @pytest.mark.parametrize(
@@ -38,7 +35,7 @@ def test_large_numbers_do_not_overflow() -> None:
     assert int(draw(numbers).sum()) in (2, 3, 4)
 
 
-def test_a_fingerprint_is_that_of_any_blocks_dense_or_sparse_narrowed_or_whole(tmp_path: Path) -> None:
+def test_a_digest_is_that_of_any_blocks_dense_or_sparse_narrowed_or_whole() -> None:
     rng = np.random.default_rng(0)
     X = np.where(rng.random((40, 9)) < 0.5, rng.normal(size=(40, 9)), 0).astype(np.float32)
     X[:, [2, 5]], X[0, 0], X[1, 1] = 0, 0.0, -0.0
@@ -49,14 +46,11 @@ def test_a_fingerprint_is_that_of_any_blocks_dense_or_sparse_narrowed_or_whole(t
     assert digest(X[:, kept], y, columns=kept) == whole
     assert digest(as_examples(sparse.csr_array(X[:, kept])), y, columns=kept) == whole
     assert (digest(X[:17], y[:17]) + digest(X[17:], y[17:], 17)) % (1 << 64) == whole
-    spilled = Spilled(str(tmp_path), 9, True)
-    spilled.append(X)
-    assert fingerprint_by_rows(spilled, y) == fingerprint_by_rows(thin, y) == named(whole, 40)
 
 
-def test_a_fingerprint_tells_rows_labels_and_their_order_apart() -> None:
+def test_a_digest_tells_rows_labels_and_their_order_apart() -> None:
     X, y = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([1.0, 1.0, 2.0, 2.0])
-    seen = {fingerprint_by_rows(X, y)}
+    seen = {digest(X, y)}
     for other, labels in ((X[[1, 0, 2, 3]], y), (X, y[::-1]), (X[:, ::-1].copy(), y), (X[:3], y[:3])):
-        seen.add(fingerprint_by_rows(np.ascontiguousarray(other), labels))
+        seen.add(digest(np.ascontiguousarray(other), labels))
     assert len(seen) == 5

@@ -69,7 +69,7 @@ def test_values_are_the_mean_over_the_repeats(classes: int, select: str, tmp_pat
     train(data(classes=classes), replace(THREE, select=select), tmp_path / "m.h5")
     test = data(400, classes, seed=1)
     with LocalModel(tmp_path / "m.h5") as model:
-        parts, X = model.partition.parts, model.scaling.apply(test.X.copy())
+        parts, X = model.partition.parts, model.chain.scaled(test.X)
         expected, before = np.zeros((400, model.target.n_problems)), 0
         for part in parts:
             cells = part.assign(X)

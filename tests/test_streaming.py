@@ -15,13 +15,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from localsvm.cli.train import train as train_command
-from localsvm.data.columns import keep_occurring
 from localsvm.data.dataset import as_examples
 from localsvm.data.measuring import measure
 from localsvm.data.reading import read
 from localsvm.data.stream import Stream
 from localsvm.data.writing import write
 from localsvm.errors import DataError, OptionError
+from localsvm.features.columns import KeptColumns
 from localsvm.features.moments import Moments, merge
 from localsvm.features.scaling import MODES, Scaling, scaling_of
 from localsvm.methods import methods
@@ -128,7 +128,7 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     file = written(tmp_path / "rows.libsvm", X, y)
     stream = Stream(file, 4, block_bytes=3000)
     data = read(file)
-    keep_occurring(data)
+    KeptColumns.fit(data)
     assert_array_equal(stream.columns, data.columns)
     survey = surveyed(stream, scale, 50, rng)
     assert not stream.dense and survey.sample.shape == (50, stream.features)

@@ -278,7 +278,7 @@ def test_gaps_in_the_model_are_gaps(tmp_path: Path) -> None:
         examples = data(500)
         train(data(500), config, tmp_path / "m.h5", force=True)
         with LocalModel(tmp_path / "m.h5") as model:
-            X = model.scaling.apply(examples.X.copy()).astype(np.float64)
+            X = model.chain.scaled(examples.X).astype(np.float64)
             cell_of = model.partition.assign(X.astype(np.float32))
             for index in range(model.file.n_cells):
                 state, rows = model.file.cell(index), X[cell_of == index]

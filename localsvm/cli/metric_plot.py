@@ -44,9 +44,9 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
     """
     from localsvm.runs.picture import principal_plane, sampled
 
-    if shown.metric.columns != 2:
+    if shown.metric.rank != 2:
         raise OptionError(
-            f"--data draws the plane of a metric onto 2 dimensions, and this one has {shown.metric.columns}; learn one "
+            f"--data draws the plane of a metric onto 2 dimensions, and this one has {shown.metric.rank}; learn one "
             "by --metric rank:2 (of svml by --form rank:2)"
         )
     X, y = sampled(shown.rows(data), MOST_ROWS, np.random.default_rng(0))

@@ -14,7 +14,7 @@ SHOWN = 10  # weights, unless all are asked for
 def metric_text(about: Mapping[str, Any]) -> str:
     """How a metric was chosen, from `runs.measuring.Measured.told`."""
     text = _choice_text(about) if "best" in about else str(about["name"])
-    return f"{text}; learned from other data" if about.get("other_data") else text
+    return f"{text}; {about['note']}" if "note" in about else text
 
 
 def _choice_text(about: Mapping[str, Any]) -> str:
@@ -50,7 +50,7 @@ def weights_of(model: Model) -> dict[str, Any] | None:
     found = zip(numbers[order].tolist(), weights[order].tolist(), strict=True)
     return {
         "kind": metric.kind,
-        "dimensions": metric.columns,
+        "dimensions": metric.rank,
         "metrics": len(metrics),
         "weights": [{"feature": feature, "weight": weight} for feature, weight in found],
     }

@@ -4,57 +4,24 @@ values that are there, and not the largest index.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import (
-    Dataset,
     Dense,
     Examples,
     densify,
-    is_dense,
-    prefers_dense,
     row_blocks,
     sparse_examples,
 )
-from localsvm.data.spilled import RowsOnDisk, through
+from localsvm.data.spilled import RowsOnDisk
 
 BLOCK = 1 << 20  # elements or entries worked on at once: bounds temporary arrays
 TABLE_COLUMNS = 8  # a table of all columns is made where there are at most so many an entry; else entries are sorted
 
 Columns = NDArray[np.int64]
-
-
-def keep_occurring(data: Dataset, announce: Callable[[int], None] = lambda size: None) -> None:
-    """Leave out the columns of X in which all rows are 0, and note the others in data.columns, None where all occur.
-
-    A dense X is changed in place. A sparse X becomes dense where that is better for the columns that are left; first
-    `announce` is called with the bytes that this takes.
-    """
-    _keep(data, occurring(data.X), announce)
-
-
-def keep_given(data: Dataset, columns: Columns, announce: Callable[[int], None] = lambda size: None) -> None:
-    """As `keep_occurring`, for these columns; those that X is too narrow for are 0."""
-    needed, (rows, width) = int(columns[-1]) + 1, data.X.shape
-    if width < needed:
-        announce(4 * rows * needed if isinstance(data.X, np.ndarray) else 0)
-        data.X = through(data.X, lambda part: _widened(part, needed))
-    _keep(data, columns, announce)
-
-
-def _keep(data: Dataset, columns: Columns, announce: Callable[[int], None]) -> None:
-    if len(columns) == data.X.shape[1]:
-        return
-    X = through(data.X, lambda part: keep_columns(part, columns, in_place=True))
-    if not is_dense(X) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
-        announce(0 if isinstance(X, RowsOnDisk) else 4 * X.shape[0] * X.shape[1])
-        X = through(X, dense_copy)
-    data.X, data.columns = X, columns
-    data.shift = None if data.shift is None else data.shift.among(columns)
 
 
 def occurring(X: Examples) -> Columns:
@@ -77,7 +44,7 @@ def occurring(X: Examples) -> Columns:
 
 
 def scratch_bytes(X: Examples) -> int:
-    """What `keep_occurring` needs beside X: new indices and tables of the columns, or the entries sorted."""
+    """What leaving columns out needs beside X: new indices and tables of the columns, or the entries sorted."""
     if isinstance(X, np.ndarray | RowsOnDisk):
         return 0
     entries, width = X.nnz, X.shape[1]
@@ -120,7 +87,8 @@ def dense_copy(X: Examples) -> Dense:
     return out
 
 
-def _widened(X: Examples, width: int) -> Examples:
+def widened(X: Examples, width: int) -> Examples:
+    """Rows with more columns, which are 0."""
     if not isinstance(X, np.ndarray):
         return sparse_examples(X.data, X.indices, X.indptr, width)
     out = np.zeros((len(X), width), np.float32)

@@ -1,4 +1,4 @@
-"""What the numbers of rows decide, so that whoever has some rows can tell by itself: draws, and a fingerprint."""
+"""What the numbers of rows decide, so that whoever has some rows can tell by itself: draws, and a digest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from localsvm.data.columns import Columns
 from localsvm.data.dataset import Examples, between, row_blocks
-from localsvm.data.spilled import Spilled
 
 Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
@@ -84,10 +83,3 @@ def _odd(columns: NDArray[Any]) -> Hashes:
 def named(total: int, rows: int) -> str:
     """The fingerprint of so many rows with this digest: 64 hexadecimal digits."""
     return hashlib.sha256(f"{rows} rows {total:016x}".encode()).hexdigest()
-
-
-def fingerprint_by_rows(X: Examples | Spilled, y: NDArray[np.float64]) -> str:
-    """The fingerprint of all rows; unlike `store.fingerprint`, machines that have some rows each can make it."""
-    blocks = X.blocks() if isinstance(X, Spilled) else [(0, X)]
-    total = sum(digest(part, y[first : first + part.shape[0]], first) for first, part in blocks)
-    return named(total % (1 << 64), len(y))

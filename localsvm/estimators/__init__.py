@@ -38,7 +38,7 @@ def load(path: str | os.PathLike[str]) -> LocalClassifier:
         given = parameters_of(method, config, dict(zip(model.file.labels.tolist(), classes.tolist(), strict=True)))
         kind: type[LocalClassifier] = globals().get(name) or __getattr__(name)
         classifier = kind(**given)
-        classifier.classes_, classifier.n_features_in_ = classes, model.features
+        classifier.classes_, classifier.n_features_in_ = classes, model.chain.width
     classifier._take(content)
     return classifier
 

@@ -99,11 +99,11 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
 
     Raises KeyError for a model that is none.
     """
-    method, scaling = model.method, model.scaling
+    method, chain, scaling = model.method, model.chain, model.chain.scaling
     if model.file.n_cells != 1 or scaling.mode == "row":
         raise KeyError("coef_: it has several cells, or rows scaled to length 1")
     state = model.file.cell(0)
-    known = model.mapped_columns
+    known = chain.mapped_columns
     if isinstance(method, LinearSVM):
         both = state["weights"].reshape(len(state["model_problem"]), -1)
         weights, offsets = both[:, :-2], BIAS * both[:, -2:].sum(axis=1)  # of the task and shared: one of them is 0
@@ -114,16 +114,16 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     problem = state["model_problem"]
     problems = range(model.target.n_problems)
     weights, offsets = (np.stack([v[problem == p].mean(axis=0) for p in problems]) for v in (weights, offsets))
-    if model.metric is not None:
-        values = model.metric.values
+    if chain.metric is not None:
+        values = chain.metric.values
         weights = weights * values if values.ndim == 1 else weights @ values.T
     if scaling.factor is not None:
         weights = weights * scaling.factor
     if scaling.offset is not None:
         offsets = offsets - weights @ scaling.offset
-    if scaling.origin is not None:
-        offsets = offsets - weights @ scaling.origin
-    return _spread(weights, model.columns, model.features), offsets
+    if chain.origin.values is not None:
+        offsets = offsets - weights @ chain.origin.values
+    return _spread(weights, chain.columns.kept, chain.width), offsets
 
 
 def _spread(weights: Floats, columns: NDArray[np.int64] | None, features: int) -> Floats:

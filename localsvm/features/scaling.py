@@ -7,7 +7,7 @@ give it the factor 0: it is 0 in every scaled row, whatever a test file holds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +15,11 @@ import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, is_dense, places_of, row_blocks, sparse_examples
 from localsvm.data.exact_sums import ExactSums
-from localsvm.data.shift import Shift
 from localsvm.data.spilled import RowsOnDisk
 from localsvm.errors import DataError, OptionError
 from localsvm.features.base import Transform
 from localsvm.features.moments import Moments, moments_bytes, moments_of
-from localsvm.store.pieces import Pieces, Unsound, check, floats32, floats64
+from localsvm.store.pieces import Pieces, Unsound, check, floats32
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")
@@ -40,7 +39,7 @@ _PIECES: dict[str, Pieces] = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scaling(Transform):
     """x -> (x - offset) * factor for each feature, in float32; or x -> x / |x| for each row.
 
@@ -54,14 +53,11 @@ class Scaling(Transform):
         "row": each row is divided by its Euclidean norm; zero rows stay as they are. "none": nothing is changed.
     factor, offset : (d,) float32 or None
         None where the mode has none.
-    origin : (d,) float64 or None
-        What whoever reads rows has subtracted from them before, in float64 (see data.origin); None for nothing.
     """
 
     mode: str
     factor: Dense | None = None  # (d,)
     offset: Dense | None = None  # (d,)
-    origin: Vector | None = None  # (d,)
 
     @classmethod
     def fit(cls, moments: Moments | None, mode: str) -> Self:
@@ -158,13 +154,13 @@ class Scaling(Transform):
             self._scale(out[rows], out[rows])
         return out
 
-    def read_from(self, shift: Shift | None, features: int) -> None:
-        """Keep what was subtracted from the rows, which have so many features."""
-        self.origin = None if shift is None else shift.whole(features)
+    def moved(self, by: Vector) -> Self:
+        """The same for rows from which so much (d,) more was subtracted; it makes no difference without an offset."""
+        return self if self.offset is None else replace(self, offset=(self.offset - by).astype(np.float32))
 
     def state(self) -> dict[str, np.ndarray]:
-        """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them, and "origin"."""
-        arrays = {"factor": self.factor, "offset": self.offset, "origin": self.origin}
+        """The arrays to store besides the mode: "factor" and "offset", as far as the mode has them."""
+        arrays = {"factor": self.factor, "offset": self.offset}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
@@ -172,8 +168,7 @@ class Scaling(Transform):
         """The scaling with this mode and this `state()`, of so many features; Unsound if they do not fit."""
         if mode not in MODES:
             raise Unsound(f"the scaling {mode!r} is not known to this version")
-        origin = {"origin": floats64("features")} if "origin" in state and mode != "row" else {}
-        check("/scaling", {**_PIECES.get(mode, {}), **origin}, state, {"features": features})
+        check("/scaling", _PIECES.get(mode, {}), state, {"features": features})
         return cls(mode, **dict(state))
 
 

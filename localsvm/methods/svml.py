@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples, between, rows_of
 from localsvm.errors import OptionError
+from localsvm.features.metric import Metric
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, columns_of, double_base, transform_double
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, Purpose, State, System, View, option
@@ -26,7 +27,6 @@ from localsvm.methods.clustered import stream
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel_expansion import KernelModel, expansion_pieces, pack_models, report_of
 from localsvm.methods.mapped_expansion import DIAGONALS, GAUSSIAN, MappedPredictor, mapped, stored
-from localsvm.representations.metric import Metric
 from localsvm.representations.svm_metric import MOST_ROWS, Learned, Rows, first_map, learn, split
 from localsvm.solvers._smo import DualReport
 from localsvm.solvers.squared_hinge import solve

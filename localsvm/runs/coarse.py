@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset, Examples
-from localsvm.features.scaling import Scaling
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
 from localsvm.parallel.local import LocalPool
 from localsvm.partition import inside
 from localsvm.partition.two_step import Stream, divided
@@ -111,8 +112,9 @@ def divide_coarse(
     partition = divided(inside(config.partition, cell.repeat), cell.X, cell.y, config.cell_size, cell.stream)
     cells = partition.training_cells()
     streams: list[tuple[int, ...]] = [(cell.number, i) for i in range(len(cells))]
-    about = Scaling("none"), Measured(fresh=cell.fresh), partition, cells, streams
-    found = in_cells(data, config, *about, (run.labels, run.class_rows), cell.X.shape[1], threads)
+    chain = Chain(KeptColumns.of(data, cell.X.shape[1]))  # the rows went through that of the run
+    about = chain, Measured(fresh=cell.fresh), partition, cells, streams
+    found = in_cells(data, config, *about, (run.labels, run.class_rows), threads)
     return found, in_order(cell.y, cells, streams, config, threads)[0]
 
 

@@ -17,11 +17,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.columns import Columns
 from localsvm.data.dataset import Dataset, rows_of
 from localsvm.data.numbering import Draw, named
 from localsvm.errors import DataError, OptionError
-from localsvm.features.scaling import CENTRED, OFF_CENTRE, Scaling
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
+from localsvm.features.origin import Origin
+from localsvm.features.scaling import OFF_CENTRE, Scaling
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition import REGISTRY, Partition, create
 from localsvm.partition.repeated import Repeated
@@ -112,39 +114,32 @@ def do(task: CoarseTask, blocks: list[Block]) -> list[tuple[str, Record]]:
 
 @dataclass
 class Surveyed:
-    """What is known of all rows before they are trained on, as `Divided` has it."""
+    """What is known of all rows before they are trained on, as `Divided` has it. learned: the rows of the metric."""
 
     form: Form
     config: TrainingConfig
     labels: NDArray[np.float64]
     class_rows: list[int]
-    scaling: Scaling
+    chain: Chain
     partition: Partition
     steps: list[TwoStep]
     streams: list[list[Stream]]
     digest: str
     off_centre: int
     measured: Measured = field(default_factory=Measured)
-
-    @property
-    def columns(self) -> Columns | None:
-        """Those of the text that occur."""
-        return self.form.columns
+    learned: Draw | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        dense = self.form.dense or self.scaling.mode in CENTRED
-        width = None if self.columns is None else self.form.width
-        return about_data(self.form.features, dense, self.partition, False, width, self.measured)
+        return about_data(self.chain, self.partition, False, self.measured)
 
     def tasks(self) -> dict[int, CoarseTask]:
         """By the number of the coarse cell."""
         run = CoarseRun(replace(self.config, partition=self.partition.name), self.labels, self.class_rows)
         each = [(repeat, stream) for repeat, streams in enumerate(self.streams) for stream in streams]
         level = LEVELS[simd_level()]
-        learned = self.measured.draw
         return {
-            number: CoarseTask(run, number, stream, repeat, level, learned)
+            number: CoarseTask(run, number, stream, repeat, level, self.learned)
             for number, (repeat, stream) in enumerate(each)
         }
 
@@ -218,29 +213,32 @@ def survey(
     labels = np.asarray(sorted(look.labels))
     class_rows = [look.labels[label] for label in labels.tolist()]
     check_labels(labels, form.rows, config, form.name)
-    scaling = Scaling.of_sums(look.sums, config.scale)
     off_centre = 0 if config.method.shift_invariant else _off_centre(look, config.scale)
-    scaling.read_from(form.shift, form.features)
+    chain = Chain(
+        KeptColumns(form.columns, form.width, form.dense),
+        Origin.fit(form.shift, form.columns, form.features),
+        Scaling.of_sums(look.sums, config.scale),
+    )
     decided, measured = config.for_classes(labels, class_rows), Measured()
-    fingerprint = named(look.digest, form.rows)
     if of_metric:
         with (clock or Clock(Silent()))("metric"):
             X, y = look.sample(1)
-            measured = measure_drawn(Dataset(scaled(scaling, X), y), form.rows, labels, decided, threads)
-            measured = measured.learned_from(fingerprint)
+            measured = measure_drawn(Dataset(scaled(chain, X), y), form.rows, labels, decided, threads)
+        chain = replace(chain, metric=measured.metric)
     kind = partition_name(config, form.rows)
     partition = create(kind, config.repeats, config.coarse_size)
     parts = partition.parts if isinstance(partition, Repeated) else [partition]
     steps = [part for part in parts if isinstance(part, TwoStep)]
-    streams = [_sketched(steps[0], look, 0, scaling, measured, form, rng)]
+    streams = [_sketched(steps[0], look, 0, chain, form, rng)]
     if len(steps) > 1:
         further = rng.spawn(len(steps) - 1)
         look_again = _look(text, form, [_coarse_draw(form, config, each) for each in further])
         for i, each in enumerate(further):
-            streams.append(_sketched(steps[i + 1], look_again, i, scaling, measured, form, each))
+            streams.append(_sketched(steps[i + 1], look_again, i, chain, form, each))
     decided = replace(decided, metric=measured.asked)
-    about = partition, steps, streams, fingerprint, off_centre, measured
-    return Surveyed(form, decided, labels, class_rows, scaling, *about)
+    learned = of_metric if measured.metric is not None else None
+    about = partition, steps, streams, named(look.digest, form.rows), off_centre, measured, learned
+    return Surveyed(form, decided, labels, class_rows, chain, *about)
 
 
 def _coarse_draw(form: Form, config: TrainingConfig, rng: np.random.Generator) -> Chosen:
@@ -265,10 +263,10 @@ def _off_centre(look: Look, mode: str) -> int:
 
 
 def _sketched(
-    step: TwoStep, look: Look, number: int, scaling: Scaling, measured: Measured, form: Form, rng: np.random.Generator
+    step: TwoStep, look: Look, number: int, chain: Chain, form: Form, rng: np.random.Generator
 ) -> list[Stream]:
     X, y = look.sample(number)
-    return step.sketch(measured.apply(scaled(scaling, X)), y, form.rows, rng)
+    return step.sketch(chain.mapped(scaled(chain, X), in_place=True), y, form.rows, rng)
 
 
 class Sizes:
@@ -288,7 +286,7 @@ def _train(text: Text, found: Surveyed, journal: Journal, observer: Observer, re
     observer.cells(len(tasks), len(tasks) - len(todo))
     trees = [step.coarse for step in found.steps]
     if todo:
-        groups = text.groups(partial(assigned, found.form, found.scaling, found.measured.metric, trees), len(tasks))
+        groups = text.groups(partial(assigned, found.form, found.chain, trees), len(tasks))
         with closing(groups.unordered(do, todo)) as results:
             for done, (number, records) in enumerate(results, start=len(tasks) - len(todo) + 1):
                 _keep(journal, number, records, observer)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.columns import keep_occurring
 from localsvm.data.dataset import REACH, Dataset, out_of_reach, size_of
 from localsvm.data.exact_sums import ExactSums
-from localsvm.data.numbering import fingerprint_by_rows
 from localsvm.data.shared import Rows, SharedArray, SharedExamples, SharedPlaces, each_once
 from localsvm.data.spilled import Spilled, SpilledExamples, through
 from localsvm.data.weights import leave_out
 from localsvm.errors import DataError, OptionError
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
+from localsvm.features.learned import about_metric, learned_metric
 from localsvm.features.scaling import OFF_CENTRE, Scaling, check_dense_size, off_centre_columns, scaling_of
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition import Partition, TrainingCell, create, restore
@@ -29,7 +31,7 @@ from localsvm.runs.demand import Demand
 from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured, measure
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.stored import DRAWN, cells_of, check_coarse, check_kept
+from localsvm.runs.stored import cells_of, check_coarse, check_kept
 from localsvm.selection.folds import fold_order
 from localsvm.store.container import checked
 from localsvm.store.fingerprint import fingerprint
@@ -46,7 +48,7 @@ class Divided:
 
     Attributes
     ----------
-    scaling, partition : fitted.
+    chain, partition : fitted.
     labels, class_rows : (classes,) float64 ascending, and the rows of each.
     X, y : in shared memory, or rows in scratch files, (n, d) float32 and (n,) float64 labels.
     count : in shared memory, (all,) float64: how many rows stand behind each row of each cell. With repeats a row
@@ -54,16 +56,15 @@ class Divided:
     mass : in shared memory, (all,) float64: the weights of those rows, summed; None where the data have no weights.
     edges : (cells + 1,) int64; cell i has the places edges[i] to edges[i + 1] - 1 of `count`.
     places : how the rows of the cells are found in X and y.
-    columns, width : (d,) int64, the columns of the data that occur, None where all do; and how many columns those had.
     classes : see Dataset.
     fresh : in shared memory, (all,) float64: the share of those rows that say what the error is; None where all do.
-    measured : the metric after the scaling, and what is told of how it was chosen.
+    measured : what is told of how the metric was chosen.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     streams : of each cell, the name of its random numbers: its number; with coarse cells the coarse cell's, and its
         number in there.
     """
 
-    scaling: Scaling
+    chain: Chain
     partition: Partition
     labels: NDArray[np.float64]
     class_rows: list[int]
@@ -73,8 +74,6 @@ class Divided:
     mass: SharedArray | None
     edges: NDArray[np.int64]
     places: SharedPlaces
-    columns: NDArray[np.int64] | None
-    width: int
     classes: dict[str, Any] | None = None
     off_centre: int = 0
     fresh: SharedArray | None = None
@@ -85,19 +84,14 @@ class Divided:
     def nbytes(self) -> int:
         """What is held in memory, shared or not."""
         shared = (self.y, self.count, *(() if self.mass is None else (self.mass,)))
-        arrays = [array.array for array in shared] + [*self.partition.state().values(), *self.scaling.state().values()]
+        arrays = [*(array.array for array in shared), *self.partition.state().values()]
+        arrays += self.chain.scaling.state().values()
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays) + 16 * self.count.array.size
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows of each cell."""
         return np.diff(self.edges)
-
-    @property
-    def features(self) -> int:
-        """Columns that occur, before the metric maps them."""
-        metric = self.measured.metric
-        return self.X.features if metric is None else metric.features
 
     def cells(self) -> list[Rows]:
         """Where the rows of each cell are in X and y."""
@@ -117,22 +111,18 @@ class Divided:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        width = None if self.columns is None else self.width
-        about = about_data(self.features, self.X.dense, self.partition, self.mass is not None, width, self.measured)
+        about = about_data(self.chain, self.partition, self.mass is not None, self.measured)
         return about | ({"classes": self.classes} if self.classes else {})
 
 
-def about_data(
-    features: int, dense: bool, partition: Partition, weighted: bool, width: int | None, measured: Measured
-) -> dict[str, Any]:
-    """What prediction has to know of the training data; see `Divided`. width: None where all columns occur."""
-    about = {"features": features, "dense": dense, "partition": partition.name, "weighted": weighted}
-    return about | ({} if width is None else {"width": width}) | measured.as_dict()
+def about_data(chain: Chain, partition: Partition, weighted: bool, measured: Measured) -> dict[str, Any]:
+    """What prediction has to know of the training data; see `Divided`."""
+    return chain.as_dict() | {"partition": partition.name, "weighted": weighted} | measured.as_dict()
 
 
 def divide(
     data: Dataset, config: TrainingConfig, partition_file: str | Path | None = None, threads: Threads = ALONE,
-    budget: Budget = UNBOUNDED, clock: Clock | None = None, given: Given | None = None, known: str | None = None,
+    budget: Budget = UNBOUNDED, clock: Clock | None = None, given: Given | None = None,
 ) -> Divided:  # fmt: skip
     """Scale the data, fit or load the partition, and bring the rows into cell order, in cells into that of the folds.
 
@@ -142,7 +132,6 @@ def divide(
     partition_file : that `partition_only` wrote for the same data; None to fit a partition.
     threads, budget, clock : workers, the memory and the phases of the run, of no influence on the result.
     given : the metric, and what comes before it, which `config` has to agree with (`Given.fix`); None to learn them.
-    known : the fingerprint of the data, where it is known.
 
     Raises
     ------
@@ -154,41 +143,24 @@ def divide(
     stored = None if partition_file is None else _stored(partition_file, data, config)
     if not stored:
         _without_weight_0(data, demand)
-    key = _learned_from(data, config, stored, given, known)
     labels, class_rows = np.unique(data.y if data.weight is None else data.y[data.weight > 0], return_counts=True)
     check_labels(labels, int(class_rows.sum()), config, data.name)
-    width = data.X.shape[1] if given is None else max(data.X.shape[1], given.least_columns)
+    columns = KeptColumns.of(data, data.X.shape[1])
     if stored is None or stored.columns is not None:  # a file of version 1 divides by all columns
-        _keep_columns(data, demand, given, clock)
+        columns = _keep_columns(data, demand, given, clock)
     demand.scaling()
     config = config.for_classes(labels, class_rows.tolist())
-    found = _load(data, stored, demand, key) if stored else _fit(data, config, threads, demand, clock, key, given)
+    if stored:
+        found = _load(data, columns, stored, demand)
+    else:
+        found = _fit(data, columns, config, threads, demand, clock, given)
     streams = _streams(found[2])
-    return in_cells(data, config, *found, streams, (labels, class_rows.tolist()), width, threads, demand)
+    return in_cells(data, config, *found, streams, (labels, class_rows.tolist()), threads, demand)
 
 
 def _without_weight_0(data: Dataset, demand: Demand) -> None:
     demand.weighing()
     leave_out(data)
-
-
-def _learned_from(
-    data: Dataset, config: TrainingConfig, stored: PartitionFile | None, given: Given | None, known: str | None
-) -> str:
-    """The fingerprint of the data as a metric knows those that it was learned from; "" where none asks for it.
-
-    known: of all rows, not by rows.
-    """
-    if stored is not None:
-        by_rows, known = stored.config.get("learned", {}).keys() >= DRAWN, stored.config["fingerprint"]
-    elif config.metric_name == EUCLIDEAN:
-        return ""
-    else:
-        by_rows = config.coarse_size is not None if given is None else given.measured.by_rows
-        known = known if data.weight is None else None  # rows of weight 0 are left out here
-    if by_rows:
-        return fingerprint_by_rows(data.X, data.y)
-    return known or fingerprint(data.X, data.y)
 
 
 def _streams(partition: Partition) -> list[tuple[int, ...]]:
@@ -199,13 +171,14 @@ def _streams(partition: Partition) -> list[tuple[int, ...]]:
 
 
 def in_cells(
-    data: Dataset, config: TrainingConfig, scaling: Scaling, measured: Measured, partition: Partition,
+    data: Dataset, config: TrainingConfig, chain: Chain, measured: Measured, partition: Partition,
     cells: list[TrainingCell], streams: list[tuple[int, ...]], classes: tuple[NDArray[np.float64], list[int]],
-    width: int, threads: Threads = ALONE, demand: Demand | None = None,
+    threads: Threads = ALONE, demand: Demand | None = None,
 ) -> Divided:  # fmt: skip
     """The scaled and mapped rows in shared memory, in the order of cells and folds.
 
-    streams, classes, width : as in `Divided`, the labels with their rows.
+    chain : that the rows went through.
+    streams, classes : as in `Divided`, the labels with their rows.
     """
     cells = weighing.weighed(data, partition, cells, measured.fresh)
     order, count, mass, share = in_order(data.y, cells, streams, config, threads)
@@ -216,8 +189,8 @@ def in_cells(
     shared = _in_shared_files(data, rows, threads), SharedArray.copy(data.y[rows]), SharedArray.copy(count)
     weights, fresh = (None if array is None else SharedArray.copy(array) for array in (mass, share))
     off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
-    about, columns = (scaling, partition, *classes), (data.columns, width, data.classes)
-    return Divided(*about, *shared, weights, edges, places, *columns, off_centre, fresh, measured, streams)
+    about = chain, partition, *classes
+    return Divided(*about, *shared, weights, edges, places, data.classes, off_centre, fresh, measured, streams)
 
 
 def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> PartitionFile:
@@ -272,11 +245,10 @@ def partition_only(
     if config.metric_name not in (EUCLIDEAN, "auto"):  # it is learned from the labels, where auto can do without
         check_labels(np.unique(data.y), len(data.y), config, data.name)
     key = fingerprint(data.X, data.y)
-    own = _learned_from(data, config, None, given, key)
     demand = Demand(data, config, Budget.of(memory, size_of(data.X)), threads.count)
-    _keep_columns(data, demand, given, clock := clock or Clock(Silent()))
+    columns = _keep_columns(data, demand, given, clock := clock or Clock(Silent()))
     demand.scaling()
-    scaling, measured, partition, cells = _fit(data, config, threads, demand, clock, own, given)
+    chain, measured, partition, cells = _fit(data, columns, config, threads, demand, clock, given)
     assignment, weight = _assigned(cells, len(data.y))
     sizes = np.asarray([len(cell.rows) for cell in cells], np.int64)
     kept = {name: v for name in KEPT if (v := getattr(config, name)) is not None} | {"metric": config.metric_name}
@@ -284,9 +256,7 @@ def partition_only(
         output,
         config={"partition": partition.name, **measured.as_dict()} | kept,
         fingerprint=key,
-        columns=data.columns,
-        scaling=(scaling.mode, scaling.state()),
-        metric=measured.state(),
+        **chain.state(),
         partition=(partition.name, partition.state()),
         assignment=assignment,
         weight=weight,
@@ -306,44 +276,48 @@ def _assigned(cells: list[TrainingCell], rows: int) -> tuple[NDArray[np.int32], 
     return assignment, weight
 
 
-def _keep_columns(data: Dataset, demand: Demand, given: Given | None, clock: Clock) -> None:
+def _keep_columns(data: Dataset, demand: Demand, given: Given | None, clock: Clock) -> KeptColumns:
     demand.compaction()
     if given is None:
-        keep_occurring(data, demand.dense)
+        columns = KeptColumns.fit(data, demand.dense)
     else:
-        absent = given.narrow(data, demand.dense)
+        columns, absent = given.narrow(data, demand.dense)
         if absent:
-            clock.note(f"{absent:,} of the {len(given.columns):,} features of the metric {given.path} occur in no row")
+            clock.note(
+                f"{absent:,} of the {given.chain.features:,} features of the metric {given.path} occur in no row"
+            )
     check_features(data.X.shape[1], data.name)
+    return columns
 
 
 def _fit(
-    data: Dataset, config: TrainingConfig, threads: Threads, demand: Demand, clock: Clock, key: str,
+    data: Dataset, columns: KeptColumns, config: TrainingConfig, threads: Threads, demand: Demand, clock: Clock,
     given: Given | None,
-) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:  # fmt: skip
-    """Scales and maps the data, too. key: their fingerprint, see `_learned_from`."""
+) -> tuple[Chain, Measured, Partition, list[TrainingCell]]:  # fmt: skip
+    """Scales and maps the data, too."""
     if given is None:
-        scaling = _scaling(data.X, config, threads)
-        scaling.read_from(data.shift, data.X.shape[1])
+        chain = Chain.of(data, columns, _scaling(data.X, config, threads))
     else:
-        scaling = given.scaling_of(data)
-    data.X = _scaled(scaling, data.X)  # and so the rows before are freed where they are others
+        chain = replace(given.chain_of(data, columns), metric=None)
+    data.X = _scaled(chain, data.X)  # and so the rows before are freed where they are others
     check_reach(data.X)
     with clock("metric") if config.metric_name != EUCLIDEAN else nullcontext():
         if given is None:
             with Threads(demand.metric()) as some:
-                measured = measure(data, config, some).learned_from(key)
+                measured = measure(data, config, some)
         else:
-            measured = given.metric_of(data, key)
-            demand.mapping(measured.columns(data.X.shape[1]))
-        data.X = _mapped(measured, data.X)
+            measured = given.metric_of(data)
+        chain = replace(chain, metric=measured.metric)
+        if given is not None:
+            demand.mapping(chain.mapped_columns)
+        data.X = _mapped(chain, data.X)
     with clock("partition"):  # again, for who watches
         kind = partition_name(config, len(data.y))
         partition = create(kind, config.repeats, config.coarse_size)
         demand.partition(kind)
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
         partition.fit(data.X, data.y, config.cell_size, rng, threads)
-    return scaling, measured, partition, partition.training_cells()
+    return chain, measured, partition, partition.training_cells()
 
 
 def _scaling(X: Any, config: TrainingConfig, threads: Threads) -> Scaling:
@@ -358,31 +332,29 @@ def _scaling(X: Any, config: TrainingConfig, threads: Threads) -> Scaling:
 
 
 def _load(
-    data: Dataset, stored: PartitionFile, demand: Demand, key: str
-) -> tuple[Scaling, Measured, Partition, list[TrainingCell]]:
+    data: Dataset, columns: KeptColumns, stored: PartitionFile, demand: Demand
+) -> tuple[Chain, Measured, Partition, list[TrainingCell]]:
     """Scales and maps the data, too."""
-    features = data.X.shape[1]
     with checked(stored.path):
         check_kept(stored.config)
         check_coarse(stored.config.get("coarse_size"), stored.partition[1])
-        scaling = Scaling.from_state(*stored.scaling, features)
-        scaling.read_from(data.shift, data.X.shape[1])
-        measured = Measured.from_state(stored.metric, stored.config, features).used_on(key, len(data.y))
-        cells = cells_of(stored, data, measured.columns(features))
-        partition = restore(*stored.partition, measured.columns(features), len(cells))
-    data.X = _scaled(scaling, data.X)
-    if measured.metric is not None:
-        demand.mapping(measured.columns(features))
-        data.X = _mapped(measured, data.X)
-    return scaling, measured, partition, cells
+        metric = learned_metric(stored.metric, stored.config, data.X.shape[1])
+        chain = Chain.from_state(columns, stored.scaling, metric).read_from(data.shift)
+        cells = cells_of(stored, data, chain.mapped_columns)
+        partition = restore(*stored.partition, chain.mapped_columns, len(cells))
+    data.X = _scaled(chain, data.X)
+    if chain.metric is not None:
+        demand.mapping(chain.mapped_columns)
+        data.X = _mapped(chain, data.X)
+    return chain, Measured(metric, about_metric(stored.config), from_file=True), partition, cells
 
 
-def _scaled(scaling: Scaling, X: Any) -> Any:
-    return X if scaling.mode == "none" else through(X, lambda part: scaling.apply(part, in_place=True))
+def _scaled(chain: Chain, X: Any) -> Any:
+    return X if chain.scaling.mode == "none" else through(X, partial(chain.scaled, read=True, in_place=True))
 
 
-def _mapped(measured: Measured, X: Any) -> Any:
-    return X if measured.metric is None else through(X, measured.apply)
+def _mapped(chain: Chain, X: Any) -> Any:
+    return X if chain.metric is None else through(X, partial(chain.mapped, in_place=True))
 
 
 def check_reach(X: Any) -> None:

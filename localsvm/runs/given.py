@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localsvm.data.columns import keep_given, occurring
+from localsvm.data.columns import occurring
 from localsvm.data.dataset import Dataset, is_dense
-from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError, OptionError
-from localsvm.features.scaling import Scaling
+from localsvm.features.chain import Chain
+from localsvm.features.columns import MOST_FEATURES, KeptColumns
+from localsvm.features.learned import about_metric, learned_metric, metric_arrays
+from localsvm.features.metric import MATRIX
 from localsvm.methods.svml import SVML
-from localsvm.representations.metric import EUCLIDEAN, MATRIX
+from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import Measured
-from localsvm.runs.stored import FRESH, MOST_FEATURES, check_columns, check_kept, config_of
+from localsvm.runs.stored import check_kept, config_of
 from localsvm.store.container import MODEL, checked, size_of
 from localsvm.store.metric_file import MetricFile, load_metric
 from localsvm.store.pieces import Unsound
@@ -35,68 +36,56 @@ class Given:
     ----------
     path : of the file.
     options : of the run that learned it, which it fixes: scale, metric, zero_based.
-    columns : (features,) int64, ascending: the columns of the data that it knows.
-    scaling, measured : as the file has them.
+    chain : up to the metric.
+    measured : what the file says of the metric.
     digest : SHA-256 of all of this, as hexadecimal digits.
     """
 
     path: str
     options: dict[str, Any]
-    columns: NDArray[np.int64]
-    scaling: Scaling
+    chain: Chain
     measured: Measured
     digest: str
 
     @property
     def least_columns(self) -> int:
         """That rows need to have all columns that the metric knows."""
-        return int(self.columns[-1]) + 1
+        return int(self.chain.columns.known[-1]) + 1
 
     def fix(self, config: TrainingConfig) -> TrainingConfig:
         """The options of a run that uses this metric."""
         return replace(config, **self.options)
 
-    def narrow(self, data: Dataset, announce: Callable[[int], None] = lambda size: None) -> int:
-        """Leave the columns that the metric knows; see `keep_given`. How many of them no row has a value in.
+    def narrow(self, data: Dataset, announce: Callable[[int], None] = lambda size: None) -> tuple[KeptColumns, int]:
+        """Leave the columns that the metric knows, and how many of them no row has a value in.
 
-        DataError where that is all.
+        DataError where that is all. announce: see `KeptColumns.narrow`.
         """
-        keep_given(data, self.columns, announce)
+        columns = self.chain.columns.narrow(data, announce)
         found = len(occurring(data.X))
         if not found:
             where = f"{data.name}: " if data.name else ""
             raise DataError(f"{where}no row has a feature that the metric of {self.path} knows; give it other data")
-        return len(self.columns) - found
+        return columns, self.chain.features - found
 
-    def scaling_of(self, data: Dataset) -> Scaling:
-        """The scaling, for rows that are read as these narrowed ones were."""
-        return moved(self.scaling, data.shift, len(self.columns))
+    def chain_of(self, data: Dataset, columns: KeptColumns) -> Chain:
+        """The chain, for rows of these columns that are read as these narrowed ones were."""
+        return replace(self.chain, columns=columns).read_from(data.shift)
 
-    def metric_of(self, data: Dataset, fingerprint: str) -> Measured:
-        """The metric, for scaled rows. fingerprint: of the data. OptionError where it is not for sparse rows."""
-        metric = self.measured.metric
+    def metric_of(self, data: Dataset) -> Measured:
+        """The metric, for scaled rows. OptionError where it is not for sparse rows."""
+        metric = self.chain.metric
         if metric is not None and metric.kind == MATRIX and not is_dense(data.X):
             what = f"the metric of {self.path} mixes features and needs dense rows, and these are sparse"
             raise OptionError(f"--metric-file: {what}; give one of --metric diag")
-        with checked(self.path):
-            return self.measured.used_on(fingerprint, len(data.y))
+        return self.measured
 
 
-def moved(scaling: Scaling, shift: Shift | None, features: int) -> Scaling:
-    """The same scaling for rows from another origin. Where it does not centre, scaled rows are shifted all alike."""
-    origin = None if shift is None else shift.whole(features)
-    offset = scaling.offset
-    if offset is not None:
-        before, after = (np.zeros(features) if each is None else each for each in (scaling.origin, origin))
-        offset = (offset + before - after).astype(np.float32)
-    return replace(scaling, offset=offset, origin=origin)
-
-
-def _why_none(file: MetricFile, measured: Measured) -> str:
+def _why_none(file: MetricFile) -> str:
     """And what has one."""
     if dict(file.config.get("method", {})).get("name") == SVML.name:
         return " but that of svml, which belongs to its kernel; lsvm-partition --metric full makes one for other runs"
-    why = "" if measured.about is None else ", as --metric auto kept the Euclidean one"
+    why = "" if about_metric(file.config) is None else ", as --metric auto kept the Euclidean one"
     return f"{why}; lsvm-partition --metric full makes one that has"
 
 
@@ -110,12 +99,13 @@ def read_given(path: str | Path) -> Given:
     file = load_metric(path)
     with checked(path):
         features, options = _options_of(file) if file.metric else (0, {})
-        measured = Measured.from_state(file.metric, file.config, features)
-        if measured.metric is None:
-            raise ModelError(f"{path}: no metric in this file{_why_none(file, measured)}")
-        scaling = Scaling.from_state(*file.scaling, features)
-    columns = np.arange(features) if file.columns is None else file.columns
-    return Given(str(path), options, columns, scaling, measured, _digest(file))
+        metric = learned_metric(file.metric, file.config, features)
+        if metric is None:
+            raise ModelError(f"{path}: no metric in this file{_why_none(file)}")
+        columns = KeptColumns.from_state(file.columns, features, file.config.get("width"), dense=True)
+        chain = Chain.from_state(columns, file.scaling, metric)
+    measured = Measured(metric, about_metric(file.config), from_file=True)
+    return Given(str(path), options, chain, measured, _digest(file))
 
 
 def _options_of(file: MetricFile) -> tuple[int, dict[str, Any]]:
@@ -125,12 +115,10 @@ def _options_of(file: MetricFile) -> tuple[int, dict[str, Any]]:
         zero_based = config.zero_based
     else:
         check_kept(file.config)
-        sizes = {len(array) for name, array in (file.metric or ("", {}))[1].items() if name != FRESH and array.ndim}
+        sizes = {len(array) for array in metric_arrays(file.metric or ("", {})).values() if array.ndim}
         features = sizes.pop() if len(sizes) == 1 else 0
         if not 1 <= features <= MOST_FEATURES:
             raise Unsound("/metric does not say for how many features it is")
-        if file.columns is not None:
-            check_columns(file.columns, features)
         zero_based = bool(file.config.get("zero_based", False))
     return features, {
         "scale": file.scaling[0],
@@ -140,8 +128,11 @@ def _options_of(file: MetricFile) -> tuple[int, dict[str, Any]]:
 
 
 def _digest(file: MetricFile) -> str:
-    total = hashlib.sha256(json.dumps([file.config["learned"], file.config["metric"]], sort_keys=True).encode())
-    states = file.scaling, file.metric or ("", {}), ("columns", {} if file.columns is None else {"": file.columns})
+    about = [about_metric(file.config), file.config["metric"]]
+    total = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    assert file.metric is not None, "there is one"
+    columns = {} if file.columns is None else {"": file.columns}
+    states = file.scaling, (file.metric[0], metric_arrays(file.metric)), ("columns", columns)
     for kind, arrays in states:
         for name in sorted(arrays):
             array = np.ascontiguousarray(arrays[name])

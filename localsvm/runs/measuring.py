@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,14 +13,14 @@ from localsvm.data.dataset import Dataset, Examples, is_dense, size_of
 from localsvm.data.numbering import Draw
 from localsvm.data.spilled import Spilled, full_size
 from localsvm.errors import OptionError
+from localsvm.features.learned import UNTRIED
+from localsvm.features.metric import Metric
 from localsvm.partition.two_step import draw_key
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
-from localsvm.representations.metric import EUCLIDEAN, RANK, Metric, check_metric
+from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
 from localsvm.representations.metric_choice import NONE_TRIED, Labelled, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_learning import SAMPLE, Course, Learner, Plan, learning_bytes
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.stored import DRAWN, FRESH, HELD, UNTRIED, metric_of
-from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -32,99 +31,31 @@ MATRIX_FEATURES = 256  # up to so many, auto tries matrices
 # and the memory would be much more than those of training
 SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
+ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
 CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
 
 
 @dataclass(frozen=True)
-class Held:
-    """The data that a metric was learned from.
-
-    Attributes
-    ----------
-    fingerprint, rows : of the data, and how many rows they have: `store.fingerprint`, or with a draw
-        `data.numbering.fingerprint_by_rows`.
-    fresh : (ceil(rows / 8),) uint8, a bit for each row: those that neither learned nor chose the metric; None where
-        the draw says it.
-    draw : of those that did.
-    """
-
-    fingerprint: str
-    rows: int
-    fresh: NDArray[np.uint8] | None = None
-    draw: Draw | None = None
-
-    @property
-    def fresh_rows(self) -> NDArray[np.bool_]:
-        """(rows,)"""
-        if self.draw is not None:
-            return ~self.draw(np.arange(self.rows))
-        assert self.fresh is not None
-        return np.unpackbits(self.fresh, count=self.rows).astype(np.bool_)
-
-    def as_dict(self) -> dict[str, Any]:
-        """What a file's config says of it."""
-        drawn = {} if self.draw is None else {"taken": self.draw.count, "key": self.draw.key}
-        return {"fingerprint": self.fingerprint, "rows": self.rows, **drawn}
-
-    @classmethod
-    def from_dict(cls, learned: Mapping[str, Any], fresh: NDArray[np.uint8] | None) -> Held | None:
-        """The opposite; None where nothing is said."""
-        if not learned.keys() >= HELD:
-            return None
-        rows = int(learned["rows"])
-        draw = Draw(rows, int(learned["taken"]), int(learned["key"])) if learned.keys() >= DRAWN else None
-        return cls(learned["fingerprint"], rows, fresh, draw)
-
-
-@dataclass(frozen=True)
 class Measured:
-    """A metric, and what is known of it.
+    """A metric, and what a run knows of it.
 
     Attributes
     ----------
     metric : None for the Euclidean one.
-    fresh : (n,) bool, the rows that neither learned nor chose it; None where all rows are such.
     about : how it was chosen, for the summary; None where none was asked for.
-    held : what it was learned from, None where that is not known.
-    draw : of the rows that learned and chose it, where their numbers decide.
-    other_data : it was learned from other data than it is used on.
+    fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count.
+    from_file : this run did not learn it.
     """
 
     metric: Metric | None = None
-    fresh: NDArray[np.bool_] | None = None
     about: dict[str, Any] | None = None
-    held: Held | None = None
-    draw: Draw | None = None
-    other_data: bool = False
-
-    def learned_from(self, fingerprint: str) -> Measured:
-        """With the fingerprint of the data that it was just learned from, made `by_rows` or not."""
-        if self.draw is not None:
-            return replace(self, held=Held(fingerprint, self.draw.rows, draw=self.draw))
-        if self.fresh is None:
-            return self
-        return replace(self, held=Held(fingerprint, len(self.fresh), np.packbits(self.fresh)))
-
-    def used_on(self, fingerprint: str, rows: int) -> Measured:
-        """For the data of this fingerprint and so many rows: of other data than it was learned from all rows are fresh.
-
-        Unsound where it was learned from these data, and they had another number of rows.
-        """
-        if self.held is None or self.held.fingerprint != fingerprint:
-            return replace(self, fresh=None, other_data=self.held is not None)
-        if self.held.rows != rows:
-            raise Unsound("/@config: the option learned has another number of rows than the data of its fingerprint")
-        return replace(self, fresh=self.held.fresh_rows)
-
-    @property
-    def by_rows(self) -> bool:
-        """Whether the fingerprint that it knows its data by is `data.numbering.fingerprint_by_rows`."""
-        return self.held is not None and self.held.draw is not None
+    fresh: NDArray[np.bool_] | None = None
+    from_file: bool = False
 
     @property
     def told(self) -> dict[str, Any] | None:
-        """`about`, and "other_data" where that is so."""
-        return {**(self.about or {}), "other_data": True} if self.other_data else self.about
+        """`about`, and a note on the error where the metric is from a file."""
+        return {**(self.about or {}), "note": ALL_ROWS} if self.from_file and self.metric is not None else self.about
 
     @property
     def asked(self) -> str:
@@ -133,38 +64,9 @@ class Measured:
             return EUCLIDEAN
         return "auto" if "best" in self.about else str(self.about["name"])
 
-    def apply(self, X: Examples) -> Examples:
-        """The mapped rows; X itself is overwritten where that can be."""
-        return X if self.metric is None else self.metric.apply(X, in_place=True)
-
-    def columns(self, features: int) -> int:
-        """Of mapped rows."""
-        return features if self.metric is None else self.metric.columns
-
     def as_dict(self) -> dict[str, Any]:
         """What a file's config says of it."""
-        if self.about is None:
-            return {}
-        held = {} if self.held is None else self.held.as_dict()
-        return {"metric": self.asked, "learned": self.about | held}
-
-    def state(self) -> tuple[str, dict[str, NDArray[Any]]] | None:
-        """What a file keeps: the metric, and the fresh rows of the data that it was learned from, a bit each."""
-        if self.metric is None:
-            return None
-        fresh = {} if self.held is None or self.held.fresh is None else {FRESH: self.held.fresh}
-        return self.metric.kind, self.metric.state() | fresh
-
-    @classmethod
-    def from_state(
-        cls, state: tuple[str, dict[str, NDArray[Any]]] | None, config: Mapping[str, Any], features: int
-    ) -> Measured:
-        """What a file keeps, for so many features, before it is used on data; Unsound if it does not fit."""
-        metric, learned = metric_of(state, config, features), config.get("learned")
-        about = None if learned is None else {name: learned[name] for name in learned if name not in HELD | DRAWN}
-        if state is None or learned is None:
-            return cls(metric, about=about)
-        return cls(metric, about=about, held=Held.from_dict(learned, state[1].get(FRESH)))
+        return {} if self.about is None else {"metric": self.asked, "learned": self.about}
 
 
 def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
@@ -191,7 +93,7 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
         labelled, codes = Labelled(data.X.take(rows), labelled.Y[rows], labelled.weight[rows]), codes[rows]
         rows = np.arange(len(rows))
     found = _measured(labelled, codes, rows, rng, config, threads)
-    return found if found.metric is None else replace(found, fresh=fresh, draw=draw)
+    return found if found.metric is None else replace(found, fresh=fresh)
 
 
 def measure_drawn(
@@ -205,8 +107,7 @@ def measure_drawn(
         return known
     labelled, codes = _labelled(drawn, labels, config)
     own = np.arange(len(codes), dtype=np.int64)
-    found = _measured(labelled, codes, own, Plan.rng(config.seed, -1, 0), config, threads)
-    return found if found.metric is None else replace(found, draw=metric_draw(config, rows))
+    return _measured(labelled, codes, own, Plan.rng(config.seed, -1, 0), config, threads)
 
 
 def metric_draw(config: TrainingConfig, rows: int) -> Draw | None:

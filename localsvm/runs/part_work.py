@@ -27,10 +27,9 @@ from localsvm.data.pieces import BOM, Piece
 from localsvm.data.reading import parse_block
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError, RunError
-from localsvm.features.scaling import Scaling
+from localsvm.features.chain import Chain
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition.centre_tree import CentreTree
-from localsvm.representations.metric import Metric
 from localsvm.runs.division import check_reach
 
 Pieces = Iterator[bytes]
@@ -153,7 +152,7 @@ def far_columns(name: str, zero_based: bool, head: Callable[[int], bytes]) -> Sh
 
 
 def form_of(name: str, zero_based: bool, far: Shift | None, parts: list[Count]) -> Form:
-    """How all rows are to be read, as `read` and `keep_occurring` would. DataError for a text without rows."""
+    """How all rows are to be read, as `read` and `KeptColumns.fit` would. DataError for a text without rows."""
     total = reduce(Count.__add__, parts, Count())
     if total.rows == 0:
         raise DataError((NO_ROWS if total.lines else EMPTY).format(path=name))
@@ -219,12 +218,11 @@ def looked_at(form: Form, draws: Sequence[Chosen], part: int, pieces: Pieces) ->
 
 
 def assigned(
-    form: Form, scaling: Scaling, metric: Metric | None, trees: Sequence[CentreTree], part: int, pieces: Pieces
+    form: Form, chain: Chain, trees: Sequence[CentreTree], part: int, pieces: Pieces
 ) -> Iterable[tuple[int, Block]]:
     """(coarse cell, some rows of it, scaled and mapped) of a part; cells of a tree follow those of the one before."""
     for first, block in _held(form.blocks(part, pieces)):
-        X = scaled(scaling, block.X)
-        X = X if metric is None else metric.apply(X, in_place=True)
+        X = chain.mapped(scaled(chain, block.X), in_place=True)
         before = 0
         for tree in trees:
             cells = tree.assign(X)
@@ -236,9 +234,9 @@ def assigned(
             before += tree.n_cells
 
 
-def scaled(scaling: Scaling, X: Examples) -> Examples:
+def scaled(chain: Chain, X: Examples) -> Examples:
     """X is overwritten where it is dense. DataError where values are too large."""
-    X = scaling.apply(X, in_place=True)
+    X = chain.scaled(X, read=True, in_place=True)
     check_reach(X)
     return X
 

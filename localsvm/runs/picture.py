@@ -14,11 +14,11 @@ from localsvm.data.columns import dense_copy
 from localsvm.data.dataset import Dense, Examples
 from localsvm.data.reading import read
 from localsvm.errors import DataError, ModelError
+from localsvm.features.metric import Metric
 from localsvm.methods.mapped_expansion import DIAGONALS
 from localsvm.methods.rbf import GlobalSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.methods.svml import SVML
-from localsvm.representations.metric import Metric
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.prediction import LocalModel
@@ -96,16 +96,17 @@ def _of_given(given: Given) -> Shown:
 
     def rows(path: str | Path) -> Iterator[Labelled]:
         data = read(path, zero_based=config.zero_based, shifts=config.shifts)
-        given.narrow(data)
-        yield _dense(given.scaling_of(data).apply(data.X, in_place=True), path), data.y
+        columns, _ = given.narrow(data)
+        chain = given.chain_of(data, columns)
+        yield _dense(chain.scaled(data.X, read=True, in_place=True), path), data.y
 
-    metric = given.measured.metric
+    metric = given.chain.metric
     assert metric is not None, "read_given has one"
-    return Shown(metric, features_of(given.columns, given.options), rows)
+    return Shown(metric, features_of(given.chain.columns.known, given.options), rows)
 
 
 def _of_model(model: LocalModel) -> Shown:
-    metric = model.metric
+    metric = model.chain.metric
     assert metric is not None, "the file has one"
     support = None
     if model.file.n_cells == 1 and isinstance(model.method, KernelSVM | GlobalSVM):
@@ -136,13 +137,13 @@ def _of_svml(model: LocalModel) -> Shown:
 
 
 def _numbers(model: LocalModel) -> NDArray[np.int64]:
-    return features_of(model.columns, model.file.config)
+    return features_of(model.chain.columns.known, model.file.config)
 
 
 def _rows(model: LocalModel) -> Callable[[str | Path], Iterator[Labelled]]:
     def rows(path: str | Path) -> Iterator[Labelled]:
         for block in model.read(path, zero_based=model.zero_based):
-            yield _dense(model.scaled(block.X), path), block.y
+            yield _dense(model.chain.scaled(block.X, read=True, in_place=True), path), block.y
 
     return rows
 

@@ -12,24 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.columns import keep_columns
 from localsvm.data.dataset import Dataset, Examples, as_examples, between, size_of, within_reach
-from localsvm.data.origin import shifted
 from localsvm.data.pieces import Counts, Piece
 from localsvm.data.reading import blocks_of, read_blocks
-from localsvm.data.shift import Shift
 from localsvm.errors import DataError, ModelError
-from localsvm.features.scaling import Scaling
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
+from localsvm.features.learned import learned_metric
 from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
 from localsvm.partition import restore
-from localsvm.representations.metric import MATRIX
 from localsvm.runs.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
-from localsvm.runs.stored import calibration_of, metric_of, options_of
+from localsvm.runs.stored import calibration_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
-from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import Classification, known_recalls, recalls
 from localsvm.targets.probabilities import Calibration
 
@@ -66,14 +63,11 @@ class LocalModel:
 
     Attributes
     ----------
-    features, columns : how many columns the training data had, and (known,) int64 those of them that the model knows,
-        None for all: values in other columns are ignored.
-    dense : whether the rows of training were dense; rows to predict are made alike.
+    chain : what happens to rows before cells see them; values in columns that it does not know are ignored.
     zero_based : whether indices of the training file started at 0.
-    scaling, metric, partition, target : what comes before and after the cells' decision functions.
+    partition, target : which cells answer for a row, and what becomes of their decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
     method : that the cells were trained by.
-    mapped_columns : of rows after the metric, as cells see them.
     file : the open `store.model.Model`.
 
     Raises
@@ -93,21 +87,17 @@ class LocalModel:
 
     def _adopt(self, file: Model) -> CellCheck:
         """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
-        config, self._known, self.dense = options_of(file)  # rows are read dense if those of training were
-        self.columns, self.zero_based = file.columns, config.zero_based
-        self.features = self._known if self.columns is None else int(file.config["width"])
-        self.scaling = Scaling.from_state(*file.scaling, self._known)
-        self._shift = Shift.of(self.scaling.origin)
-        self.metric = metric_of(file.metric, file.config, self._known)
-        if self.metric is not None and self.metric.kind == MATRIX and not self.dense:
-            raise Unsound("/metric: sparse rows have weights alone")
-        self.mapped_columns = self._known if self.metric is None else self.metric.columns
-        self.partition = restore(*file.partition, self.mapped_columns, file.n_cells)
+        config, known, dense = options_of(file)  # rows are read dense if those of training were
+        self.zero_based = config.zero_based
+        columns = KeptColumns.from_state(file.columns, known, file.config.get("width"), dense)
+        self.chain = Chain.from_state(columns, file.scaling, learned_metric(file.metric, file.config, known))
+        mapped = self.chain.mapped_columns
+        self.partition = restore(*file.partition, mapped, file.n_cells)
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)
         self.method = config.method
-        known = {"features": self.mapped_columns, "folds": config.folds, "classes": len(file.labels)}
-        return check_of(config.method, self.target, self.dense, known | {"problems": self.target.n_problems})
+        lengths = {"features": mapped, "folds": config.folds, "classes": len(file.labels)}
+        return check_of(config.method, self.target, dense, lengths | {"problems": self.target.n_problems})
 
     def __enter__(self) -> LocalModel:
         return self
@@ -127,14 +117,10 @@ class LocalModel:
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
-        return self._decide(self._known_rows(X), 1)
-
-    def scaled(self, X: Examples) -> Examples:
-        """Rows of the columns that the model knows, as `read` gives them, after its scaling."""
-        return self.scaling.apply(self._as_trained(X))
+        return self._decide(self.chain.apply(X), 1)
 
     def values_of_mapped(self, Z: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64, as `decision_function`, for rows (n, mapped_columns) as cells see them."""
+        """(n, problems) float64, as `decision_function`, for rows as cells see them, which `chain` gives."""
         return self._of_mapped(Z, np.zeros((Z.shape[0], self.target.n_problems)), None)
 
     def calibrated(self) -> Calibration:
@@ -149,32 +135,23 @@ class LocalModel:
         Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
         `calibrated` raises.
         """
-        return self._probabilities(self._known_rows(X), 1)
+        return self._probabilities(self.chain.apply(X), 1)
 
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
-            path, n_features=self.features, dense=self.dense, columns=self.columns, shift=self._shift,
-            zero_based=zero_based, jobs=self._jobs, tell=tell, block_bytes=self._extent.text,
-            longest=self._extent.longest,
+            path, **self.chain.reading._asdict(), zero_based=zero_based, jobs=self._jobs, tell=tell,
+            block_bytes=self._extent.text, longest=self._extent.longest,
         )  # fmt: skip
 
     def parse(self, pieces: Iterable[Piece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
         """The same of pieces of a text."""
-        for counts, block in blocks_of(pieces, self.features, self.dense, self.columns, self._shift):
+        for counts, block in blocks_of(pieces, *self.chain.reading):
             if counts.rows:
                 tell(counts)
                 yield block
-
-    def _known_rows(self, X: Examples) -> Examples:
-        """The columns that the model knows, from their origin."""
-        if self.columns is None:
-            return shifted(X, self._shift)
-        if X.shape[1] != self.features:
-            raise DataError(f"the examples have {X.shape[1]} features, those of training {self.features}")
-        return keep_columns(shifted(X, self._shift and self._shift.within(self.columns)), self.columns)
 
     def _decide(self, X: Examples, number: int) -> NDArray[np.float64]:
         return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
@@ -192,7 +169,7 @@ class LocalModel:
         """
         for block in merged(blocks, self._extent.rows, self._extent.size):
             known = block.columns is not None or block.shift is not None  # from `read`
-            X = block.X if known else self._known_rows(block.X)
+            X = self.chain.apply(block.X, read=known)
             first, number = number, number + len(block.y)
             if probabilities:
                 found = self._probabilities(X, first)
@@ -205,12 +182,11 @@ class LocalModel:
     def _answers(
         self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None
     ) -> NDArray[np.float64]:
-        """Decision values, or with a calibration probabilities of classes, added to `out`.
+        """Decision values of rows as cells see them, or with a calibration probabilities of classes, added to `out`.
 
         number: of the first row, in the message where an answer is not finite.
         """
-        X = self.scaled(X)
-        self._of_mapped(X if self.metric is None else self.metric.apply(X), out, calibration)
+        self._of_mapped(X, out, calibration)
         bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
         if len(bad):
             raise DataError(
@@ -253,18 +229,12 @@ class LocalModel:
             for (_, rows), to, answer in zip(part, own, side_by_side(evaluate, work), strict=True):
                 out[to] += routes.data[rows, None] * answer
 
-    def _as_trained(self, X: Examples) -> Examples:
-        """Rows dense or sparse as those of training were: a decision value's bits depend on it."""
-        if self.dense == isinstance(X, np.ndarray):
-            return X
-        return sparse.csr_array(X).toarray() if self.dense else as_examples(sparse.csr_array(X))
-
     def _predictor(self, cell: int, calibration: Calibration | None) -> Predictor:
         key = cell, calibration is not None
         if key not in self._cache:
             state = self.file.cell(cell)
             target = self.target if calibration is None else calibration.in_cell(self.target, cell)
-            self._cache[key] = self.method.predictor(state, target, self.mapped_columns)
+            self._cache[key] = self.method.predictor(state, target, self.chain.mapped_columns)
             self._cached_bytes[key] = BUILT * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > self._extent.cache:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
@@ -292,9 +262,9 @@ class Indices:
 
     def __init__(self, model: LocalModel, zero_based: bool | None = None) -> None:
         self.zero_based = model.zero_based if zero_based is None else zero_based
-        self._trained, self._given, self._features = model.zero_based, zero_based, model.features
+        self._trained, self._given, self._features = model.zero_based, zero_based, model.chain.width
         self._width = 0
-        self._has_first = model.columns is not None and model.columns[0] > 0  # then neither has the training file
+        self._has_first = bool(model.chain.columns.known[0] > 0)  # then neither has the training file
 
     def count(self, counts: Counts) -> None:
         """Take note of what a block of text holds."""

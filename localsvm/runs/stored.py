@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dataset
 from localsvm.errors import OptionError
+from localsvm.features.columns import MOST_FEATURES
+from localsvm.features.learned import learned_metric
+from localsvm.features.metric import Metric
 from localsvm.methods import method_from
 from localsvm.methods.svml import SVML
 from localsvm.partition import REGISTRY, TrainingCell
 from localsvm.partition.two_step import POINTER
-from localsvm.representations.metric import EUCLIDEAN, MATRIX, METRICS, RANK, WEIGHTS, Metric, check_metric
-from localsvm.runs.config import MOST_ROWS, TrainingConfig
+from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
@@ -32,15 +34,6 @@ KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str",
 KEPT["coarse_size"] = "int"
 KEPT |= KEPT_ABOUT
 KEPT_LATER = {"metric", "learned", "zero_based", "coarse_size"}
-MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
-LEARNED = {"name": "str", "fingerprint": "str", "rows": "int", "taken": "int", "key": "int"}  # what `learned` says, ...
-CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
-UNTRIED = ("one class", "too many columns to try one", "too many classes to try one")  # not even by auto
-TESTED = ("loss", "error", "z", "bound")
-CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice
-HELD = {"fingerprint", "rows"}  # the data that the metric was learned from, where there is a metric
-FRESH = "fresh"  # beside a metric: the rows that neither learned nor chose it, a bit each; ...
-DRAWN = {"taken", "key"}  # ... or how many did, and the key of the draw
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
     "sigmoids": floats64("cells", "problems", 2),
@@ -81,10 +74,8 @@ def config_of(stored: Mapping[str, Any], columns: NDArray[Any] | None, size: int
         raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")
     if columns is None and "width" in about:
         raise Unsound("a piece is missing from the file: /columns")
-    if columns is not None:
-        check_columns(columns, features)
-        if not columns[-1] < about.get("width", 0) <= MOST_FEATURES:
-            raise Unsound("/columns are not below the option width")
+    if columns is not None and "width" not in about:
+        raise Unsound("/@config: the option width is missing")
     return config, features, bool(about["dense"])
 
 
@@ -119,85 +110,19 @@ def calibration_of(model: Model, problems: int) -> Calibration | None:
     return Calibration.from_state(arrays)
 
 
-def metric_of(
-    state: tuple[str, dict[str, NDArray[Any]]] | None, config: Mapping[str, Any], features: int
-) -> Metric | None:
-    """The metric of a file, for so many features; Unsound if it does not fit, or is not what the config says of it."""
-    asked, learned = config.get("metric", EUCLIDEAN), config.get("learned")
-    name = None if learned is None else _check_learned(learned, asked)
-    if (learned is None) != (asked == EUCLIDEAN):
-        raise Unsound("/@config: the option metric does not fit the option learned")
-    if (state is None) != (name in (None, EUCLIDEAN)):
-        raise Unsound("/metric is not what the option learned says")
-    if state is None:
-        return None
-    assert learned is not None
-    arrays = {array_name: array for array_name, array in state[1].items() if array_name != FRESH}
-    _check_held(state[1].get(FRESH), learned)
-    metric = Metric.from_state(state[0], arrays, features)
-    expected = {"diag": WEIGHTS}.get(str(name), MATRIX), check_metric(str(name)) or features
-    if (metric.kind, metric.columns) != expected:
-        raise Unsound(f"/metric is not of the kind {name}")
-    return metric
-
-
 def metrics_of(model: Model) -> list[Metric]:
     """The metric of a checked model, or those of its models where the method learns them; none if it is Euclidean."""
-    common = metric_of(model.metric, model.config, int(model.config["features"]))
+    common = learned_metric(model.metric, model.config, int(model.config["features"]))
     method = method_from(dict(model.config["method"]))
     if common is None and isinstance(method, SVML):
         return method.metrics(model.column("map"), int(model.row_ptr["model_fold"][-1]))
     return [] if common is None else [common]
 
 
-def _check_learned(learned: dict[str, Any], asked: Any) -> str:
-    """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
-    check_options("/@config learned", learned, LEARNED | (CHOICE if "best" in learned else {}), HELD | DRAWN | {"why"})
-    name, best = learned["name"], learned.get("best")
-    if best is None:
-        if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
-            raise Unsound("/@config: the option metric does not fit the option learned")
-    elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
-        raise Unsound("/@config: the option learned is no choice of a metric")
-    elif any(len(learned[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
-        raise Unsound("/@config: the option learned has not two values for each test")
-    elif "why" in learned and (best != EUCLIDEAN or learned["why"] not in UNTRIED):
-        raise Unsound("/@config: the option learned has no reason of ours")
-    return str(name)
-
-
-def _check_held(bits: NDArray[Any] | None, learned: Mapping[str, Any]) -> None:
-    """Unsound unless these are a bit for each row of the data that the metric was learned from, and some are set; or
-    a draw says which rows learned it; or nothing is known of these data.
-    """
-    known = learned.keys() & (HELD | DRAWN)
-    if known not in ([set(), HELD | DRAWN] if bits is None else [HELD]):
-        raise Unsound("/metric/fresh does not fit the option learned")
-    if not known:
-        return
-    rows, digits = int(learned["rows"]), learned["fingerprint"]
-    if bits is None:
-        if not (0 < learned["taken"] < rows <= MOST_ROWS and learned["key"] >= 0):
-            raise Unsound("/@config: the option learned has no draw of rows")
-    else:
-        check("/metric", {FRESH: Piece("u1", (-(-rows // 8),), least=1)}, {FRESH: bits}, {})
-        if not bits.any() or (rows % 8 and bits[-1] & (0xFF >> rows % 8)):
-            raise Unsound("/metric/fresh has no row, or rows beyond the last one")
-    if len(digits) != 64 or not set(digits) <= set("0123456789abcdef"):
-        raise Unsound("/@config: the option learned has no fingerprint of data")
-
-
 def features_of(columns: NDArray[Any] | None, config: Mapping[str, Any]) -> NDArray[np.int64]:
     """The numbers (features,) that a data file gives to the features of a checked file."""
     known = np.arange(config["features"]) if columns is None else columns
     return np.asarray(known + (0 if config.get("zero_based") else 1), np.int64)
-
-
-def check_columns(columns: NDArray[Any], features: int) -> None:
-    """Unsound unless these are so many columns of a data file, ascending."""
-    check("", {"columns": Piece("i8", ("features",), low=0)}, {"columns": columns}, {"features": features})
-    if np.any(np.diff(columns) <= 0) or columns[-1] >= MOST_FEATURES:
-        raise Unsound("/columns are not ascending column numbers")
 
 
 def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, classes: int) -> None:

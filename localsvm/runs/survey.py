@@ -10,7 +10,10 @@ from scipy import sparse
 
 from localsvm.data.dataset import Examples, as_examples, thinned
 from localsvm.data.stream import Stream
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
 from localsvm.features.moments import Moments, merge
+from localsvm.features.origin import Origin
 from localsvm.features.scaling import MEASURED, Scaling
 
 
@@ -26,7 +29,7 @@ class Survey:
         Number of rows of each label.
     class_mass : (classes,) float64
         Their weights, summed.
-    scaling : Scaling
+    chain : Chain
     sample : Examples
         A random sample of the rows, scaled.
     """
@@ -34,12 +37,12 @@ class Survey:
     labels: NDArray[np.float64]
     class_rows: NDArray[np.int64]
     class_mass: NDArray[np.float64]
-    scaling: Scaling
+    chain: Chain
     sample: Examples
 
     def scaled(self, X: Examples) -> Examples:
         """Rows of the file, which are overwritten where that can be."""
-        return self.scaling.apply(X, in_place=True)
+        return self.chain.scaled(X, read=True, in_place=True)
 
 
 @dataclass
@@ -68,9 +71,10 @@ def surveyed(stream: Stream, scale: str, sample: int, rng: np.random.Generator) 
         if scale in MEASURED:
             own = Moments.of(X)
             moments = own if moments is None else merge(moments, own)
-    scaling = Scaling.fit(moments, scale)
-    scaling.read_from(stream.shift, stream.features)
+    columns = KeptColumns(stream.columns, stream.width, stream.dense)
+    origin = Origin.fit(stream.shift, stream.columns, stream.features)
+    chain = Chain(columns, origin, Scaling.fit(moments, scale))
     labels = np.asarray(sorted(counted.rows))
     rows = np.concatenate(found) if stream.dense else as_examples(sparse.vstack(found, format="csr"))
     class_rows, class_mass = (np.asarray([of[label] for label in labels]) for of in (counted.rows, counted.mass))
-    return Survey(labels, class_rows, class_mass, scaling, thinned(scaling.apply(rows)))
+    return Survey(labels, class_rows, class_mass, chain, thinned(chain.scaled(rows, read=True)))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from localsvm import __version__
 from localsvm.data.dataset import Dataset, size_of
-from localsvm.features.scaling import Scaling
+from localsvm.features.chain import Chain
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.memory import Budget
 from localsvm.parallel.local import LocalPool
@@ -25,7 +25,6 @@ from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.division import Divided, divide, tell_off_centre
 from localsvm.runs.given import Given
-from localsvm.runs.measuring import Measured
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.records import RECORDS, pack, pack_scores, unpack, unpack_scores
 from localsvm.runs.scheduling import PoolFactory, RunCells
@@ -73,7 +72,7 @@ def train(
         weighing.check(data, observer)
         key = run_key(data, config, partition_file, given)
         budget = Budget.of(memory, size_of(data.X))
-        divided = divide(data, config, partition_file, threads, budget, clock, given, key[1][CONTENT])
+        divided = divide(data, config, partition_file, threads, budget, clock, given)
         config = replace(config.for_classes(divided.labels, divided.class_rows), metric=divided.measured.asked)
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)
@@ -84,7 +83,7 @@ def train(
             output, config, divided, journal, [*map(str, range(len(reports)))], reports, calibration, force, clock
         )
         journal.delete()
-    about = divided.labels, divided.class_rows, (divided.features, divided.width), divided.partition.name
+    about = divided.labels, divided.class_rows, (divided.chain.features, divided.chain.width), divided.partition.name
     told = config.repeats, calibration, divided.measured.told, divided.partition.cells_by_coarse
     return summarise(*about, divided.sizes, reports, clock.seconds, *told)
 
@@ -180,11 +179,7 @@ class Known(Protocol):
     @property
     def labels(self) -> NDArray[np.float64]: ...
     @property
-    def columns(self) -> NDArray[np.int64] | None: ...
-    @property
-    def scaling(self) -> Scaling: ...
-    @property
-    def measured(self) -> Measured: ...
+    def chain(self) -> Chain: ...
     @property
     def partition(self) -> Partition: ...
     def as_dict(self) -> dict[str, Any]: ...
@@ -200,9 +195,7 @@ def write_trained(
             output,
             config=config.as_dict() | known.as_dict(),
             labels=known.labels,
-            columns=known.columns,
-            scaling=(known.scaling.mode, known.scaling.state()),
-            metric=known.measured.state(),
+            **known.chain.state(),
             partition=(known.partition.name, known.partition.state()),
             cells=(unpack(journal[name]).state for name in cells),
             n_cells=len(cells),

@@ -32,12 +32,10 @@ def weighed(
 ) -> list[TrainingCell]:
     """The cells with their masses and fresh shares, and without rows of weight 0.
 
-    fresh : (n,) the rows that say what the error is; None where all do, or none that has a weight.
+    fresh : (n,) the rows that say what the error is; None where all do.
 
     DataError where a cell, of a partition file, has no row left.
     """
-    if fresh is not None and data.weight is not None and not data.weight[fresh].any():
-        fresh = None
     if data.weight is None and fresh is None:
         return cells
     weight = np.ones(len(data.y)) if data.weight is None else data.weight

@@ -195,7 +195,7 @@ def predicted(fitted: Fitted, X: Any, method: Method | None = None) -> np.ndarra
 
 def support_pairs(model: LocalModel, X: Any) -> int:
     """Rows times the support vectors of the cells that they fall into, summed."""
-    visits = np.diff(model.partition.route(model.scaling.apply(X)).tocsc().indptr)
+    visits = np.diff(model.partition.route(model.chain.scaled(X)).tocsc().indptr)
     return sum(int(n) * _support_rows(model.file.cell(i)) for i, n in enumerate(visits) if n)
 
 

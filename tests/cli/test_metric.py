@@ -14,6 +14,7 @@ from strangers import Damage
 
 from localsvm.cli.metric_report import metric_text
 from localsvm.data.writing import write
+from localsvm.runs.measuring import ALL_ROWS
 from localsvm.store.model import load_model
 
 POINT = ("-m", "svm", "-g", 1, "-C", 1, "-j", 1)
@@ -126,7 +127,7 @@ def test_cross_validation_tells_the_metric_and_its_error_is_that_of_rows_new_to_
     given = invoke(
         "cv", "-g", 0.1, "-C", "1,3", "-j", 1, "--metric-file", tmp_path / "m.h5", tmp_path / "thrown.libsvm"
     )
-    assert given.stderr.splitlines()[-2] == result.stderr.splitlines()[-2]
+    assert "cross-validated, over 1,000 rows\n" in given.stderr and f"; {ALL_ROWS}\n" in given.stderr
 
 
 def test_weights_are_listed_by_feature_the_largest_first(diag: Path) -> None:
@@ -193,14 +194,14 @@ def test_a_metric_that_was_learned_once_is_given_to_all_commands(rows: Path, dia
     invoke("partition", "--metric-file", diag, "-c", 100, "-P", "kmeans", "-j", 1, "-q", rows, cells)
     result = invoke("train", *POINT, "--metric-file", cells, "--json", rows, tmp_path / "m.h5")
     report = json.loads(result.stdout)
-    assert report["summary"]["metric"] == {"name": "diag"} and report["config"]["metric"] == "diag"
+    assert report["summary"]["metric"] == {"name": "diag", "note": ALL_ROWS} and report["config"]["metric"] == "diag"
     with load_model(tmp_path / "m.h5") as given, load_model(diag) as learned:
         assert given.config == learned.config
         np.testing.assert_array_equal(given.column("support"), learned.column("support"))
     result = invoke("train", *POINT, "--partition-file", cells, rows, tmp_path / "p.h5")
-    assert "\nmetric      diag\n" in result.stderr and "kmeans" in result.stderr
+    assert f"\nmetric      diag; {ALL_ROWS}\n" in result.stderr and "kmeans" in result.stderr
     result = invoke("train", *POINT, "--metric-file", tmp_path / "p.h5", other, tmp_path / "o.h5")
-    assert "\nmetric      diag; learned from other data\n" in result.stderr
+    assert f"\nmetric      diag; {ALL_ROWS}\n" in result.stderr
     result = invoke("cv", "-g", 1, "-C", "1,2", "-j", 1, "--metric-file", diag, other)
     assert f"\nbest     --metric-file {diag} -g 1" in result.stderr
     assert "\nerror    " in result.stderr and "over 240 rows\n" in result.stderr and result.stdout.count("\n") == 3

@@ -59,9 +59,9 @@ def test_bars_are_the_weights_the_largest_first(plane: Path, tmp_path: Path, fig
     (axes,) = figures[0].axes
     heights = [bar.get_height() for bar in axes.patches]
     with LocalModel(plane) as model:
-        assert model.metric is not None and model.columns is not None
-        importance = model.metric.importance()
-        numbers = model.columns[np.argsort(-importance)] + 1
+        assert model.chain.metric is not None
+        importance = model.chain.metric.importance()
+        numbers = model.chain.columns.known[np.argsort(-importance)] + 1
     assert heights == sorted(importance, reverse=True)[:30]
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(n) for n in numbers[:30]]
     assert axes.get_title() == "the largest 30 of 33 features"
@@ -95,7 +95,7 @@ def test_decision_values_of_the_plane_are_those_of_the_rows(
         assert found.decide is not None and found.support is not None
         values = found.decide(np.asarray(found.metric.apply(X)))
         np.testing.assert_allclose(values, model.decision_function(data.X), atol=1e-5)
-        assert found.support.shape[1] == found.metric.columns == 2
+        assert found.support.shape[1] == found.metric.rank == 2
     np.testing.assert_array_equal(y, data.y)
 
 

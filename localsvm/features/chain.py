@@ -1,0 +1,154 @@
+"""The chain of transforms between a row of the data and what a method sees.
+
+Training fits it step by step; prediction, partition files, pictures and machines of a cluster apply it. The first steps
+are done by readers already, where rows come from a file: they know `reading`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.columns import Columns
+from localsvm.data.dataset import Dataset, Examples
+from localsvm.data.shift import Shift
+from localsvm.errors import DataError
+from localsvm.features.base import Transform
+from localsvm.features.columns import KeptColumns
+from localsvm.features.metric import MATRIX, Metric
+from localsvm.features.origin import Origin
+from localsvm.features.scaling import CENTRED, Scaling
+from localsvm.store.pieces import Unsound
+
+ORIGIN = "origin"  # an array of the group /scaling
+State = tuple[str, Mapping[str, NDArray[Any]]]
+
+
+class Reading(NamedTuple):
+    """What a reader has to know, so that its rows have gone through the first steps; see `data.reading.read_blocks`."""
+
+    n_features: int
+    dense: bool
+    columns: Columns | None
+    shift: Shift | None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Fitted transforms, in the order in which rows go through them.
+
+    Attributes
+    ----------
+    origin, columns : those that readers do.
+    scaling : of the columns that are left.
+    metric : None for the Euclidean one.
+    """
+
+    columns: KeptColumns
+    origin: Origin = field(default_factory=Origin)
+    scaling: Scaling = field(default_factory=lambda: Scaling("none"))
+    metric: Metric | None = None
+
+    @classmethod
+    def of(cls, data: Dataset, columns: KeptColumns, scaling: Scaling) -> Self:
+        """A chain up to the scaling of rows of which these columns are left."""
+        return cls(columns, Origin.fit(data.shift, columns.kept, data.X.shape[1]), scaling)
+
+    @property
+    def steps(self) -> tuple[Transform, ...]:
+        """All of them."""
+        return (self.origin, self.columns, self.scaling, *(() if self.metric is None else (self.metric,)))
+
+    @property
+    def width(self) -> int:
+        """Columns of the data."""
+        return self.columns.width
+
+    @property
+    def features(self) -> int:
+        """Columns of the data that are known, and scaled."""
+        return self.columns.columns(self.width)
+
+    @property
+    def mapped_columns(self) -> int:
+        """Columns that methods see."""
+        return self.features if self.metric is None else self.metric.columns(self.features)
+
+    @property
+    def dense(self) -> bool:
+        """Whether methods see dense rows."""
+        return self.columns.dense or self.scaling.mode in CENTRED
+
+    @property
+    def reading(self) -> Reading:
+        """What a reader has to know."""
+        return Reading(self.width, self.columns.dense, self.columns.kept, self.origin.shift)
+
+    def apply(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
+        """What methods see of rows X (n, width). A row's result depends on that row alone.
+
+        Parameters
+        ----------
+        X : dense or of scipy, in float64 where values lie far from 0. DataError for rows of another width.
+        read : the rows come from a reader that did the first steps; see `reading`.
+        in_place : whether a dense X may be overwritten. A sparse X is never changed.
+        """
+        scaled = self.scaled(X, read=read, in_place=in_place)
+        return self.mapped(scaled, in_place=in_place or _apart(scaled, X))
+
+    def scaled(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
+        """What `apply` gives without the metric."""
+        if read:
+            return self.scaling.apply(X, in_place=in_place)
+        if X.shape[1] != self.width:
+            raise DataError(f"the examples have {X.shape[1]} features, those of training {self.width}")
+        own = self.columns.apply(self.origin.apply(X, in_place=in_place), in_place=in_place)
+        return self.scaling.apply(own, in_place=in_place or _apart(own, X))
+
+    def mapped(self, X: Examples, *, in_place: bool = False) -> Examples:
+        """The metric of scaled rows."""
+        return X if self.metric is None else self.metric.apply(X, in_place=in_place)
+
+    def read_from(self, shift: Shift | None) -> Self:
+        """The same for rows that were read from another origin, which the scaling makes up for.
+
+        Where it does not centre, scaled rows are shifted all alike.
+        """
+        origin = Origin.fit(shift, self.columns.kept, self.features)
+        before, after = (np.zeros(self.features) if o.values is None else o.values for o in (self.origin, origin))
+        return replace(self, origin=origin, scaling=self.scaling.moved(after - before))
+
+    def state(self) -> dict[str, Any]:
+        """What a file keeps, by the names of `store.model.write_model`: columns, scaling, metric."""
+        return {
+            "columns": self.columns.kept,
+            "scaling": (self.scaling.mode, self.scaling.state() | self.origin.state()),
+            "metric": None if self.metric is None else (self.metric.kind, self.metric.state()),
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a model's config says of it."""
+        width = {} if self.columns.kept is None else {"width": self.width}
+        return {"features": self.features, "dense": self.dense} | width
+
+    @classmethod
+    def from_state(cls, columns: KeptColumns, scaling: State, metric: Metric | None) -> Self:
+        """The chain that a file keeps. scaling: its mode and arrays. Unsound if they do not fit."""
+        mode, arrays = scaling
+        features = columns.columns(columns.width)
+        found = None if mode == "row" else arrays.get(ORIGIN)  # rows of length 1 have none
+        own = {name: array for name, array in arrays.items() if name != ORIGIN or mode == "row"}
+        origin = Origin.from_state(found, columns.kept, features)
+        if metric is not None and metric.kind == MATRIX and not columns.dense:
+            raise Unsound("/metric: sparse rows have weights alone")
+        return cls(columns, origin, Scaling.from_state(mode, own, features), metric)
+
+
+def _apart(made: Examples, X: Any) -> bool:
+    """Whether rows lie in memory of their own, not in that of X."""
+    dense = isinstance(made, np.ndarray)
+    return dense and not (isinstance(X, np.ndarray) and np.may_share_memory(made, X))

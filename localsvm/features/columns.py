@@ -1,0 +1,116 @@
+"""The columns that occur in training: those in which some row is not 0. Methods see these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.columns import Columns, dense_copy, keep_columns, occurring, widened
+from localsvm.data.dataset import Dataset, Examples, as_examples, is_dense, prefers_dense
+from localsvm.data.spilled import RowsOnDisk, through
+from localsvm.features.base import Transform
+from localsvm.store.pieces import Piece, Unsound, check
+
+MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
+Announce = Callable[[int], None]  # is told of the bytes that dense rows take, before they are made of sparse ones
+
+
+def _silent(size: int) -> None:
+    """No one is told."""
+
+
+@dataclass(frozen=True)
+class KeptColumns(Transform):
+    """Rows of the columns that training knows, dense or sparse as rows were there: bits depend on it.
+
+    Attributes
+    ----------
+    kept : (d,) int64, ascending; None where these are all.
+    width : how many columns rows have before.
+    dense : whether rows become dense.
+    """
+
+    kept: Columns | None
+    width: int
+    dense: bool
+
+    @classmethod
+    def fit(cls, data: Dataset, announce: Announce = _silent) -> Self:
+        """Leave out the columns of X in which all rows are 0; data.columns notes the others, None where all occur.
+
+        A dense X is changed in place. A sparse X becomes dense where that is better for the columns that are left.
+        """
+        width = data.X.shape[1]
+        _keep(data, occurring(data.X), announce)
+        return cls(data.columns, width, is_dense(data.X))
+
+    @classmethod
+    def of(cls, data: Dataset, width: int) -> Self:
+        """The columns that rows were read with, of so many."""
+        return cls(data.columns, width, is_dense(data.X))
+
+    def narrow(self, data: Dataset, announce: Announce = _silent) -> Self:
+        """The same columns of other rows, as `fit` leaves them; those that X is too narrow for are 0."""
+        columns, (rows, width) = self.known, data.X.shape
+        needed = int(columns[-1]) + 1
+        if width < needed:
+            announce(4 * rows * needed if isinstance(data.X, np.ndarray) else 0)
+            data.X = through(data.X, lambda part: widened(part, needed))
+        _keep(data, columns, announce)
+        return type(self).of(data, max(width, needed))
+
+    @property
+    def known(self) -> Columns:
+        """(d,) the kept columns, also where these are all."""
+        return np.arange(self.width) if self.kept is None else self.kept
+
+    def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
+        """See `Transform`."""
+        X = X if self.kept is None else keep_columns(X, self.kept, in_place=in_place)
+        if self.dense == isinstance(X, np.ndarray):
+            return X
+        return sparse.csr_array(X).toarray() if self.dense else as_examples(sparse.csr_array(X))
+
+    def columns(self, width: int) -> int:
+        """See `Transform`."""
+        return self.width if self.kept is None else len(self.kept)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The kept columns, where some are left out."""
+        return {} if self.kept is None else {"columns": self.kept}
+
+    @classmethod
+    def from_state(cls, kept: NDArray[Any] | None, features: int, width: int | None, dense: bool) -> Self:
+        """These columns of so many; Unsound if they do not fit.
+
+        features, width : how many are kept, and of how many; width None where it is not known, or all are.
+        """
+        if kept is None:
+            return cls(None, features, dense)
+        check_columns(kept, features)
+        if width is not None and not kept[-1] < width <= MOST_FEATURES:
+            raise Unsound("/columns are not below the option width")
+        return cls(kept, int(kept[-1]) + 1 if width is None else width, dense)
+
+
+def check_columns(columns: NDArray[Any], features: int) -> None:
+    """Unsound unless these are so many columns of a data file, ascending."""
+    check("", {"columns": Piece("i8", ("features",), low=0)}, {"columns": columns}, {"features": features})
+    if np.any(np.diff(columns) <= 0) or columns[-1] >= MOST_FEATURES:
+        raise Unsound("/columns are not ascending column numbers")
+
+
+def _keep(data: Dataset, columns: Columns, announce: Announce) -> None:
+    if len(columns) == data.X.shape[1]:
+        return
+    X = through(data.X, lambda part: keep_columns(part, columns, in_place=True))
+    if not is_dense(X) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
+        announce(0 if isinstance(X, RowsOnDisk) else 4 * X.shape[0] * X.shape[1])
+        X = through(X, dense_copy)
+    data.X, data.columns = X, columns
+    data.shift = None if data.shift is None else data.shift.among(columns)

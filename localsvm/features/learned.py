@@ -1,0 +1,73 @@
+"""What a file says of its metric: how it was chosen, and whether that fits the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from localsvm.features.metric import MATRIX, WEIGHTS, Metric
+from localsvm.representations.metric import EUCLIDEAN, METRICS, RANK, check_metric
+from localsvm.store.options import check_options
+from localsvm.store.pieces import Unsound
+
+CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
+UNTRIED = ("one class", "too many columns to try one", "too many classes to try one")  # not even by auto
+TESTED = ("loss", "error", "z", "bound")
+LEARNED = {"name": "str"}  # what the option `learned` says, ...
+CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice
+# what earlier versions wrote as well: the data that it was learned from, and which of their rows; it is passed over
+EARLIER = {"fingerprint", "rows", "taken", "key"}
+EARLIER_ARRAY = "fresh"
+
+State = tuple[str, Mapping[str, NDArray[Any]]]
+
+
+def about_metric(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How the metric was chosen, by a config; None where none was asked for. Unsound for what is no such thing."""
+    learned = config.get("learned")
+    if not isinstance(learned, dict | None):
+        raise Unsound("/@config: the option learned is no dict")
+    return None if learned is None else {name: learned[name] for name in learned if name not in EARLIER}
+
+
+def metric_arrays(state: State) -> dict[str, NDArray[Any]]:
+    """The arrays of a metric."""
+    return {name: array for name, array in state[1].items() if name != EARLIER_ARRAY}
+
+
+def learned_metric(state: State | None, config: Mapping[str, Any], features: int) -> Metric | None:
+    """The metric of a file, for so many features; Unsound if it does not fit, or is not what the config says of it.
+
+    state : its kind and arrays.
+    """
+    asked, about = config.get("metric", EUCLIDEAN), about_metric(config)
+    name = None if about is None else _check_about(about, asked)
+    if (about is None) != (asked == EUCLIDEAN):
+        raise Unsound("/@config: the option metric does not fit the option learned")
+    if (state is None) != (name in (None, EUCLIDEAN)):
+        raise Unsound("/metric is not what the option learned says")
+    if state is None:
+        return None
+    metric = Metric.from_state(state[0], metric_arrays(state), features)
+    expected = {"diag": WEIGHTS}.get(str(name), MATRIX), check_metric(str(name)) or features
+    if (metric.kind, metric.rank) != expected:
+        raise Unsound(f"/metric is not of the kind {name}")
+    return metric
+
+
+def _check_about(about: dict[str, Any], asked: Any) -> str:
+    """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
+    check_options("/@config learned", about, LEARNED | (CHOICE if "best" in about else {}), {"why"})
+    name, best = about["name"], about.get("best")
+    if best is None:
+        if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
+            raise Unsound("/@config: the option metric does not fit the option learned")
+    elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
+        raise Unsound("/@config: the option learned is no choice of a metric")
+    elif any(len(about[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
+        raise Unsound("/@config: the option learned has not two values for each test")
+    elif "why" in about and (best != EUCLIDEAN or about["why"] not in UNTRIED):
+        raise Unsound("/@config: the option learned has no reason of ours")
+    return str(name)

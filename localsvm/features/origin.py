@@ -1,0 +1,56 @@
+"""Columns that are read from an origin, as float32 would lose their digits (see data.origin)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.columns import Columns
+from localsvm.data.dataset import Examples
+from localsvm.data.origin import shifted
+from localsvm.data.shift import Shift
+from localsvm.features.base import Transform
+from localsvm.store.pieces import check, floats64
+
+
+@dataclass(frozen=True)
+class Origin(Transform):
+    """What is subtracted from rows in float64, before they are rounded to float32.
+
+    Attributes
+    ----------
+    values : (d,) float64, of the columns that are kept; None where nothing is subtracted.
+    kept : (d,) int64, which these are of the columns of a row; None for all.
+    """
+
+    values: NDArray[np.float64] | None = None
+    kept: Columns | None = None
+
+    @classmethod
+    def fit(cls, shift: Shift | None, kept: Columns | None, features: int) -> Self:
+        """What readers found: in the columns that are kept, of which there are so many."""
+        return cls(None if shift is None else shift.whole(features), kept)
+
+    @property
+    def shift(self) -> Shift | None:
+        """In the columns that are kept, as readers take it."""
+        return Shift.of(self.values)
+
+    def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
+        """See `Transform`; X may be of float64, which is the point. It is never changed."""
+        shift = self.shift
+        return shifted(X, shift if shift is None or self.kept is None else shift.within(self.kept))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """See `Transform`."""
+        return {} if self.values is None else {"origin": self.values}
+
+    @classmethod
+    def from_state(cls, values: NDArray[Any] | None, kept: Columns | None, features: int) -> Self:
+        """The origin with this `state()`; Unsound if it does not fit."""
+        if values is not None:
+            check("/scaling", {"origin": floats64("features")}, {"origin": values}, {"features": features})
+        return cls(values, kept)
