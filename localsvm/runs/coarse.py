@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Dataset, Examples
 from localsvm.data.scaling import Scaling
 from localsvm.parallel.local import LocalPool
-from localsvm.partition import inside
+from localsvm.partition import copies, inside
+from localsvm.partition.on_disk import matrix_of
 from localsvm.partition.two_step import Stream, divided
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
@@ -113,7 +114,7 @@ def divide_coarse(
     streams: list[tuple[int, ...]] = [(cell.number, i) for i in range(len(cells))]
     about = Scaling("none"), Measured(fresh=cell.fresh), partition, cells, streams
     found = in_cells(data, config, *about, (run.labels, run.class_rows), cell.X.shape[1], threads)
-    return found, in_order(cell.y, cells, streams, config, threads)[0]
+    return found, in_order(cell.y, cells, streams, config, threads, copies(matrix_of(cell.X), threads))[0][0]
 
 
 def _held(run: CoarseRun, found: Divided, result: CellResult, order: NDArray[np.int64]) -> Record:
