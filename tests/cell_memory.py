@@ -49,7 +49,7 @@ def cells_of(data: Dataset, method: Any) -> RunCells:
     config = config.for_classes(divided.labels, divided.class_rows)
     data.X = None  # type: ignore[assignment]
     cells = RunCells(divided, config, 1, None, Silent(), LocalPool)
-    cell = cells.inputs.cell((0,), 0, int(divided.edges[1]))
+    cell = cells.inputs.cell((0,), 0, int(divided.edges[1]), divided.fold_rows[0])
     (cell.X if isinstance(cell.X, np.ndarray) else cell.X.data + cell.X.indices).sum()
     (cell.y + cell.count).sum()
     return cells

@@ -27,6 +27,8 @@ from localsvm.methods.clustered import stream
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel_expansion import KernelModel, expansion_pieces, pack_models, report_of
 from localsvm.methods.mapped_expansion import DIAGONALS, GAUSSIAN, MappedPredictor, mapped, stored
+from localsvm.partition import copies
+from localsvm.partition._nearest import Matrix
 from localsvm.representations.svm_metric import MOST_ROWS, Learned, Rows, first_map, learn, split
 from localsvm.solvers._smo import DualReport
 from localsvm.solvers.squared_hinge import solve
@@ -190,7 +192,8 @@ class MetricSystem(System):
     def _learn(self, taken: NDArray[np.intp], y: Floats, weight: Floats, job: Job) -> Learned:
         """The map over the columns that have values, of rows of this problem."""
         cell, method = self.cell, self.method
-        parts = split(y, stream(cell.random, 1 + (job.fold + 1) * cell.target.n_problems + job.problem))
+        random = stream(cell.random, 1 + (job.fold + 1) * cell.target.n_problems + job.problem)
+        parts = split(y, random, None if self._copies is None else self._copies[taken])
         index = parts or [np.arange(min(len(y), MOST_ROWS))]
         dense = [columns_of(rows_of(cell.X, taken[i]), self._columns).astype(np.float64) for i in index]
         centre = dense[0].mean(axis=0) if len(dense[0]) else 0.0
@@ -199,6 +202,11 @@ class MetricSystem(System):
             return Learned(L0, 1.0, 0)
         train, validation, check = (Rows(X - centre, y[i], weight[i]) for X, i in zip(dense, parts, strict=True))
         return learn(train, validation, check, L0, method.pull)
+
+    @cached_property
+    def _copies(self) -> NDArray[np.int64] | None:
+        """Which rows of the cell are equal."""
+        return copies(Matrix(self.cell.X))
 
     @cached_property
     def _columns(self) -> NDArray[np.int64] | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from localsvm.errors import OptionError
 from localsvm.partition.base import Partition, TrainingCell, size_spread, smallest_size
 from localsvm.partition.chunks import Chunks
-from localsvm.partition.duplicates import summed
+from localsvm.partition.duplicates import copies, summed
 from localsvm.partition.kmeans import KMeansCells
 from localsvm.partition.none import NoPartition
 from localsvm.partition.repeated import Repeated
@@ -20,7 +20,8 @@ from localsvm.store.pieces import Unsound, check
 REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
 
 __all__ = [
-    "REGISTRY", "Partition", "TrainingCell", "create", "inside", "restore", "size_spread", "smallest_size", "summed",
+    "REGISTRY", "Partition", "TrainingCell", "copies", "create", "inside", "restore", "size_spread", "smallest_size",
+    "summed",
 ]  # fmt: skip
 
 

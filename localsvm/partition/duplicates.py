@@ -1,4 +1,6 @@
-"""Rows that are too frequent for any boundary to divide them into cells: each is kept once, with a weight."""
+"""Rows that are there more than once: copies, and those too frequent for any boundary to divide them into cells, which
+are kept once, with a weight.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,21 @@ from localsvm.threads import ALONE, Threads
 
 STRIP_ROWS = 1 << 16  # rows that a thread hashes at once
 SEEDS = 4  # of hashes, until no two rows share one
+
+
+def copies(matrix: AnyMatrix, threads: Threads = ALONE) -> NDArray[np.int64] | None:
+    """(n,) the first row with the values of each row, by which equal rows are known; None where all rows differ.
+
+    Of different rows with one hash, which nobody finds but who looks for them, the later ones pass for single rows.
+    """
+    hashes = _hashes(matrix, 0, threads)
+    rows = _frequent(matrix, hashes, 1)
+    if not len(rows):
+        return None
+    first, kind = np.unique(hashes[rows], return_index=True, return_inverse=True)[1:]
+    found = np.arange(len(hashes), dtype=np.int64)
+    found[rows] = rows[first[kind.reshape(-1)]]
+    return found
 
 
 def collapse(

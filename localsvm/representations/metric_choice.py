@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
+from localsvm.data.dealing import folds_of_groups
 from localsvm.partition import create
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_learning import (
@@ -72,15 +73,25 @@ class Choice:
 NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
 
 
-def stratified_folds(codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.int64]:
-    """(n,) the fold of each row: the rows of each class are dealt out at random."""
+def stratified_folds(
+    codes: NDArray[np.intp], rng: np.random.Generator, copies: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """(n,) the fold of each row: the rows of each class are dealt out at random.
+
+    copies : (n,) a number that equal rows have in common, which stay together; None where all rows differ.
+    """
+    if copies is not None:
+        return folds_of_groups(codes.astype(np.float64), FOLDS, rng, copies)
     order = np.lexsort((rng.random(len(codes)), codes))
     folds = np.empty(len(codes), np.int64)
     folds[order] = np.arange(len(codes)) % FOLDS
     return folds
 
 
-def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, seed: int, threads: Threads) -> Choice:
+def choose(
+    data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, seed: int, threads: Threads,
+    copies: NDArray[np.int64] | None = None,
+) -> Choice:  # fmt: skip
     """Judge the candidates of a plan; where not every fold has rows, the Euclidean metric is the choice.
 
     Parameters
@@ -88,6 +99,7 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
     rows, folds : (m,) the rows that may be looked at, and their folds.
     plan : what is learned.
     threads : of no influence on the result.
+    copies : (m,) a number that equal rows have in common; None where all rows differ.
     """
 
     if len(np.unique(folds)) < FOLDS:
@@ -103,8 +115,9 @@ def choose(data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, see
         }
 
     found = threads.map(of_fold, FOLDS)
-    weight = np.concatenate([data.weight[rows[folds == fold]] for fold in range(FOLDS)])
-    return tested({name: np.hstack([of[name] for of in found]) for name in found[0]}, weight)
+    order = np.concatenate([np.flatnonzero(folds == fold) for fold in range(FOLDS)])
+    same = None if copies is None else copies[order]
+    return tested({name: np.hstack([of[name] for of in found]) for name in found[0]}, data.weight[rows[order]], same)
 
 
 def choosing_bytes(rows: int, columns: int, dense: bool, plan: Plan, threads: int) -> int:
@@ -117,7 +130,7 @@ def choosing_bytes(rows: int, columns: int, dense: bool, plan: Plan, threads: in
     return min(threads, FOLDS) * max(learning, judging)
 
 
-def tested(found: Mapping[str, Floats], weight: Floats) -> Choice:
+def tested(found: Mapping[str, Floats], weight: Floats, copies: NDArray[np.int64] | None = None) -> Choice:
     """The candidate of the least loss, if one-sided paired z-tests over the rows find both its loss and its share of
     wrong rows smaller than the Euclidean ones.
 
@@ -128,6 +141,8 @@ def tested(found: Mapping[str, Floats], weight: Floats) -> Choice:
     ----------
     found : for each metric (2, rows), what `judged` gives.
     weight : (rows,)
+    copies : (rows,) a number that equal rows have in common, which tell as much as one row of their weight; None where
+        all rows differ.
     """
     from scipy.special import ndtri
 
@@ -137,7 +152,12 @@ def tested(found: Mapping[str, Floats], weight: Floats) -> Choice:
     best = min(names, key=lambda name: float(mean[name][0]))
     difference = found[best] - found[EUCLIDEAN]
     gain = mean[best] - mean[EUCLIDEAN]
-    spread = np.sqrt(np.square(difference - gain[:, None]) @ np.square(share))
+    away = difference - gain[:, None]
+    if copies is None:
+        spread = np.sqrt(np.square(away) @ np.square(share))
+    else:
+        number = np.unique(copies, return_inverse=True)[1].reshape(-1)
+        spread = np.sqrt([np.square(np.bincount(number, each * share)).sum() for each in away])
     z = np.divide(gain, spread, out=np.zeros(2), where=spread > 0.0)
     bound = ndtri([RISK / len(names), RISK])
     loss, error = ((float(mean[EUCLIDEAN][i]), float(mean[best][i])) for i in range(2))

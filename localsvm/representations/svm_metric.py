@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from localsvm.data.dealing import folds_of_groups
 from localsvm.solvers.squared_hinge import Solution, ridge_of, solve
 
 Floats = NDArray[np.float64]
@@ -178,11 +179,20 @@ def learn(train: Rows, validation: Rows, check: Rows, L0: Floats, pull: float) -
     return Learned(best[:-1].reshape(L0.shape), float(np.exp(best[-1])), objective.solved)
 
 
-def split(y: Floats, random: np.random.Generator) -> list[NDArray[np.intp]] | None:
-    """A half, a quarter and a quarter of each class, at most MOST_ROWS rows in all; None where one has too few."""
+def split(
+    y: Floats, random: np.random.Generator, copies: NDArray[np.int64] | None = None
+) -> list[NDArray[np.intp]] | None:
+    """A half, a quarter and a quarter of each class, at most MOST_ROWS rows in all; None where one has too few.
+
+    copies : (n,) a number that equal rows have in common, which stay together; None where all rows differ.
+    """
     classes = [random.permutation(np.flatnonzero(y == side)) for side in (-1.0, 1.0)]
     if min(map(len, classes)) < LEAST_ROWS:
         return None
+    if copies is not None:
+        quarters = folds_of_groups(y, 4 * -(-len(y) // MOST_ROWS), random, copies)
+        parts = [np.flatnonzero((quarters >= first) & (quarters < last)) for first, last in ((0, 2), (2, 3), (3, 4))]
+        return parts if all(len(np.unique(y[rows])) == 2 for rows in parts) else None
     share = min(1.0, MOST_ROWS / len(y))
     taken = [rows[: max(LEAST_ROWS, int(share * len(rows)))] for rows in classes]
     cuts = [(len(rows) // 2, 3 * len(rows) // 4) for rows in taken]

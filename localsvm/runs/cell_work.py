@@ -19,7 +19,6 @@ from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Cell
 from localsvm.methods.grids import Grid
 from localsvm.selection.cross_validation import CellSelection, Kept, Point, Scores, finish
-from localsvm.selection.folds import ordered_folds
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
 from localsvm.threads import ALONE, Threads
@@ -110,11 +109,11 @@ class RunInputs:
     search: Search = field(default_factory=Search)
 
     def cell(
-        self, stream: tuple[int, ...], first: int, last: int, threads: Threads = ALONE, scratch: Scratch | None = None,
-        room: int = 0,
+        self, stream: tuple[int, ...], first: int, last: int, fold_rows: tuple[int, ...], threads: Threads = ALONE,
+        scratch: Scratch | None = None, room: int = 0,
     ) -> Cell:  # fmt: skip
-        """The training cell of places first .. last - 1, with random numbers of this name (`Divided.streams`); without
-        a copy of rows that lie in its order.
+        """The training cell of places first .. last - 1, with random numbers of this name (`Divided.streams`) and so
+        many rows in each fold; without a copy of rows that lie in its order.
         """
         rows = self.places.rows(first, last)
         y = self.y.open()[rows]
@@ -128,7 +127,7 @@ class RunInputs:
             count=self.count.open()[first:last],
             cost=cost,
             mass=None if self.mass is None else self.mass.open()[first:last],
-            folds=ordered_folds(len(y), self.folds),
+            folds=np.repeat(np.arange(len(fold_rows)), fold_rows),
             random=np.random.SeedSequence(self.seed, spawn_key=(*stream, 1)),
             threads=threads,
             scratch=scratch or Scratch(),
@@ -143,6 +142,7 @@ class WorkUnit:
     Attributes
     ----------
     stream : the name of the cell's random numbers (`Divided.streams`).
+    fold_rows : how many rows of the cell each fold holds out.
     average_rows : the mean size of a cell.
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
@@ -157,6 +157,7 @@ class WorkUnit:
     first: int
     last: int
     stream: tuple[int, ...]
+    fold_rows: tuple[int, ...]
     average_rows: float
     settings: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
@@ -175,7 +176,7 @@ class WorkUnit:
         """
         started, inputs = time.process_time(), self.inputs
         with Threads(self.threads) as threads:
-            cell = inputs.cell(self.stream, self.first, self.last, threads, scratch, self.room)
+            cell = inputs.cell(self.stream, self.first, self.last, self.fold_rows, threads, scratch, self.room)
             grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
             selection = CellSelection(inputs.method, cell, grid)
             if self.settings:

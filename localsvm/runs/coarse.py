@@ -18,7 +18,8 @@ from localsvm.data.dataset import Dataset, Examples
 from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns
 from localsvm.parallel.local import LocalPool
-from localsvm.partition import inside
+from localsvm.partition import copies, inside
+from localsvm.partition.on_disk import matrix_of
 from localsvm.partition.two_step import Stream, divided
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
@@ -115,7 +116,7 @@ def divide_coarse(
     chain = Chain(KeptColumns.of(data, cell.X.shape[1]))  # the rows went through that of the run
     about = chain, Measured(fresh=cell.fresh), partition, cells, streams
     found = in_cells(data, config, *about, (run.labels, run.class_rows), threads)
-    return found, in_order(cell.y, cells, streams, config, threads)[0]
+    return found, in_order(cell.y, cells, streams, config, threads, copies(matrix_of(cell.X), threads))[0][0]
 
 
 def _held(run: CoarseRun, found: Divided, result: CellResult, order: NDArray[np.int64]) -> Record:

@@ -23,7 +23,8 @@ from localsvm.features.columns import KeptColumns
 from localsvm.features.learned import about_metric, learned_metric
 from localsvm.features.scaling import OFF_CENTRE, Scaling, check_dense_size, off_centre_columns, scaling_of
 from localsvm.memory import UNBOUNDED, Budget
-from localsvm.partition import Partition, TrainingCell, create, restore
+from localsvm.partition import Partition, TrainingCell, copies, create, restore
+from localsvm.partition.on_disk import matrix_of
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
@@ -39,6 +40,8 @@ from localsvm.store.model import PartitionFile, load_partition, write_partition
 from localsvm.threads import ALONE, Threads
 
 KEPT = ("cell_size", "scale", "seed", "zero_based", "coarse_size")  # options of a partition file, beside the metric
+# rows of all cells, how many stand behind each, their masses, their fresh shares
+Ordered = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]
 PARTITION_KEY = ((1 << 32) - 1, 0)  # the random stream of the partition; those of cells begin with the cell's number
 
 
@@ -62,6 +65,8 @@ class Divided:
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
     streams : of each cell, the name of its random numbers: its number; with coarse cells the coarse cell's, and its
         number in there.
+    fold_rows : of each cell, how many of its rows each fold holds out.
+    copies : how many rows are copies of one before.
     """
 
     chain: Chain
@@ -79,6 +84,8 @@ class Divided:
     fresh: SharedArray | None = None
     measured: Measured = field(default_factory=Measured)
     streams: list[tuple[int, ...]] = field(default_factory=list)
+    fold_rows: list[tuple[int, ...]] = field(default_factory=list)
+    copies: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -181,7 +188,8 @@ def in_cells(
     streams, classes : as in `Divided`, the labels with their rows.
     """
     cells = weighing.weighed(data, partition, cells, measured.fresh)
-    order, count, mass, share = in_order(data.y, cells, streams, config, threads)
+    same = copies(matrix_of(data.X), threads)
+    (order, count, mass, share), fold_rows = in_order(data.y, cells, streams, config, threads, same)
     edges = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in cells])]).astype(np.int64)
     rows, places = each_once(order, int(edges[partition.cells_by_repeat[0]]))
     if demand is not None:
@@ -190,7 +198,10 @@ def in_cells(
     weights, fresh = (None if array is None else SharedArray.copy(array) for array in (mass, share))
     off_centre = 0 if config.method.shift_invariant else off_centre_columns(data.X)
     about = chain, partition, *classes
-    return Divided(*about, *shared, weights, edges, places, data.classes, off_centre, fresh, measured, streams)
+    repeated = 0 if same is None else int(np.count_nonzero(same != np.arange(len(same))))
+    return Divided(
+        *about, *shared, weights, edges, places, data.classes, off_centre, fresh, measured, streams, fold_rows, repeated
+    )
 
 
 def _stored(path: str | Path, data: Dataset, config: TrainingConfig) -> PartitionFile:
@@ -209,15 +220,18 @@ def _in_shared_files(data: Dataset, rows: NDArray[np.int64], threads: Threads) -
 
 def in_order(
     y: NDArray[np.float64], cells: list[TrainingCell], streams: list[tuple[int, ...]], config: TrainingConfig,
-    threads: Threads,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]:  # fmt: skip
-    """The rows of all cells, cell after cell in the order of their folds; counts; masses and fresh shares if any."""
+    threads: Threads, same: NDArray[np.int64] | None,
+) -> tuple[Ordered, list[tuple[int, ...]]]:  # fmt: skip
+    """The rows of all cells, cell after cell in the order of their folds; counts; masses and fresh shares if any. And
+    how many rows each fold of each cell holds out. same: what `copies` gives.
+    """
 
-    def order_of(index: int) -> NDArray[np.int64]:
+    def order_of(index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(*streams[index], 0)))
-        return fold_order(y[cells[index].rows], config.folds, rng)
+        rows = cells[index].rows
+        return fold_order(y[rows], config.folds, rng, None if same is None else same[rows])
 
-    orders = threads.map(order_of, len(cells))
+    orders, fold_rows = zip(*threads.map(order_of, len(cells)), strict=True)
 
     def ordered(of_cells: list[NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate([values[order] for values, order in zip(of_cells, orders, strict=True)])
@@ -226,7 +240,8 @@ def in_order(
     shares = [cell.fresh for cell in cells if cell.fresh is not None]
     counts = [np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in cells]
     mass, share = (ordered(of_cells) if of_cells else None for of_cells in (masses, shares))
-    return ordered([cell.rows for cell in cells]), ordered(counts), mass, share
+    found = ordered([cell.rows for cell in cells]), ordered(counts), mass, share
+    return found, [tuple(rows.tolist()) for rows in fold_rows]
 
 
 def partition_only(
@@ -365,6 +380,13 @@ def check_reach(X: Any) -> None:
             f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
             "float32; scale them by --scale std"
         )
+
+
+def tell_copies(observer: Observer, repeated: int, rows: int) -> None:
+    """Tell of rows that are copies of one before, if there are some."""
+    if repeated:
+        what = "is a copy of another one" if repeated == 1 else "are copies of others"
+        observer.note(f"{repeated:,} of {rows:,} rows {what}; copies stay in one fold")
 
 
 def tell_off_centre(observer: Observer, columns: int) -> None:

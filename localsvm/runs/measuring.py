@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from localsvm.data.dataset import Dataset, Examples, is_dense, size_of
+from localsvm.data.dataset import Dataset, Examples, is_dense, rows_of, size_of
+from localsvm.data.dealing import first_rows
 from localsvm.data.numbering import Draw
 from localsvm.data.spilled import Spilled, full_size
 from localsvm.errors import OptionError
 from localsvm.features.learned import UNTRIED
 from localsvm.features.metric import Metric
+from localsvm.partition import copies
+from localsvm.partition.on_disk import matrix_of
 from localsvm.partition.two_step import draw_key
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
 from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
@@ -84,7 +87,8 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     rng, draw = Plan.rng(config.seed, -1, 0), metric_draw(config, n)
     if draw is None:
         fresh = np.ones(n, np.bool_)
-        fresh[rng.permutation(n)[: _learn_rows(n, config.metric_name)]] = False
+        same = copies(matrix_of(data.X), threads)
+        fresh[first_rows(rng.permutation(n), _learn_rows(n, config.metric_name), same)] = False
     else:
         fresh = ~draw(np.arange(n))
     rows = np.flatnonzero(~fresh).astype(np.int64)
@@ -141,7 +145,8 @@ def _measured(
         if asked == "auto":
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
             plan = _choice_plan(dense, features)
-            choice = choose(data, some, stratified_folds(codes[some], rng), plan, config.seed, threads)
+            same = copies(matrix_of(rows_of(data.X, some)), threads)
+            choice = choose(data, some, stratified_folds(codes[some], rng, same), plan, config.seed, threads, same)
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
             return Measured(about=about)

@@ -171,7 +171,7 @@ class RunCells:
         edges, average = self.divided.edges.tolist(), self.divided.average_rows.tolist()
         return [
             WorkUnit(
-                self.inputs, i, edges[i], edges[i + 1], self.divided.streams[i], average[i],
+                self.inputs, i, edges[i], edges[i + 1], self.divided.streams[i], self.divided.fold_rows[i], average[i],
                 known=known.get(i, {}), tells=few or self._squares([i]) > SMALL_RUN, room=room,
             )
             for i in todo
@@ -179,7 +179,7 @@ class RunCells:
 
     def _grid(self) -> Grid:
         """A grid of as many points as that of each cell."""
-        return self.config.method.grid(self.inputs.cell((0,), 0, 1), 1.0, self.config.folds)
+        return self.config.method.grid(self.inputs.cell((0,), 0, 1, (1,)), 1.0, self.config.folds)
 
     def _workers(self, todo: list[int], cores: int) -> int:
         """How many workers the run is worth."""

@@ -23,7 +23,7 @@ from localsvm.partition import Partition
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide, tell_off_centre
+from localsvm.runs.division import Divided, divide, tell_copies, tell_off_centre
 from localsvm.runs.given import Given
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.records import RECORDS, pack, pack_scores, unpack, unpack_scores
@@ -73,6 +73,7 @@ def train(
         key = run_key(data, config, partition_file, given)
         budget = Budget.of(memory, size_of(data.X))
         divided = divide(data, config, partition_file, threads, budget, clock, given)
+        tell_copies(observer, divided.copies, len(data.y))
         config = replace(config.for_classes(divided.labels, divided.class_rows), metric=divided.measured.asked)
     data.X = data.y = data.weight = None  # type: ignore[assignment]  # the shared copy is all that is needed from here
     cells = RunCells(divided, config, jobs, memory, observer, pool)

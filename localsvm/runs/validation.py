@@ -16,7 +16,7 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide, tell_off_centre
+from localsvm.runs.division import Divided, divide, tell_copies, tell_off_centre
 from localsvm.runs.given import Given
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells
@@ -96,6 +96,7 @@ def cross_validate(
         weighing.check(data, observer)
         divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)), clock, given)
         tell_off_centre(observer, divided.off_centre)
+        tell_copies(observer, divided.copies, len(data.y))
         # the table is of the whole grid, whatever search a training would use
         config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")
     data.X = data.y = data.weight = None  # type: ignore[assignment]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.dealing import Numbers, folds_of_groups
 
-def stratified(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+
+def stratified(
+    y: NDArray[np.float64], n_folds: int, rng: np.random.Generator, copies: Numbers | None = None
+) -> Numbers:
     """The fold that holds out each row.
 
     Rows are dealt out class by class, in random order, one fold after the other, so that both the folds' sizes and each
@@ -16,11 +20,15 @@ def stratified(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator) -
     ----------
     y : (n,) labels.
     n_folds : at least 1.
+    copies : (n,) a number that equal rows have in common, and they are dealt out together: see `folds_of_groups`. None
+        where all rows differ.
 
     Returns
     -------
     (n,) int64, from 0 to n_folds - 1.
     """
+    if copies is not None and len(np.unique(copies)) < len(y):
+        return folds_of_groups(y, n_folds, rng, copies)
     n_folds = max(1, min(n_folds, len(y)))
     folds = np.empty(len(y), np.int64)
     dealt = 0
@@ -31,11 +39,11 @@ def stratified(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator) -
     return folds
 
 
-def fold_order(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """(n,) int64 rows in the order of their `stratified` folds; those of a fold keep their order."""
-    return np.argsort(stratified(y, n_folds, rng), kind="stable")
-
-
-def ordered_folds(n: int, n_folds: int) -> NDArray[np.int64]:
-    """(n,) int64 folds of rows in `fold_order`: how many each has follows from the way they are dealt out."""
-    return np.sort(np.arange(n) % max(1, min(n_folds, n)))
+def fold_order(
+    y: NDArray[np.float64], n_folds: int, rng: np.random.Generator, copies: Numbers | None = None
+) -> tuple[Numbers, Numbers]:
+    """(n,) int64 rows in the order of their `stratified` folds, where those of a fold keep their order; (folds,) int64
+    how many rows each fold holds out.
+    """
+    folds = stratified(y, n_folds, rng, copies)
+    return np.argsort(folds, kind="stable"), np.bincount(folds)

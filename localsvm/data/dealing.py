@@ -1,0 +1,95 @@
+"""Dealing rows out: to folds, to the two sides of a draw. Copies of a row go together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+
+
+def taken_apart(groups: Numbers, most: int) -> Numbers:
+    """(n,) int64 numbers from 0 of the groups of rows; those of more than `most` rows fall apart into single rows.
+
+    What many rows have in common is a frequent value, of which each row tells something, and no fold has room for it.
+    """
+    numbers, rows = np.unique(groups, return_inverse=True, return_counts=True)[1:]
+    numbers = numbers.reshape(-1).astype(np.int64)
+    large = rows[numbers] > most
+    numbers[large] = len(rows) + np.arange(np.count_nonzero(large))
+    found: Numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return found
+
+
+def first_rows(order: Numbers, count: int, groups: Numbers | None) -> Numbers:
+    """The first rows of a random order of all, about `count` of them: of a group, all rows or none.
+
+    Parameters
+    ----------
+    count : below the number of rows.
+    groups : (n,) of equal rows; None where all differ, and then exactly `count` are taken.
+    """
+    if groups is None or count == 0:
+        return order[:count]
+    own = taken_apart(groups, min(count, len(order) - count))[order]
+    first, number = np.unique(own, return_index=True, return_inverse=True)[1:]
+    turn = first[number.reshape(-1)]  # that of the first row of its group
+    together = np.argsort(turn, kind="stable")
+    ends = np.flatnonzero(np.diff(turn[together], append=-1)) + 1  # of groups, so many rows are before them
+    return order[together[: ends[np.searchsorted(ends, count, side="right") - 1]]]
+
+
+def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator, groups: Numbers) -> Numbers:
+    """(n,) int64 the fold that holds out each row, each group in one of them.
+
+    Groups are dealt out by the label that most of their rows have, the largest ones first, each to the fold with the
+    fewest rows of that label, and then the fewest rows. Of single rows this makes stratified folds. A group of more
+    rows than a fold has room for is dealt out row by row.
+
+    Parameters
+    ----------
+    y : (n,) labels.
+    n_folds : at least 1; there are fewer where there are fewer groups.
+    groups : (n,) numbers of the rows' groups.
+    """
+    own = taken_apart(groups, -(-len(y) // n_folds))
+    labels, code = np.unique(y, return_inverse=True)
+    size = np.bincount(own)
+    dealer = _Dealer(min(n_folds, len(size)), len(labels))
+    pairs, rows = np.unique(own * len(labels) + code.reshape(-1), return_counts=True)
+    group, label = np.divmod(pairs, len(labels))
+    leading = np.lexsort((label, -rows, group))
+    leading = leading[np.diff(group[leading], prepend=-1) > 0]  # the largest pair of each group
+    chance = rng.permutation(len(size))
+    order = np.lexsort((chance, -rows[leading], -size, label[leading]))
+    kind = np.stack([label[leading], size, rows[leading]])[:, order]
+    starts = np.flatnonzero(np.append(True, np.diff(kind).any(axis=0)))
+    first = np.append(np.searchsorted(group, np.arange(len(size))), len(group))
+    fold = np.empty(len(size), np.int64)
+    for batch in np.split(order, starts[1:]):
+        one = batch[0]
+        fold[batch] = dealer.deal(len(batch), int(label[leading[one]]), int(size[one]), int(rows[leading[one]]))
+        for place in range(int(np.diff(first)[batch].max())):  # pairs of a group, label by label
+            at = first[batch] + place
+            have = at < first[batch + 1]
+            dealer.put(fold[batch[have]], label[at[have]], rows[at[have]])
+    return fold[own]
+
+
+class _Dealer:
+    """How many rows of each label the folds have."""
+
+    def __init__(self, n_folds: int, labels: int) -> None:
+        self._rows = np.zeros((n_folds, labels), np.int64)
+
+    def deal(self, count: int, label: int, size: int, rows: int) -> Numbers:
+        """The folds of so many groups of `size` rows, of which `rows` have the label; they are not put there."""
+        have, total = self._rows[:, label], self._rows.sum(axis=1)
+        most = count // len(have) + 3 + int(have.max() - have.min()) // rows  # that a fold may be given
+        step, fold = np.divmod(np.arange(most * len(have)), len(have))
+        turn = np.lexsort((fold, total[fold] + step * size, have[fold] + step * rows))
+        return fold[turn[:count]]
+
+    def put(self, folds: Numbers, labels: Numbers, rows: Numbers) -> None:
+        """Rows of these labels into these folds."""
+        np.add.at(self._rows, (folds, labels), rows)
