@@ -67,16 +67,17 @@ def _refuse(given: dict[str, Any]) -> None:
 
 
 def train(master: str, file: str, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]) -> Summary:
-    """Train on a file, or on the files of a folder, that the workers of the cluster see. extra: for `train_text`."""
+    """Train on a file, or on the files of a folder, that the workers of the cluster see. extra: for `train`."""
+    from localsvm.engines.spark import Spark as Engine
     from localsvm.parallel.spark import Spark
-    from localsvm.runs.distributed import check, train_text
     from localsvm.runs.part_files import text_of
+    from localsvm.runs.training import train
 
-    check(config)
     with ExitStack() as stack:
         with clock("start"):
             spark = stack.enter_context(Spark(master))
-        return train_text(text_of(spark, file), config, output, **extra)
+        engine = Engine(text_of(spark, file), zero_based=config.zero_based, shifts=config.shifts)
+        return train(engine, config, output, **extra)
 
 
 def predict(

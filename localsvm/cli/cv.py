@@ -51,8 +51,8 @@ def cv(
     """
     from localsvm.cli import plotting
     from localsvm.memory import Budget
-    from localsvm.runs.out_of_core import read_rows
     from localsvm.runs.progress import Clock
+    from localsvm.runs.reading import engine_for
     from localsvm.runs.validation import cross_validate, mean_grid
 
     weights = opt.weights_file(options, train_file)
@@ -63,10 +63,10 @@ def cv(
         clock, budget, count = Clock(progress), Budget.of(memory), opt.job_count(jobs)
         opt.note_cell_size(options, progress.note)
         with clock("read"):
-            data = read_rows(train_file, config, out_of_core, progress.note, weights, count, budget)
-        opt.note_undivided(options, config, len(data.y), progress.note)
+            engine = engine_for(train_file, config, out_of_core, progress.note, weights, count, budget)
+        opt.note_undivided(options, config, engine, progress.note)
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
-        result = cross_validate(data, config, given=given, observer=progress, **extra)
+        result = cross_validate(engine, config, given=given, observer=progress, **extra)
         result.seconds = clock.seconds | result.seconds
     words = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:

@@ -33,6 +33,7 @@ from localsvm.cli.value_types import (
 )
 
 if TYPE_CHECKING:
+    from localsvm.engines.base import Engine
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.given import Given
 
@@ -347,10 +348,11 @@ def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None
 
 
 def note_undivided(
-    options: dict[str, Any], config: TrainingConfig, rows: int, tell: Callable[[str], None]
+    options: dict[str, Any], config: TrainingConfig, engine: Engine, tell: Callable[[str], None]
 ) -> None:  # fmt: skip
-    """Tell of a -c that has no effect, as all rows are one cell."""
-    size = options["cell_size"]
+    """Tell of a -c that has no effect, as all rows, which are in memory, are one cell."""
+    size, data = options["cell_size"], getattr(engine, "data", None)
+    rows = 0 if data is None else len(data.y)
     if size is not None and size < rows and config.undivided:
         tell(f"-c {size} has no effect without a partition: one cell has all {rows:,} rows; -P voronoi divides them")
 

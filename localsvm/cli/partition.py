@@ -46,9 +46,8 @@ def partition(
     """
     from localsvm.cli import plotting
     from localsvm.memory import Budget
-    from localsvm.runs.division import partition_only
-    from localsvm.runs.out_of_core import read_rows
-    from localsvm.runs.progress import Clock
+    from localsvm.runs.partitioning import partition_only
+    from localsvm.runs.reading import engine_for
     from localsvm.threads import Threads
 
     check_outputs(force, [train_file, metric_file], [seekable(output, "a partition"), plot])
@@ -58,9 +57,11 @@ def partition(
     with Progress(quiet) as progress:
         progress.phase("read")
         budget, count = Budget.of(memory), opt.job_count(jobs)
-        data = read_rows(train_file, config, out_of_core, progress.note, jobs=count, budget=budget)
-        with (clock := Clock(progress))("partition"), Threads(count) as threads:
-            sizes, metric = partition_only(data, config, output, force, threads, memory, clock, given)
+        engine = engine_for(train_file, config, out_of_core, progress.note, jobs=count, budget=budget)
+        progress.phase("partition")
+        with Threads(count) as threads:
+            divided = partition_only(engine, config, output, force, threads, memory, progress, given)
+    sizes, metric = divided.sizes, divided.metric
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:

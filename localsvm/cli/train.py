@@ -124,14 +124,14 @@ def _train(
     extra: dict[str, Any], out_of_core: bool,
 ) -> Summary:  # fmt: skip
     from localsvm.memory import Budget
-    from localsvm.runs.out_of_core import read_rows
+    from localsvm.runs.reading import engine_for
     from localsvm.runs.training import train
 
     with clock("read"):
         budget = Budget.of(extra["memory"])
-        data = read_rows(file, config, out_of_core, extra["observer"].note, weights, extra["jobs"], budget)
-    opt.note_undivided(options, config, len(data.y), extra["observer"].note)
-    return train(data, config, output, **extra)
+        engine = engine_for(file, config, out_of_core, extra["observer"].note, weights, extra["jobs"], budget)
+    opt.note_undivided(options, config, engine, extra["observer"].note)
+    return train(engine, config, output, **extra)
 
 
 def _stream(file: str, config: TrainingConfig, output: str, extra: dict[str, Any]) -> Summary:

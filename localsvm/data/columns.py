@@ -16,7 +16,6 @@ from localsvm.data.dataset import (
     row_blocks,
     sparse_examples,
 )
-from localsvm.data.spilled import RowsOnDisk
 
 BLOCK = 1 << 20  # elements or entries worked on at once: bounds temporary arrays
 TABLE_COLUMNS = 8  # a table of all columns is made where there are at most so many an entry; else entries are sorted
@@ -26,13 +25,6 @@ Columns = NDArray[np.int64]
 
 def occurring(X: Examples) -> Columns:
     """The columns (occurring,) in which some row is not 0, ascending."""
-    if isinstance(X, RowsOnDisk):
-        found = np.zeros(X.columns, bool)
-        for _, part in X.blocks():
-            found[occurring(part)] = True
-            if X.dense and found.all():
-                break
-        return np.flatnonzero(found)
     if not isinstance(X, np.ndarray):
         return _distinct(X.indices if X.data.all() else X.indices[X.data != 0], X.shape[1])
     missing = np.arange(X.shape[1])
@@ -45,7 +37,7 @@ def occurring(X: Examples) -> Columns:
 
 def scratch_bytes(X: Examples) -> int:
     """What leaving columns out needs beside X: new indices and tables of the columns, or the entries sorted."""
-    if isinstance(X, np.ndarray | RowsOnDisk):
+    if isinstance(X, np.ndarray):
         return 0
     entries, width = X.nnz, X.shape[1]
     table = 5 * width + 8 * min(entries, width)

@@ -86,8 +86,8 @@ def sparse_examples(
 
 
 def is_dense(X: Any) -> bool:
-    """Whether rows are dense, in memory or on a disk (`spilled.RowsOnDisk`)."""
-    return isinstance(X, np.ndarray) or getattr(X, "dense", False)
+    """Whether rows are dense."""
+    return isinstance(X, np.ndarray)
 
 
 def size_of(X: Any) -> int:

@@ -52,27 +52,34 @@ class Draw:
         return np.asarray((numbers == one) == (self.count == few))
 
 
-def digest(X: Examples, y: NDArray[np.float64], first: int = 0, columns: Columns | None = None) -> int:
-    """A sum modulo 2^64 of hashes of rows, with their labels and numbers from `first` on.
+def contents(X: Examples, columns: Columns | None = None) -> Hashes:
+    """(n,) a hash of the values of each row.
 
-    Sums of blocks are that of the whole. It does not matter whether rows are dense, and whether columns without a value
-    are left out; columns: those that X has, None for all.
+    It does not matter whether rows are dense, and whether columns without a value are left out; columns: those that X
+    has, None for all.
     """
-    total = 0
+    found = np.empty(X.shape[0], np.uint64)
     for rows in row_blocks(X, BLOCK):
         part: Any = between(X, rows.start, rows.stop)
         with np.errstate(over="ignore"):
             if isinstance(part, np.ndarray):
                 weights = _odd(np.arange(X.shape[1]) if columns is None else columns)
-                sums = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
+                found[rows] = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
             else:
                 entries = part.data.view(np.uint32) * _odd(part.indices if columns is None else columns[part.indices])
                 ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-                sums = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
-            labels = hashed((y[rows] + 0.0).view(np.uint64), 0)
-            numbers = hashed(np.arange(first + rows.start, first + rows.stop), 0)
-            total += int(hashed(sums + labels + numbers, 0).sum(dtype=np.uint64))
-    return total % (1 << 64)
+                found[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
+    return found
+
+
+def digest(rows: Hashes, y: NDArray[np.float64], first: int = 0) -> int:
+    """A sum modulo 2^64 of hashes of rows with these `contents`, with their labels, and their numbers from `first` on.
+
+    Sums of blocks are that of the whole.
+    """
+    with np.errstate(over="ignore"):
+        total = rows + hashed((y + 0.0).view(np.uint64), 0) + hashed(np.arange(first, first + len(y)), 0)
+    return int(hashed(total, 0).sum(dtype=np.uint64))
 
 
 def _odd(columns: NDArray[Any]) -> Hashes:

@@ -11,16 +11,14 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, between, places_of, rows_of, sparse_examples
+from localsvm.data.dataset import Examples, between, places_of, sparse_examples
 from localsvm.errors import RunError
 from localsvm.threads import ALONE, Threads
-
-Rows: TypeAlias = slice | NDArray[np.int64]  # consecutive rows (without a step), or any
 
 
 class SharedArray:
@@ -129,31 +127,22 @@ class SharedExamples:
         """Bytes of the rows."""
         return sum(part.array.nbytes for part in self._parts)
 
-    def widest(self, cells: Sequence[Rows]) -> int:
+    def widest(self, cells: Sequence[slice]) -> int:
         """The largest number of features that occur in one cell, as an upper bound."""
         if self.dense:
             return int(self.features)
         most: int = min(self.features, max(self._entries(cell) for cell in cells))
         return most
 
-    def copied_bytes(self, cells: Sequence[Rows]) -> int:
-        """The most memory that a worker needs for the copy of one of these cells: none where they are slices."""
-        gathered = [cell for cell in cells if not isinstance(cell, slice)]
-        if self.dense:
-            return max((4 * self.features * len(cell) for cell in gathered), default=0)
-        return max((8 * self._entries(cell) for cell in gathered), default=0)
-
-    def _entries(self, rows: Rows) -> int:
+    def _entries(self, rows: slice) -> int:
         pointers = self._parts[2].array
-        if isinstance(rows, slice):
-            return int(pointers[rows.stop] - pointers[rows.start])
-        return int((pointers[rows + 1] - pointers[rows]).sum())
+        return int(pointers[rows.stop] - pointers[rows.start])
 
-    def most_entries(self, cells: Sequence[Rows]) -> int:
+    def most_entries(self, cells: Sequence[slice]) -> int:
         """The most values other than 0 in one cell; of dense rows, which have to be counted, those of the largest."""
         if not self.dense:
             return max(self._entries(cell) for cell in cells)
-        largest = max(cells, key=lambda cell: cell.stop - cell.start if isinstance(cell, slice) else len(cell))
+        largest = max(cells, key=lambda cell: cell.stop - cell.start)
         return int(np.count_nonzero(self._parts[0].array[largest]))
 
     def handle(self) -> ExamplesHandle:
@@ -168,52 +157,10 @@ class ExamplesHandle:
     parts: tuple[Handle, ...]
     features: int
 
-    def rows(self, rows: Rows) -> Examples:
-        """Some rows, a view where they are a slice."""
+    def rows(self, rows: slice) -> Examples:
+        """Some rows, a view."""
         if len(self.parts) == 1:
             return self.parts[0].open()[rows]
         data, indices, indptr = (part.open() for part in self.parts)
         X = sparse_examples(data, indices, indptr, self.features)
-        return between(X, rows.start, rows.stop) if isinstance(rows, slice) else rows_of(X, rows)
-
-
-def each_once(rows: NDArray[np.int64], own: int) -> tuple[NDArray[np.int64], SharedPlaces]:
-    """The rows to copy so that each is there once, and where the rows of the list lie among these.
-
-    Parameters
-    ----------
-    rows : (all,) int64, of which the first `own` are different ones. These are copied in their order.
-    """
-    if own == len(rows):
-        return rows, SharedPlaces(own, None)
-    place = np.full(int(rows.max()) + 1, -1, np.int64)
-    place[rows[:own]] = np.arange(own)
-    missing = np.unique(rows[own:][place[rows[own:]] < 0])
-    place[missing] = np.arange(own, own + len(missing))
-    return np.concatenate([rows[:own], missing]), SharedPlaces(own, SharedArray.copy(place[rows[own:]]))
-
-
-class SharedPlaces:
-    """Where each row of a list lies among rows that were copied: the first `own` in order, the rest as `later` says."""
-
-    def __init__(self, own: int, later: SharedArray | None) -> None:
-        self._own, self._later = own, later
-
-    def handle(self) -> PlacesHandle:
-        """What a worker needs to find the rows."""
-        return PlacesHandle(self._own, None if self._later is None else self._later.handle())
-
-
-@dataclass(frozen=True)
-class PlacesHandle:
-    """Shared places as a worker sees them."""
-
-    own: int
-    later: Handle | None
-
-    def rows(self, first: int, last: int) -> Rows:
-        """Where rows first .. last - 1 of the list lie, either all or none of which are among its first `own`."""
-        if self.later is None or last <= self.own:
-            return slice(first, last)
-        rows: NDArray[np.int64] = self.later.open()[first - self.own : last - self.own]
-        return rows
+        return between(X, rows.start, rows.stop)

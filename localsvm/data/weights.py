@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from localsvm.data.compression import Source, open_source
 from localsvm.data.dataset import Dataset, rows_of
-from localsvm.data.spilled import Spilled
 from localsvm.errors import DataError
 
 BLOCK_BYTES = 1 << 20
@@ -64,8 +62,7 @@ def leave_out(data: Dataset) -> None:
     """Keep only the rows of positive weight: one of weight 0 takes no part, not even in scaling and division."""
     if data.weight is not None and not data.weight.all():
         rows = np.flatnonzero(data.weight)
-        X: Any = data.X
-        data.X = X.kept(rows) if isinstance(X, Spilled) else rows_of(X, rows)
+        data.X = rows_of(data.X, rows)
         data.y, data.weight = data.y[rows], data.weight[rows]
 
 

@@ -284,8 +284,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("metric and metric_file both say what the metric is; give one of the two")
         if self.scale not in (COMMON["scale"].default, given.options["scale"]):
             raise ParameterError(f"scale={self.scale!r}: metric_file fixes it, as {given.options['scale']!r}")
-        if features < given.least_columns:
-            raise RowsError(f"X has {features} features, the metric of {given.path} is for {given.least_columns}")
+        if features < (least := int(given.chain.columns.known[-1]) + 1):
+            raise RowsError(f"X has {features} features, the metric of {given.path} is for {least}")
         return given
 
     def _config(self, classes: NDArray[Any], counts: NDArray[Any], metric: Given | None = None) -> TrainingConfig:

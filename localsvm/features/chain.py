@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.columns import Columns
-from localsvm.data.dataset import Dataset, Examples
+from localsvm.data.dataset import Examples
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError
 from localsvm.features.base import Transform
@@ -54,9 +54,9 @@ class Chain:
     metric: Metric | None = None
 
     @classmethod
-    def of(cls, data: Dataset, columns: KeptColumns, scaling: Scaling) -> Self:
+    def of(cls, columns: KeptColumns, shift: Shift | None, scaling: Scaling) -> Self:
         """A chain up to the scaling of rows of which these columns are left."""
-        return cls(columns, Origin.fit(data.shift, columns.kept, data.X.shape[1]), scaling)
+        return cls(columns, Origin.fit(shift, columns.kept, columns.columns(columns.width)), scaling)
 
     @property
     def steps(self) -> tuple[Transform, ...]:

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from localsvm.data.columns import Columns, dense_copy, keep_columns, occurring, widened
 from localsvm.data.dataset import Dataset, Examples, as_examples, is_dense, prefers_dense
-from localsvm.data.spilled import RowsOnDisk, through
 from localsvm.features.base import Transform
 from localsvm.store.pieces import Piece, Unsound, check
 
@@ -60,7 +59,7 @@ class KeptColumns(Transform):
         needed = int(columns[-1]) + 1
         if width < needed:
             announce(4 * rows * needed if isinstance(data.X, np.ndarray) else 0)
-            data.X = through(data.X, lambda part: widened(part, needed))
+            data.X = widened(data.X, needed)
         _keep(data, columns, announce)
         return type(self).of(data, max(width, needed))
 
@@ -108,9 +107,9 @@ def check_columns(columns: NDArray[Any], features: int) -> None:
 def _keep(data: Dataset, columns: Columns, announce: Announce) -> None:
     if len(columns) == data.X.shape[1]:
         return
-    X = through(data.X, lambda part: keep_columns(part, columns, in_place=True))
+    X: Any = keep_columns(data.X, columns, in_place=True)
     if not is_dense(X) and prefers_dense(X.shape[0], X.shape[1], X.nnz):
-        announce(0 if isinstance(X, RowsOnDisk) else 4 * X.shape[0] * X.shape[1])
-        X = through(X, dense_copy)
+        announce(4 * X.shape[0] * X.shape[1])
+        X = dense_copy(X)
     data.X, data.columns = X, columns
     data.shift = None if data.shift is None else data.shift.among(columns)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples, between, is_dense, row_blocks
-from localsvm.data.spilled import RowsOnDisk
 from localsvm.threads import ALONE, Threads
 
 BLOCK = 1 << 20  # elements of a block of rows, ...
@@ -61,7 +60,7 @@ def merge(a: Moments, b: Moments) -> Moments:
     )
 
 
-def moments_of(X: Examples | RowsOnDisk, threads: Threads = ALONE) -> Moments:
+def moments_of(X: Examples, threads: Threads = ALONE) -> Moments:
     """Moments of all rows X (n, d), n >= 1, in blocks that depend on X alone. The threads do not change the bits."""
     if not is_dense(X):
         threads = ALONE  # each would hold arrays of all columns, which may be very many
@@ -69,7 +68,7 @@ def moments_of(X: Examples | RowsOnDisk, threads: Threads = ALONE) -> Moments:
     step = AHEAD * threads.count if is_dense(X) else 1
     for first in range(0, len(blocks), step):
         own = blocks[first : first + step]
-        for part in threads.map(lambda i, own=own: Moments.of(_part(X, own[i])), len(own)):  # type: ignore[misc]
+        for part in threads.map(lambda i, own=own: Moments.of(between(X, own[i].start, own[i].stop)), len(own)):  # type: ignore[misc]
             found = part if found is None else merge(found, part)
     assert found is not None, "there are rows"
     return found
@@ -84,16 +83,11 @@ def moments_bytes(X: Any, threads: int) -> int:
     blocks = min(rows, 1 + 2 * (stored // block))
     if is_dense(X):
         return 8 * ARRAYS * columns * (2 + min(blocks, AHEAD * threads))
-    read = 8 * min(block, stored) if isinstance(X, RowsOnDisk) else 0
-    return 8 * columns * (SPARSE_ARRAYS + (2 * ARRAYS if blocks > 1 else 0)) + read
+    return 8 * columns * (SPARSE_ARRAYS + (2 * ARRAYS if blocks > 1 else 0))
 
 
 def _block_size(X: Any) -> int:
     return max(BLOCK, LEAST * int(X.shape[1]))
-
-
-def _part(X: Examples | RowsOnDisk, rows: slice) -> Examples:
-    return X[rows] if isinstance(X, RowsOnDisk) else between(X, rows.start, rows.stop)
 
 
 def _of_dense(X: Dense) -> tuple[Vector, Vector, Vector, Vector]:

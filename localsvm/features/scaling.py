@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, is_dense, places_of, row_blocks, sparse_examples
-from localsvm.data.exact_sums import ExactSums
-from localsvm.data.spilled import RowsOnDisk
 from localsvm.errors import DataError, OptionError
 from localsvm.features.base import Transform
 from localsvm.features.moments import Moments, moments_bytes, moments_of
@@ -73,14 +71,6 @@ class Scaling(Transform):
         if mode == "minmax":
             return cls._from_range(moments.low, moments.high)
         return cls._from_moments(mode, moments.low, moments.high, moments.mean, moments.deviation)
-
-    @classmethod
-    def of_sums(cls, sums: ExactSums, mode: str) -> Self:
-        """As `fit` on the rows that were summed: of all machines, the same bits however the rows were divided."""
-        if mode not in MEASURED:
-            return cls(mode)
-        low, high = sums.extremes()
-        return cls._from_range(low, high) if mode == "minmax" else cls._from_moments(mode, low, high, *sums.moments())
 
     @classmethod
     def _from_range(cls, low: Vector, high: Vector) -> Self:
@@ -147,7 +137,7 @@ class Scaling(Transform):
         return sparse_examples(values, X.indices, X.indptr, X.shape[1])
 
     def _densify(self, X: Any) -> Dense:
-        check_dense_size(X, self.mode)
+        check_dense_size(X.shape[0], X.shape[1], False, self.mode)
         out = np.empty(X.shape, np.float32)
         for rows in row_blocks(out, BLOCK):
             densify(X, rows, out[rows])
@@ -175,8 +165,6 @@ class Scaling(Transform):
 def off_centre_columns(X: Examples) -> int:
     """How many columns of scaled rows are OFF_CENTRE deviations from 0 or more, by SAMPLE rows spread over all."""
     rows = np.arange(0, X.shape[0], max(1, X.shape[0] // SAMPLE))
-    if isinstance(X, RowsOnDisk):
-        X, rows = X.take(rows), np.arange(len(rows))
     if isinstance(X, np.ndarray):
         part = X[rows].astype(np.float64)
         mean, deviation = part.mean(axis=0), part.std(axis=0)
@@ -190,15 +178,15 @@ def off_centre_columns(X: Examples) -> int:
     return int(np.count_nonzero((np.abs(mean) >= OFF_CENTRE * deviation) & (deviation > 0)))
 
 
-def check_dense_size(X: Any, mode: str) -> None:
-    """DataError where a scaling would make more than 8 GiB of dense values of sparse rows X."""
-    size = 4 * X.shape[0] * X.shape[1]
-    if mode in CENTRED and not is_dense(X) and size > DENSIFY_BYTES:
+def check_dense_size(rows: int, features: int, dense: bool, mode: str) -> None:
+    """DataError where a scaling would make more than 8 GiB of dense values of so many sparse rows."""
+    size = 4 * rows * features
+    if mode in CENTRED and not dense and size > DENSIFY_BYTES:
         what = f"{mode} scaling would turn these sparse examples into {size / 2**30:.1f} GiB of dense ones"
         raise DataError(f"{what}; scale by std, row or none, which keep them sparse")
 
 
-def scaling_of(X: Examples | RowsOnDisk, mode: str, threads: Threads = ALONE) -> Scaling:
+def scaling_of(X: Examples, mode: str, threads: Threads = ALONE) -> Scaling:
     """The scaling of all rows X (n, d), n >= 1. The bits do not depend on the number of threads.
 
     Raises
@@ -206,14 +194,14 @@ def scaling_of(X: Examples | RowsOnDisk, mode: str, threads: Threads = ALONE) ->
     OptionError : as `fit`.
     DataError : X is sparse, and zscore or minmax would make more than 8 GiB of dense values of it.
     """
-    check_dense_size(X, mode)
+    check_dense_size(X.shape[0], X.shape[1], is_dense(X), mode)
     return Scaling.fit(moments_of(X, threads) if mode in MEASURED else None, mode)
 
 
 def made_bytes(X: Any, mode: str, threads: int = 1) -> int:
     """What scaling makes in memory beside X: moments of its rows, and the scaled rows of a sparse X in memory."""
     own = moments_bytes(X, threads) if mode in MEASURED else 0
-    if mode == "none" or is_dense(X) or isinstance(X, RowsOnDisk):
+    if mode == "none" or is_dense(X):
         return own
     return own + int(4 * X.shape[0] * X.shape[1] if mode in CENTRED else 4 * X.nnz)
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from localsvm.data.dataset import Examples
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import PartitionState
-from localsvm.partition.on_disk import AnyMatrix
 from localsvm.store.pieces import Piece, Pieces, Unsound, floats32, floats64, index
 
 PIECES: Pieces = {
@@ -94,7 +93,7 @@ class CentreTree:
         matrix = Matrix(X)
         return self.route(matrix, 0, matrix.shape[0])
 
-    def route(self, matrix: AnyMatrix, first: int, last: int) -> NDArray[np.int32]:
+    def route(self, matrix: Matrix, first: int, last: int) -> NDArray[np.int32]:
         """The cells (last - first,) of rows first .. last - 1."""
         links = self.first_child, self.n_children, self.cell
         return matrix.route(self._directions, self.thresholds, *links, first, last)

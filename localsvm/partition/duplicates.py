@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import DataError
-from localsvm.partition.on_disk import AnyMatrix
+from localsvm.partition._nearest import Matrix
 from localsvm.threads import ALONE, Threads
 
 STRIP_ROWS = 1 << 16  # rows that a thread hashes at once
 SEEDS = 4  # of hashes, until no two rows share one
 
 
-def copies(matrix: AnyMatrix, threads: Threads = ALONE) -> NDArray[np.int64] | None:
+def copies(matrix: Matrix, threads: Threads = ALONE) -> NDArray[np.int64] | None:
     """(n,) the first row with the values of each row, by which equal rows are known; None where all rows differ.
 
     Of different rows with one hash, which nobody finds but who looks for them, the later ones pass for single rows.
@@ -31,7 +31,7 @@ def copies(matrix: AnyMatrix, threads: Threads = ALONE) -> NDArray[np.int64] | N
 
 
 def collapse(
-    matrix: AnyMatrix, y: NDArray[np.float64], most: int, rng: np.random.Generator, threads: Threads = ALONE
+    matrix: Matrix, y: NDArray[np.float64], most: int, rng: np.random.Generator, threads: Threads = ALONE
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Keep only one row per label of those values that occur in more than `most` rows.
 
@@ -62,7 +62,7 @@ def collapse(
 
 
 def summed(
-    matrix: AnyMatrix, y: NDArray[np.float64], weight: NDArray[np.float64], count: NDArray[np.float64]
+    matrix: Matrix, y: NDArray[np.float64], weight: NDArray[np.float64], count: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The weights (n,) that rows have with those of the rows they stand for.
 
@@ -83,7 +83,7 @@ def summed(
 
 
 def _stand_ins(
-    matrix: AnyMatrix, y: NDArray[np.float64], gone: NDArray[np.int64], kept: NDArray[np.int64]
+    matrix: Matrix, y: NDArray[np.float64], gone: NDArray[np.int64], kept: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """For each row that is gone, the kept row with its values and its label; DataError where there is none."""
     rows = np.r_[kept, gone]
@@ -99,7 +99,7 @@ def _stand_ins(
     raise DataError("rows that the partition leaves out are equal to none that it keeps; divide the rows anew")
 
 
-def _hashes(matrix: AnyMatrix, seed: int, threads: Threads) -> NDArray[np.uint64]:
+def _hashes(matrix: Matrix, seed: int, threads: Threads) -> NDArray[np.uint64]:
     hashes = np.empty(matrix.shape[0], dtype=np.uint64)
 
     def strip(first: int, last: int) -> None:
@@ -120,7 +120,7 @@ def _crowded(hashes: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
     return hashes[crowded[bucket]] if np.any(crowded) else hashes[:0]
 
 
-def _frequent(matrix: AnyMatrix, hashes: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
+def _frequent(matrix: Matrix, hashes: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
     """The rows whose values occur more than `most` times. Each is compared with the first row of its hash."""
     ordered = np.sort(_crowded(hashes, most))
     many = np.unique(ordered[most:][ordered[most:] == ordered[:-most]])

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.spilled import full_size
+from localsvm.data.dataset import size_of
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
 from localsvm.partition.centre_tree import directions_of
 from localsvm.partition.growing import RowIndices, Split, sampled, subsample, take
-from localsvm.partition.tree import ROUTED, TreePartition
+from localsvm.partition.tree import TreePartition
 from localsvm.partition.voronoi import halve
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ CLUSTERS = 32  # children of a node at most
 SAMPLE_PER_CLUSTER = 256  # rows
 ITERATIONS = 50
 COPIES = 4  # of the sample: ours, scikit-learn's, and what it computes with them
+ROUTED = 24  # bytes of a feature of a centre, and of its direction from the first one
 ELKAN_CLUSTERS = 256  # Elkan's algorithm keeps a bound for each row and cluster
 
 
@@ -41,7 +42,7 @@ class KMeansCells(TreePartition):
     @classmethod
     def fitting_bytes(cls, X: Examples, cell_size: int) -> int:
         rows, features = X.shape
-        sample = full_size(X) // max(1, rows) * min(rows, CLUSTERS * SAMPLE_PER_CLUSTER)
+        sample = size_of(X) // max(1, rows) * min(rows, CLUSTERS * SAMPLE_PER_CLUSTER)
         return int(super().fitting_bytes(X, cell_size) + COPIES * sample + CLUSTERS * ROUTED * features)
 
     def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:

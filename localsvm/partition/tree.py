@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.spilled import full_size
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows, one_cell_each
 from localsvm.partition.centre_tree import PIECES, CentreTree
 from localsvm.partition.duplicates import collapse
-from localsvm.partition.growing import PART_ROWS, PART_SAMPLE, RowIndices, Split, grow
-from localsvm.partition.on_disk import matrix_of
+from localsvm.partition.growing import RowIndices, Split, grow
 from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
 
 NEEDLESS = 1.3  # cells, as a factor of the fewest possible: boundaries follow the rows
-ROUTED = 24  # bytes of a feature of a node's centre, and of its direction from the first sibling
 FURTHER_SHARE = 0.5  # of a node's rows in a further repeat: few rows would all be in the sample, whatever the seed
 
 
@@ -59,10 +56,10 @@ class TreePartition(Partition):
 
     @classmethod
     def fitting_bytes(cls, X: Examples, cell_size: int) -> int:
-        """Centres, twice: while the tree grows, and as one array; those of the top as rows are routed; its sample."""
+        """Centres, twice: while the tree grows, and as one array."""
         rows, features = X.shape
-        nodes, top = 2 * int(NEEDLESS * rows / max(1, cell_size)), 2 * (rows // PART_ROWS)
-        return int(features * (8 * (nodes + 1) + ROUTED * (top + 2)) + full_size(X) * PART_SAMPLE // PART_ROWS)
+        nodes = 2 * int(NEEDLESS * rows / max(1, cell_size))
+        return int(features * 8 * (nodes + 1))
 
     @classmethod
     def further(cls) -> Self:
@@ -80,11 +77,11 @@ class TreePartition(Partition):
         rng: np.random.Generator,
         threads: Threads = ALONE,
     ) -> Self:
-        size, n, matrix = check_cell_size(cell_size), check_rows(X), matrix_of(X)
+        size, n, matrix = check_cell_size(cell_size), check_rows(X), Matrix(X)
         rows, weight = np.arange(n, dtype=np.int64), None
         if n > size:
             rows, weight = collapse(matrix, y, max(1, size // 2), rng, threads)
-        self._tree, bounds = grow(matrix, rows, size, self.split, rng, threads if self.threaded else ALONE)
+        self._tree, bounds = grow(matrix, rows, size, self.split, rng)
         self._training = _Training(rows, bounds, weight)
         return self
 

@@ -12,12 +12,10 @@ from scipy import sparse
 
 from localsvm.data.dataset import rows_of
 from localsvm.data.numbering import hashed
-from localsvm.data.spilled import Spilled, full_size
 from localsvm.partition._nearest import group
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_rows
 from localsvm.partition.centre_tree import PIECES, CentreTree
-from localsvm.partition.growing import RowIndices, sort_by, take
-from localsvm.partition.on_disk import matrix_of
+from localsvm.partition.growing import RowIndices
 from localsvm.partition.voronoi import Voronoi
 from localsvm.store.pieces import Cells, Piece, Unsound, check, check_cells
 from localsvm.threads import ALONE, Threads
@@ -66,21 +64,15 @@ class TwoStep(Partition):
         rng: np.random.Generator,
         threads: Threads = ALONE,
     ) -> Self:
-        n, matrix, rows = check_rows(X), matrix_of(X), np.arange(X.shape[0], dtype=np.int64)
+        n, rows = check_rows(X), np.arange(X.shape[0], dtype=np.int64)
         chosen = np.flatnonzero(drawn(rows, n, self._coarse_size, draw_key(rng))).astype(np.int64)
-        streams = self.sketch(take(X, chosen), y[chosen], n, rng, threads)
-        bounds = sort_by(matrix, rows, self.coarse, threads)
+        streams = self.sketch(rows_of(X, chosen), y[chosen], n, rng, threads)
+        bounds = group(rows, self.coarse.assign(X), self.coarse.n_cells).tolist()
         self._rows = [rows[first:last] for first, last in pairwise(bounds)]
-
-        arranged = X.ordered(rows) if isinstance(X, Spilled) else None
-
-        def divide(i: int) -> Partition:
-            own = self._rows[i]
-            mine = rows_of(X, own) if arranged is None else arranged.between(bounds[i], bounds[i + 1])
-            return divided(self._make, mine, y[own], cell_size, streams[i])
-
-        side_by_side = threads if self._make().threaded else ALONE
-        self.fine = side_by_side.map(divide, len(streams))
+        self.fine = [
+            self._make().fit(rows_of(X, own), y[own], cell_size, np.random.default_rng(stream))
+            for own, stream in zip(self._rows, streams, strict=True)
+        ]
         return self
 
     def sketch(
@@ -90,7 +82,7 @@ class TwoStep(Partition):
 
         Returns
         -------
-        The random stream of each coarse cell, for `divided`.
+        The random stream of the partition inside each coarse cell.
         """
         sampled = X.shape[0]
         size = self._coarse_size if sampled == rows else max(1, self._coarse_size * sampled // rows)
@@ -157,7 +149,7 @@ class TwoStep(Partition):
         return {f"{COARSE}{name}": array for name, array in self.coarse.state().items()} | columns | {POINTER: pointer}
 
     def complete(self, fine: Sequence[Partition]) -> Self:
-        """With the partitions that `divided` made, or that were restored, in the order of the coarse cells."""
+        """With the partitions inside them in the order of the coarse cells."""
         self.fine = list(fine)
         return self
 
@@ -190,13 +182,6 @@ def _parts(columns: dict[str, NDArray[Any]], ends: NDArray[np.int64]) -> Iterato
         yield {name: array[first:last] for name, array in columns.items()}
 
 
-def divided(
-    make: Maker, X: Examples, y: NDArray[np.float64], cell_size: int | None, stream: Stream
-) -> Partition:  # fmt: skip
-    """The partition inside one coarse cell, of its rows in the order of their numbers."""
-    return make().fit(X, y, cell_size, np.random.default_rng(stream))
-
-
 def draw_key(rng: np.random.Generator) -> int:
     """What `drawn` is told of the seed: the first number of the partition's random stream."""
     return int(rng.integers(1 << 63))
@@ -216,10 +201,3 @@ def drawn(numbers: NDArray[np.int64], rows: int, coarse_size: int, key: int) -> 
 def sample_rows(rows: int, coarse_size: int) -> int:
     """How many of so many rows `drawn` takes, about."""
     return min(rows, max(SAMPLE_ROWS, SAMPLE_EACH * -(-rows // coarse_size)))
-
-
-def fitting_bytes(X: Examples, coarse_size: int, threads: int) -> int:
-    """What dividing X in two steps needs beside it: the sample, and the rows of a coarse cell for each thread."""
-    rows = X.shape[0]
-    largest = min(rows, 2 * coarse_size)
-    return int(full_size(X) / max(1, rows) * (sample_rows(rows, coarse_size) + threads * largest))

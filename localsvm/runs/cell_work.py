@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.shared import ExamplesHandle, Handle, PlacesHandle
-from localsvm.data.spilled import SpilledHandle
+from localsvm.data.shared import ExamplesHandle, Handle
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import FitReport, Fitted, Method, State
 from localsvm.methods.cell import WHOLE, Cell
@@ -79,15 +78,14 @@ class CellResult:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What all cells of a run have in common. Rows lie in shared memory in the order of cells and their folds.
+    """What all cells of a coarse cell have in common; see `SharedCells` for how rows lie in shared memory.
 
     Attributes
     ----------
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
-    count, mass, places : how many rows each row of each cell stands for, with which weight in all (None: their number),
-        and where that row is in X and y.
-    fresh : the share of the rows that say what the error is, (all,) float64; None: all.
+    count, mass : how many rows each row stands for, with which weight in all (None: their number).
+    fresh : the share of the rows that say what the error is, (n,) float64; None: all.
     fit : whether cells are trained, or only cross-validated.
     probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
@@ -97,11 +95,10 @@ class RunInputs:
     folds: int
     select: str
     seed: int
-    X: ExamplesHandle | SpilledHandle
+    X: ExamplesHandle
     y: Handle
     count: Handle
     mass: Handle | None
-    places: PlacesHandle
     class_weights: tuple[tuple[float, float], ...] = ()
     fresh: Handle | None = None
     fit: bool = True
@@ -112,10 +109,10 @@ class RunInputs:
         self, stream: tuple[int, ...], first: int, last: int, fold_rows: tuple[int, ...], threads: Threads = ALONE,
         scratch: Scratch | None = None, room: int = 0,
     ) -> Cell:  # fmt: skip
-        """The training cell of places first .. last - 1, with random numbers of this name (`Divided.streams`) and so
-        many rows in each fold; without a copy of rows that lie in its order.
+        """The training cell of rows first .. last - 1, with random numbers of this name and so many rows in each fold;
+        without a copy of them.
         """
-        rows = self.places.rows(first, last)
+        rows = slice(first, last)
         y = self.y.open()[rows]
         cost = np.ones(len(y))
         for label, weight in self.class_weights:
@@ -137,13 +134,14 @@ class RunInputs:
 
 @dataclass(frozen=True)
 class WorkUnit:
-    """What a worker is given: the cell of places first .. last - 1, and what is to be done with it.
+    """What a worker is given: the cell of rows first .. last - 1, and what is to be done with it.
 
     Attributes
     ----------
-    stream : the name of the cell's random numbers (`Divided.streams`).
+    stream : the name of the cell's random numbers.
     fold_rows : how many rows of the cell each fold holds out.
     average_rows : the mean size of a cell.
+    coarse, place : the number of the coarse cell, and what messages say of it.
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
     known : scores of settings that an interrupted run has scored, by their indices.
@@ -159,6 +157,8 @@ class WorkUnit:
     stream: tuple[int, ...]
     fold_rows: tuple[int, ...]
     average_rows: float
+    coarse: int = 0
+    place: str = ""
     settings: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
     known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
@@ -167,7 +167,7 @@ class WorkUnit:
     room: int = 0
 
     def __str__(self) -> str:
-        return f"cell {self.index} ({self.last - self.first:,} rows)"
+        return f"cell {self.index}{self.place} ({self.last - self.first:,} rows)"
 
     def __call__(self, scratch: Scratch) -> Generator[Scores, None, Any]:
         """Yields what is told; returns a CellResult, or the Scores of the settings where there are some.

@@ -9,30 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from localsvm.data.columns import scratch_bytes
 from localsvm.data.compression import read_once
-from localsvm.data.dataset import Dataset, size_of
+from localsvm.data.dataset import is_dense, size_of
 from localsvm.data.reading import MORE
-from localsvm.data.spilled import Spilled
 from localsvm.data.stream import Stream
-from localsvm.features.scaling import made_bytes
+from localsvm.engines.base import Engine
+from localsvm.engines.memory import OF_ROWS, WORKING, Memory
+from localsvm.features.scaling import CENTRED, made_bytes
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.linear_method import LinearMethod
 from localsvm.methods.mllkm import LocallyLinearKernels
-from localsvm.partition import REGISTRY, two_step
-from localsvm.partition.growing import loaded_rows
-from localsvm.partition.tree import TreePartition
-from localsvm.representations.metric import EUCLIDEAN
+from localsvm.partition import REGISTRY
+from localsvm.partition.two_step import sample_rows
+from localsvm.runs.coarse_cells import partition_name
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measuring_bytes
 from localsvm.targets.base import Target
+from localsvm.threads import Threads
 
-WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
-OF_ROWS = 6  # ... or so many times the rows, where these are few
 ROW_BYTES = 64  # of the arrays that have a number a row: order, cells, counts, hashes, projections, labels
-REPEAT_BYTES = 40  # of those that a further repeat has
 OF_COLUMNS = 20  # numbers a column that learning the scaling block by block has: sums, extremes, their merging
 SAMPLED = 4  # times the sample of a stream, while it is made: its parts, together, scaled, thinned
 COPIES = 3  # of a block of a stream, beside the one that was read: scaled, in the order of folds, thinned
@@ -56,95 +54,65 @@ def held_bytes(rows: int, size: int, threads: int) -> int:
 
 
 class Demand:
-    """Compares the phases of a division with the budget of the run; each method raises RunError where one is too large.
+    """Compares the phases before training with the budget; each method raises RunError where one is too large.
 
-    Parameters
-    ----------
-    data, config : of the run; `data` may change from phase to phase.
-    budget, threads : of the run.
+    Rows that are not in memory are worked on some at a time, and need no phase to be bounded.
     """
 
-    def __init__(self, data: Dataset, config: TrainingConfig, budget: Budget, threads: int) -> None:
-        self._data, self._config, self._budget, self._threads = data, config, budget, threads
+    def __init__(self, engine: Engine, config: TrainingConfig, threads: Threads) -> None:
+        self._memory = engine if isinstance(engine, Memory) else None
+        self._config, self._threads = config, threads.count
 
-    @property
-    def _more(self) -> str:
-        """The remedy of all phases."""
-        in_memory = self._data.name and not isinstance(self._data.X, Spilled)  # and read
-        return beyond_memory(self._config, self._data.name, self._budget) if in_memory else MORE
-
-    def _check(self, what: str, own: int, remedy: str = "", scratch: bool = True) -> None:
-        """own : what the phase needs beside the rows and labels, and the scratch arrays of its threads if any."""
-        rows = size_of(self._data.X)
-        shared = self._threads * min(WORKING, OF_ROWS * rows) if scratch else 0
-        self._budget.check(f"{what} needs", rows + 16 * len(self._data.y) + shared + own, remedy or self._more)
-
-    def weighing(self) -> None:
-        """Leaving rows of weight 0 out, which copies the others."""
-        weight = self._data.weight
-        if weight is not None and not weight.all():
-            self._check("leaving out rows of weight 0", size_of(self._data.X), f"{MORE}, or remove these rows")
-
-    def compaction(self) -> None:
-        """Leaving columns without a value out."""
-        self._check("finding the columns that occur", scratch_bytes(self._data.X))
-
-    def dense(self, size: int) -> None:
-        """Making so many bytes of dense rows of sparse ones, as few columns are left."""
-        self._check("making the rows dense, in the columns that occur,", size)
-
-    def scaling(self) -> None:
+    def scaling(self, learned: bool) -> None:
         """Learning and applying the scaling."""
-        mode, sparse = self._config.scale, not isinstance(self._data.X, np.ndarray)
-        flat = "scale sparse rows by std, row or none, or " if sparse and mode in ("zscore", "minmax") else ""
-        self._check(f"scaling by {mode}", made_bytes(self._data.X, mode, self._threads), flat + MORE)
+        if self._memory is not None:
+            X, mode = self._memory.data.X, self._config.scale
+            flat = "scale sparse rows by std, row or none, or " if not is_dense(X) and mode in CENTRED else ""
+            own = made_bytes(X, mode, self._threads) if learned else 0
+            self._memory.room(f"scaling by {mode}", own, flat and flat + MORE)
 
-    def metric(self) -> int:
+    def metric(self, labels: NDArray[np.float64]) -> int:
         """Learning the metric, and mapping the rows by it; how many threads can take part."""
-        if (asked := self._config.metric_name) == EUCLIDEAN:
-            return 1
-        X, y = self._data.X, self._data.y
-        classes, left = len(np.unique(y)), self._budget.room - size_of(X) - 16 * len(y)
+        if (memory := self._memory) is None:
+            return self._threads
+        X, asked, classes = memory.data.X, self._config.metric_name, len(labels)
         needs = {count: measuring_bytes(X, asked, classes, count) for count in range(self._threads, 0, -1)}
-        count = next((count for count, own in needs.items() if own <= left), 1)
-        self._check("learning the metric", needs[count], f"{MORE}, or --metric none", scratch=False)
+        count = next((count for count, own in needs.items() if memory.fits(own)), 1)
+        memory.room("learning the metric", needs[count], f"{MORE}, or --metric none", scratch=False)
         return count
 
     def mapping(self, columns: int) -> None:
         """Mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
-        X: Any = self._data.X
-        if isinstance(X, np.ndarray | Spilled):
-            made = 0 if isinstance(X, Spilled) or columns == X.shape[1] else X.shape[0] * columns * X.itemsize
-        else:
-            made = 2 * X.data.nbytes  # the weights of its entries, and the products
-        self._check("mapping the rows by the metric", made)
+        if self._memory is not None:
+            X: Any = self._memory.data.X
+            if isinstance(X, np.ndarray):
+                made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
+            else:
+                made = 2 * X.data.nbytes  # the weights of its entries, and the products
+            self._memory.room("mapping the rows by the metric", made)
 
-    def partition(self, kind: str) -> None:
+    def partition(self) -> None:
         """Dividing the rows into cells."""
-        rows, config = len(self._data.y), self._config
-        X: Any = self._data.X
-        if isinstance(X, Spilled):
-            self._loaded(X, kind)
-        tree = REGISTRY[kind].fitting_bytes(self._data.X, config.cell_size) if kind in REGISTRY else 0
+        if self._memory is None:
+            return
+        X: Any = self._memory.data.X
+        config, rows = self._config, X.shape[0]
+        kind = partition_name(config, rows)
+        tree = REGISTRY[kind].fitting_bytes(X, config.cell_size) if kind in REGISTRY else 0
         if config.coarse_size is not None:
-            tree += two_step.fitting_bytes(self._data.X, config.coarse_size, self._threads)
-        more = (config.repeats - 1) * (tree + REPEAT_BYTES * rows)
-        fewer = ", or fewer --repeats" if more else ""
-        self._check(
-            "dividing the rows into cells", tree + ROW_BYTES * rows + more, f"{self._more}, or larger cells (-c){fewer}"
+            tree += size_of(X) // max(1, rows) * (sample_rows(rows, config.coarse_size) + 2 * config.coarse_size)
+        self._memory.room(
+            "dividing the rows into cells", tree + ROW_BYTES * rows, f"{self._memory.remedy}, or larger cells (-c)"
         )
 
-    def _loaded(self, X: Spilled, kind: str) -> None:
-        """Reading the rows of a part of the tree from the disk, in each thread."""
-        config, rows = self._config, len(self._data.y)
-        if config.coarse_size is None and issubclass(REGISTRY[kind], TreePartition):
-            loaded = loaded_rows(rows, config.cell_size)
-            own = X.total_bytes // rows * loaded * (1 if loaded == rows else self._threads)
-            self._check("dividing the rows of a scratch file into cells", own, f"{MORE}, or --coarse-size")
-
-    def copying(self, order: int) -> None:
-        """Copying the rows in cell order into memory that workers share. order: rows of all cells together."""
-        self._check("copying the rows in the order of the cells", size_of(self._data.X) + ROW_BYTES * order)
+    def copying(self) -> None:
+        """Copying the rows in cell order into memory that workers share."""
+        if self._memory is not None:
+            X: Any = self._memory.data.X
+            rows = X.shape[0]
+            share = 1.0 if self._config.coarse_size is None else min(1.0, 2 * self._config.coarse_size / rows)
+            own = int(share * size_of(X)) + ROW_BYTES * rows
+            self._memory.room("copying the rows in the order of the cells", own)
 
 
 class StreamDemand:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from localsvm.data.columns import occurring
-from localsvm.data.dataset import Dataset, is_dense
+from localsvm.engines.base import Head
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import MOST_FEATURES, KeptColumns
@@ -47,38 +45,23 @@ class Given:
     measured: Measured
     digest: str
 
-    @property
-    def least_columns(self) -> int:
-        """That rows need to have all columns that the metric knows."""
-        return int(self.chain.columns.known[-1]) + 1
-
     def fix(self, config: TrainingConfig) -> TrainingConfig:
         """The options of a run that uses this metric."""
         return replace(config, **self.options)
 
-    def narrow(self, data: Dataset, announce: Callable[[int], None] = lambda size: None) -> tuple[KeptColumns, int]:
-        """Leave the columns that the metric knows, and how many of them no row has a value in.
+    def chain_of(self, head: Head) -> Chain:
+        """The chain, for rows that were read as the head says, in the columns that it knows.
 
-        DataError where that is all. announce: see `KeptColumns.narrow`.
+        DataError where no row has a value in these. OptionError where the metric is not for sparse rows.
         """
-        columns = self.chain.columns.narrow(data, announce)
-        found = len(occurring(data.X))
-        if not found:
-            where = f"{data.name}: " if data.name else ""
+        if head.absent == self.chain.features:
+            where = f"{head.name}: " if head.name else ""
             raise DataError(f"{where}no row has a feature that the metric of {self.path} knows; give it other data")
-        return columns, self.chain.features - found
-
-    def chain_of(self, data: Dataset, columns: KeptColumns) -> Chain:
-        """The chain, for rows of these columns that are read as these narrowed ones were."""
-        return replace(self.chain, columns=columns).read_from(data.shift)
-
-    def metric_of(self, data: Dataset) -> Measured:
-        """The metric, for scaled rows. OptionError where it is not for sparse rows."""
-        metric = self.chain.metric
-        if metric is not None and metric.kind == MATRIX and not is_dense(data.X):
+        chain = replace(self.chain, columns=head.columns).read_from(head.shift)
+        if chain.metric is not None and chain.metric.kind == MATRIX and not chain.dense:
             what = f"the metric of {self.path} mixes features and needs dense rows, and these are sparse"
             raise OptionError(f"--metric-file: {what}; give one of --metric diag")
-        return self.measured
+        return chain
 
 
 def _why_none(file: MetricFile) -> str:

@@ -11,13 +11,13 @@ from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import Dataset, Examples, is_dense, rows_of, size_of
 from localsvm.data.dealing import first_rows
-from localsvm.data.numbering import Draw
-from localsvm.data.spilled import Spilled, full_size
+from localsvm.data.numbering import Hashes, contents, hashed
+from localsvm.engines.base import Block, Drawn
 from localsvm.errors import OptionError
 from localsvm.features.learned import UNTRIED
 from localsvm.features.metric import Metric
 from localsvm.partition import copies
-from localsvm.partition.on_disk import matrix_of
+from localsvm.partition._nearest import Matrix
 from localsvm.partition.two_step import draw_key
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
 from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
@@ -46,14 +46,26 @@ class Measured:
     ----------
     metric : None for the Euclidean one.
     about : how it was chosen, for the summary; None where none was asked for.
-    fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count.
+    fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
+    learned : ascending, the `contents` of the rows that did, mapped, where it was learned from a sample.
     from_file : this run did not learn it.
     """
 
     metric: Metric | None = None
     about: dict[str, Any] | None = None
     fresh: NDArray[np.bool_] | None = None
+    learned: Hashes | None = None
     from_file: bool = False
+
+    def fresh_of(self, rows: Drawn) -> NDArray[np.bool_] | None:
+        """(n,) which of some mapped rows are fresh; None where all count."""
+        if self.fresh is not None:
+            return self.fresh[rows.numbers]
+        if self.learned is None:
+            return None
+        own = contents(rows.X)
+        place = np.searchsorted(self.learned, own)
+        return np.asarray(self.learned[np.minimum(place, len(self.learned) - 1)] != own)
 
     @property
     def told(self) -> dict[str, Any] | None:
@@ -84,18 +96,11 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     n, labels = len(data.y), np.unique(data.y)
     if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels):
         return known
-    rng, draw = Plan.rng(config.seed, -1, 0), metric_draw(config, n)
-    if draw is None:
-        fresh = np.ones(n, np.bool_)
-        same = copies(matrix_of(data.X), threads)
-        fresh[first_rows(rng.permutation(n), _learn_rows(n, config.metric_name), same)] = False
-    else:
-        fresh = ~draw(np.arange(n))
+    rng, fresh = Plan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
+    same = copies(Matrix(data.X), threads)
+    fresh[first_rows(rng.permutation(n), learn_rows(n, config.metric_name), same)] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
     labelled, codes = _labelled(data, labels, config)
-    if isinstance(data.X, Spilled):  # of rows on a disk these alone are in memory
-        labelled, codes = Labelled(data.X.take(rows), labelled.Y[rows], labelled.weight[rows]), codes[rows]
-        rows = np.arange(len(rows))
     found = _measured(labelled, codes, rows, rng, config, threads)
     return found if found.metric is None else replace(found, fresh=fresh)
 
@@ -103,22 +108,40 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
 def measure_drawn(
     drawn: Dataset, rows: int, labels: NDArray[np.float64], config: TrainingConfig, threads: Threads
 ) -> Measured:
-    """The same by those rows alone that `metric_draw` says, scaled; `fresh` is left None.
+    """Learn the metric from a sample of many rows: those that `MetricDraw` chooses, scaled.
 
     rows, labels : how many there are in all, and (classes,) float64 the labels of these.
     """
     if known := _untried(config, is_dense(drawn.X), (rows, drawn.X.shape[1]), labels):
         return known
+    rng, wanted = Plan.rng(config.seed, -1, 0), learn_rows(rows, config.metric_name)
+    if len(drawn.y) > wanted:  # where frequent rows are among them
+        own = np.sort(Plan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
+        weight = None if drawn.weight is None else drawn.weight[own]
+        drawn = Dataset(rows_of(drawn.X, own), drawn.y[own], weight=weight)
     labelled, codes = _labelled(drawn, labels, config)
-    own = np.arange(len(codes), dtype=np.int64)
-    return _measured(labelled, codes, own, Plan.rng(config.seed, -1, 0), config, threads)
+    found = _measured(labelled, codes, np.arange(len(codes), dtype=np.int64), rng, config, threads)
+    if found.metric is None:
+        return found
+    return replace(found, learned=np.unique(contents(found.metric.apply(drawn.X))))
 
 
-def metric_draw(config: TrainingConfig, rows: int) -> Draw | None:
-    """Of so many, the rows that a metric is learned from, by their numbers; None where it is not by these."""
-    if config.coarse_size is None or config.metric_name == EUCLIDEAN:
-        return None
-    return Draw(rows, _learn_rows(rows, config.metric_name), draw_key(Plan.rng(config.seed, -1, 10)))
+@dataclass(frozen=True)
+class MetricDraw:
+    """Which of many rows a metric is learned from: by their values, so that equal rows go together."""
+
+    bound: int
+    key: int
+
+    @classmethod
+    def of(cls, config: TrainingConfig, rows: int) -> MetricDraw:
+        """Of so many rows."""
+        bound = (learn_rows(rows, config.metric_name) << 64) // rows
+        return cls(bound, draw_key(Plan.rng(config.seed, -1, 10)))
+
+    def __call__(self, block: Block) -> NDArray[np.bool_]:
+        """(n,) of a block."""
+        return hashed(block.contents, self.key) < np.uint64(self.bound)
 
 
 def _untried(
@@ -145,7 +168,7 @@ def _measured(
         if asked == "auto":
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
             plan = _choice_plan(dense, features)
-            same = copies(matrix_of(rows_of(data.X, some)), threads)
+            same = copies(Matrix(rows_of(data.X, some)), threads)
             choice = choose(data, some, stratified_folds(codes[some], rng, same), plan, config.seed, threads, same)
             name, about = choice.name, asdict(choice)
         if name == EUCLIDEAN:
@@ -173,7 +196,7 @@ def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
     if asked == "auto" and untried(X.shape, classes):
         return 0
     n, features = int(X.shape[0]), int(X.shape[1])
-    dense, rows, problems = is_dense(X), _learn_rows(n, asked), 1 if classes == 2 else classes
+    dense, rows, problems = is_dense(X), learn_rows(n, asked), 1 if classes == 2 else classes
     if asked in BASELINES:
         own = baseline_bytes(asked, rows, features)
     else:
@@ -182,11 +205,10 @@ def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
         if asked == "auto":
             own = max(own, choosing_bytes(some, features, dense, plan, threads))
     applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
-    own += full_size(X) // max(1, n) * rows if isinstance(X, Spilled) else 0  # the rows that it is learned from
     return max(own + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
 
 
-def _learn_rows(rows: int, asked: str) -> int:
+def learn_rows(rows: int, asked: str) -> int:
     """Of so many, how many a metric is learned from."""
     return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
 

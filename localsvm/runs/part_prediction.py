@@ -9,9 +9,9 @@ from io import StringIO
 from typing import Any, NamedTuple, Protocol
 
 from localsvm.data.faults import EMPTY, NO_ROWS
+from localsvm.engines.text_parts import Pieces, another_level, lined
 from localsvm.errors import DataError
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.runs.part_work import Pieces, another_level, lined
 from localsvm.runs.prediction import Indices, LocalModel, Predicted, Score
 
 

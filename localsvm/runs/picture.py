@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from localsvm.data.columns import dense_copy
 from localsvm.data.dataset import Dense, Examples
 from localsvm.data.reading import read
+from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError
 from localsvm.features.metric import Metric
 from localsvm.methods.mapped_expansion import DIAGONALS
@@ -96,8 +97,7 @@ def _of_given(given: Given) -> Shown:
 
     def rows(path: str | Path) -> Iterator[Labelled]:
         data = read(path, zero_based=config.zero_based, shifts=config.shifts)
-        columns, _ = given.narrow(data)
-        chain = given.chain_of(data, columns)
+        chain = given.chain_of(Memory(data).head(given.chain.columns))
         yield _dense(chain.scaled(data.X, read=True, in_place=True), path), data.y
 
     metric = given.chain.metric

@@ -67,28 +67,35 @@ class Silent:
 
 
 class Work:
-    """How much of a run's work is done. The work on a cell is taken to grow with the square of its rows.
+    """How much of a run's work is done.
+
+    The work on a cell is taken to grow with the square of its rows, and that on all coarse cells to be the same.
 
     Parameters
     ----------
-    sizes : (cells,) rows of each cell.
+    coarse, complete : how many coarse cells there are, and how many of them need no work.
     settings : how many of a cell's grid the search is expected to score.
     """
 
-    def __init__(self, sizes: NDArray[np.int64], settings: int) -> None:
+    def __init__(self, coarse: int, complete: int, settings: int) -> None:
+        self._coarse, self._expected = coarse, settings
+        self._weights: dict[int, NDArray[np.float64]] = {}
+        self._scored: dict[tuple[int, int], set[int]] = {}
+        self._done = complete / coarse
+
+    def begin(self, coarse: int, sizes: NDArray[np.int64]) -> None:
+        """A coarse cell is divided into cells of these sizes."""
         squares = sizes.astype("float64") ** 2
-        self._weights, self._expected = squares / squares.sum(), settings
-        self._scored: dict[int, set[int]] = {}
-        self._done = 0.0
+        self._weights[coarse] = squares / squares.sum() / self._coarse
 
-    def finished(self, cell: int) -> None:
+    def finished(self, coarse: int, cell: int) -> None:
         """A cell is finished."""
-        self._done += float(self._weights[cell])
-        self._scored.pop(cell, None)
+        self._done += float(self._weights[coarse][cell])
+        self._scored.pop((coarse, cell), None)
 
-    def scored(self, cell: int, setting: int) -> None:
+    def scored(self, coarse: int, cell: int, setting: int) -> None:
         """A setting of a cell is scored; not for the first time, maybe."""
-        self._scored.setdefault(cell, set()).add(setting)
+        self._scored.setdefault((coarse, cell), set()).add(setting)
 
     @property
     def settings(self) -> int:
@@ -98,7 +105,7 @@ class Work:
     @property
     def share(self) -> float:
         """From 0 to 1. The final models of a cell count as one setting more."""
-        parts = ((float(self._weights[cell]), len(scored)) for cell, scored in self._scored.items())
+        parts = ((float(self._weights[own][cell]), len(scored)) for (own, cell), scored in self._scored.items())
         return min(1.0, self._done + sum(weight * n / (max(self._expected, n) + 1) for weight, n in parts))
 
 

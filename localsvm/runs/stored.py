@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dataset
+from localsvm.engines.base import Head
 from localsvm.errors import OptionError
 from localsvm.features.columns import MOST_FEATURES
 from localsvm.features.learned import learned_metric
 from localsvm.features.metric import Metric
 from localsvm.methods import method_from
 from localsvm.methods.svml import SVML
-from localsvm.partition import REGISTRY, TrainingCell
+from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import POINTER
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.container import parse, size_of
@@ -134,13 +134,13 @@ def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, cla
     check("/report", own, report[1], {"cells": n_cells, "classes": classes})
 
 
-def cells_of(file: PartitionFile, data: Dataset, mapped: int) -> list[TrainingCell]:
-    """The training cells that a partition file gives to the rows, of which only columns that occur are left.
+def check_partition(file: PartitionFile, head: Head, mapped: int) -> None:
+    """Unsound unless a partition file gives training cells to all rows.
 
     mapped: columns of the rows after the metric.
     """
-    rows = data.X.shape[0]
-    if file.columns is not None and not np.array_equal(file.columns, data.columns):  # type: ignore[arg-type]
+    rows = head.rows
+    if file.columns is not None and not np.array_equal(file.columns, head.columns.known):
         raise Unsound("/columns are not those of the data")
     pieces = {
         "assignment": Piece(file.assignment.dtype.str, ("rows",), low=-1, below="cells"),
@@ -158,6 +158,3 @@ def cells_of(file: PartitionFile, data: Dataset, mapped: int) -> list[TrainingCe
         raise Unsound("/sizes are not those of /assignment")
     if np.any((file.weight >= 1) != inside) or np.any(file.weight % 1) or file.weight.sum() != rows:
         raise Unsound("/weight does not count every row once")
-    order = np.argsort(file.assignment, kind="stable")
-    parts = np.split(order, np.searchsorted(file.assignment[order], np.arange(len(file.sizes))))[1:]
-    return [TrainingCell(part.astype(np.int64), file.weight[part]) for part in parts]

@@ -33,11 +33,10 @@ from localsvm.runs import one_pass
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import StreamDemand
-from localsvm.runs.division import tell_off_centre
+from localsvm.runs.preparing import tell_left_out, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.summary import Summary, summarise
 from localsvm.runs.survey import Survey, surveyed
-from localsvm.runs.weighing import tell_left_out
 from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
@@ -91,7 +90,8 @@ def train_stream(
 
 
 def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Survey:
-    tell_left_out(stream.rows, stream.left_out, observer)
+    if stream.left_out:
+        tell_left_out(observer, stream.rows, stream.left_out)
     check_features(stream.features, stream.name)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
     most = _sampled(stream, config.method)

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dataset, size_of
-from localsvm.memory import Budget
+from localsvm.data.dataset import Dataset
+from localsvm.engines.base import Engine
 from localsvm.parallel.local import LocalPool
-from localsvm.runs import weighing
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import Divided, divide, tell_copies, tell_off_centre
 from localsvm.runs.given import Given
+from localsvm.runs.preparing import Asked, Prepared, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.scheduling import PoolFactory, RunCells
+from localsvm.runs.records import DIVISION, Record, unpack
+from localsvm.runs.scheduling import CellTrainer, PoolFactory, Resources
 from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
-from localsvm.selection.cross_validation import Scores
+from localsvm.runs.training import engine_of
 from localsvm.threads import Threads
 
 
@@ -76,7 +76,7 @@ class Validation:
 
 
 def cross_validate(
-    data: Dataset,
+    source: Dataset | Engine,
     config: TrainingConfig,
     *,
     jobs: int = 1,
@@ -86,55 +86,70 @@ def cross_validate(
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
 ) -> Validation:
-    """The selection of a training run alone, with its whole grid; parameters and errors are those of `training.train`.
-
-    The data are consumed.
-    """
+    """The selection of a training run alone, with its whole grid; parameters and errors are as of `training.train`."""
     observer = observer or Silent()
     clock = Clock(observer)
-    with clock("partition"), Threads(jobs) as threads:
-        weighing.check(data, observer)
-        divided = divide(data, config, partition_file, threads, Budget.of(memory, size_of(data.X)), clock, given)
-        tell_off_centre(observer, divided.off_centre)
-        tell_copies(observer, divided.copies, len(data.y))
+    with Threads(jobs) as threads:
+        with clock("partition"):
+            engine = engine_of(source, config, threads, memory)
+            prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, observer)
+            tell_off_centre(observer, prepared.off_centre)
         # the table is of the whole grid, whatever search a training would use
-        config = replace(config.for_classes(divided.labels, divided.class_rows), grid="full")
-    data.X = data.y = data.weight = None  # type: ignore[assignment]
-    with clock("select"):
-        cells = RunCells(divided, config, jobs, memory, observer, pool, fit=False)
-        ordered = _results(cells, observer)
-    points = [point for result in ordered for point in _points(result, int(divided.sizes[result.index]))]
-    error = cross_validated_error(reports := [r.report for r in ordered])
+        prepared = replace(prepared, config=replace(prepared.config, grid="full"))
+        with clock("select"):
+            found = _validated(prepared, Resources(jobs, memory, observer, pool, threads))
+    repeats = len(prepared.cells.by_repeat)
+    tell_copies(observer, found.copies // repeats, prepared.head.rows)
+    points = [point for i, result in enumerate(found.results) for point in _points(i, result, found.sizes[i])]
+    error = cross_validated_error(reports := [result.report for result in found.results])
     assert error is not None
-    about = (len(ordered), sum(divided.class_rows), _error_rows(divided))
-    scored = (divided.labels.tolist(), cross_validated_recalls(reports))
-    return Validation(ordered[0].names, points, error, *about, clock.seconds, divided.measured.told, *scored)
+    return Validation(
+        names=found.results[0].names,
+        points=points,
+        error=error,
+        cells=len(found.sizes),
+        rows=sum(prepared.class_rows),
+        error_rows=round(found.fresh / repeats),
+        seconds=clock.seconds,
+        metric=prepared.measured.told,
+        labels=prepared.labels.tolist(),
+        recalls=cross_validated_recalls(reports),
+    )
 
 
-def _error_rows(divided: Divided) -> int:
-    if divided.fresh is None:
-        return sum(divided.class_rows)
-    every = float(divided.fresh.array @ divided.count.array)
-    return round(every / len(divided.partition.cells_by_repeat))
+@dataclass(frozen=True)
+class _Validated:
+    """All cells of a run: their results and sizes; how many rows are copies of others, and how many are fresh."""
+
+    results: list[CellResult]
+    sizes: list[int]
+    copies: int
+    fresh: float
 
 
-def _results(cells: RunCells, observer: Observer) -> list[CellResult]:
-    """Of all cells, in their order."""
-    results: dict[int, CellResult] = {}
-    work = cells.work()
-    observer.cells(len(cells.divided.sizes), 0)
-
-    def told(cell: int, scores: Scores) -> None:
-        work.scored(cell, scores.best.setting)
-        observer.work(work.share, work.settings)
-
-    with closing(cells.results(told=told)) as finished:
-        for result in finished:
-            results[result.index] = result
-            work.finished(result.index)
-            observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
-            observer.work(work.share, work.settings)
-    return [results[i] for i in sorted(results)]
+def _validated(prepared: Prepared, resources: Resources) -> _Validated:
+    cells, observer = prepared.cells, resources.observer
+    trainer = CellTrainer(
+        prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows, fit=False
+    )  # fmt: skip
+    if cells.route is not None:
+        observer.cells(cells.count, 0)
+    results: dict[tuple[int, int], CellResult] = {}
+    divisions: dict[int, Record] = {}
+    with closing(prepared.engine.work(cells, trainer, range(cells.count), resources, {})) as events:
+        for number, name, record in events:
+            if name == DIVISION:
+                divisions[number] = record
+            elif "/" not in name:
+                results[number, int(name)] = result = unpack(record)
+                observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
+    own = [divisions[number] for number in range(cells.count)]
+    return _Validated(
+        [results[key] for key in sorted(results)],
+        [int(size) for record in own for size in record["sizes"]],
+        sum(int(record["copies"]) for record in own),
+        sum(float(record["fresh"]) for record in own),
+    )
 
 
 class MeanGrid(NamedTuple):
@@ -193,9 +208,9 @@ def _equal(values: NDArray[np.float64]) -> bool:
     return np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True)
 
 
-def _points(result: CellResult, rows: int) -> Iterator[Point]:
+def _points(cell: int, result: CellResult, rows: int) -> Iterator[Point]:
     for i, values in enumerate(result.settings.tolist()):
         setting = tuple(values)
         for c, cost in enumerate(result.costs):
             best = (i, c) == tuple(result.best)
-            yield Point(result.index, rows, setting, float(cost), float(result.loss[i, c]), best)
+            yield Point(cell, rows, setting, float(cost), float(result.loss[i, c]), best)

@@ -1,41 +1,30 @@
-"""What is done to the parts of a text that lies on many machines, each by whoever holds it: plain functions of a part's
-number and the pieces of its text.
-
-Three passes: `counted` says what there is, `looked_at` learns the scaling, the labels and a sample, `assigned` sends
-each row to its coarse cells. The rows are those that `data.reading.read` makes of the whole text, bit for bit.
+"""How the parts of a text that lies on many machines are read, each by whoever holds it: plain functions of a part's
+number and the pieces of its text. The rows are those that `data.reading.read` makes of the whole text, bit for bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from localsvm.data.columns import Columns, occurring
-from localsvm.data.dataset import Dataset, Examples, as_examples, prefers_dense, rows_of, size_of
-from localsvm.data.exact_sums import ExactSums
+from localsvm.data.dataset import prefers_dense
 from localsvm.data.faults import EMPTY, NO_ROWS
-from localsvm.data.numbering import digest
 from localsvm.data.origin import HEAD_ROWS, look_ahead
 from localsvm.data.parts import parse
 from localsvm.data.pieces import BOM, Piece
 from localsvm.data.reading import parse_block
 from localsvm.data.shift import Shift
+from localsvm.engines.base import Block, Head
 from localsvm.errors import DataError, RunError
-from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.partition.centre_tree import CentreTree
-from localsvm.runs.division import check_reach
 
 Pieces = Iterator[bytes]
-Block = tuple[NDArray[np.int64], Examples, NDArray[np.float64]]  # numbers, X and y of some rows
-Chosen = Callable[[NDArray[np.int64]], NDArray[np.bool_]]  # which rows are in a sample, by their numbers (n,)
-HELD_BYTES = 32 << 20  # of a part's rows that are sorted into coarse cells at once
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,8 @@ class Form:
     name, zero_based : of the text, for messages; whether indices start at 0.
     width, columns, dense, shift : columns up to the largest index; of these (d,) int64 those that occur, None for all;
         whether X is dense; which columns of X are read from their origin.
-    rows, first_rows, first_lines : how many there are; the number of the first row and line of each part, from 0.
+    rows, stored : how many there are, and their values other than 0.
+    first_rows, first_lines : the number of the first row and line of each part, from 0.
     """
 
     name: str
@@ -87,6 +77,7 @@ class Form:
     dense: bool
     shift: Shift | None
     rows: int
+    stored: int
     first_rows: list[int]
     first_lines: list[int]
 
@@ -95,14 +86,20 @@ class Form:
         """d."""
         return self.width if self.columns is None else len(self.columns)
 
-    def blocks(self, part: int, pieces: Pieces) -> Iterator[tuple[int, Dataset]]:
-        """(number of the first row, rows) of the pieces of a part."""
+    @property
+    def head(self) -> Head:
+        """What an engine says of the rows."""
+        columns = KeptColumns(self.columns, self.width, self.dense)
+        return Head(self.name, self.rows, self.stored, columns, self.shift)
+
+    def blocks(self, part: int, pieces: Pieces) -> Iterator[Block]:
+        """The rows of a part, a piece of its text after the other."""
         row = self.first_rows[part]
         of_text = self.shift if self.shift is None or self.columns is None else self.shift.within(self.columns)
         for piece in lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
             found = parse_block(piece, self.width, self.dense, self.columns, of_text)
             if len(found.y):
-                yield row, Dataset(found.X, found.y, columns=self.columns, shift=self.shift)
+                yield Block(row, found.X, found.y, columns=self.columns)
             row += len(found.y)
 
 
@@ -167,101 +164,4 @@ def form_of(name: str, zero_based: bool, far: Shift | None, parts: list[Count]) 
         dense = dense or prefers_dense(total.rows, len(found), stored)
         shift = None if shift is None else shift.among(columns)
     firsts = [np.cumsum([0, *(getattr(part, what) for part in parts)]).tolist() for what in ("rows", "lines")]
-    return Form(name, zero_based, total.width, columns, dense, shift, total.rows, *firsts)
-
-
-class Sample(NamedTuple):
-    """Rows that were drawn: X (n, d) before scaling, y (n,)."""
-
-    X: Examples
-    y: NDArray[np.float64]
-
-
-@dataclass
-class Look:
-    """What scaling, selection and a journal ask of rows: sums, rows of each label, samples, and a digest."""
-
-    sums: ExactSums
-    labels: dict[float, int] = field(default_factory=dict)
-    samples: list[list[Sample]] = field(default_factory=list)
-    digest: int = 0
-
-    def merge(self, other: Look) -> None:
-        """Take in what the next part holds."""
-        self.sums.merge(other.sums)
-        for label, rows in other.labels.items():
-            self.labels[label] = self.labels.get(label, 0) + rows
-        for own, more in zip(self.samples, other.samples, strict=True):
-            own += more
-        self.digest = (self.digest + other.digest) % (1 << 64)
-
-    def sample(self, number: int) -> Sample:
-        """All rows of a sample, in the order of their numbers."""
-        parts = self.samples[number]
-        return Sample(joined([part.X for part in parts]), np.concatenate([part.y for part in parts]))
-
-
-def looked_at(form: Form, draws: Sequence[Chosen], part: int, pieces: Pieces) -> Look:
-    """One pass over a part. draws: which rows are in each of the samples."""
-    found = Look(ExactSums(form.features), samples=[[] for _ in draws])
-    for first, block in form.blocks(part, pieces):
-        numbers = np.arange(first, first + len(block.y))
-        found.sums.add(block.X)
-        labels, rows = np.unique(block.y, return_counts=True)
-        for label, count in zip(labels.tolist(), rows.tolist(), strict=True):
-            found.labels[label] = found.labels.get(label, 0) + count
-        for sample, chosen in zip(found.samples, draws, strict=True):
-            own = np.flatnonzero(chosen(numbers))
-            sample.append(Sample(rows_of(block.X, own), block.y[own]))
-        found.digest = (found.digest + digest(block.X, block.y, first, form.columns)) % (1 << 64)
-    return found
-
-
-def assigned(
-    form: Form, chain: Chain, trees: Sequence[CentreTree], part: int, pieces: Pieces
-) -> Iterable[tuple[int, Block]]:
-    """(coarse cell, some rows of it, scaled and mapped) of a part; cells of a tree follow those of the one before."""
-    for first, block in _held(form.blocks(part, pieces)):
-        X = chain.mapped(scaled(chain, block.X), in_place=True)
-        before = 0
-        for tree in trees:
-            cells = tree.assign(X)
-            order = np.argsort(cells, kind="stable").astype(np.int64)
-            edges = np.searchsorted(cells[order], np.arange(tree.n_cells + 1))
-            for cell in np.unique(cells).tolist():
-                own = order[edges[cell] : edges[cell + 1]]
-                yield before + cell, (first + own, rows_of(X, own), block.y[own])
-            before += tree.n_cells
-
-
-def scaled(chain: Chain, X: Examples) -> Examples:
-    """X is overwritten where it is dense. DataError where values are too large."""
-    X = chain.scaled(X, read=True, in_place=True)
-    check_reach(X)
-    return X
-
-
-def _held(blocks: Iterator[tuple[int, Dataset]]) -> Iterator[tuple[int, Dataset]]:
-    """The same rows in larger blocks, so that those of a coarse cell are not sent one by one."""
-    waiting: list[tuple[int, Dataset]] = []
-    size = 0
-    for each in blocks:
-        waiting.append(each)
-        size += size_of(each[1].X)
-        if size >= HELD_BYTES:
-            yield _one(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield _one(waiting)
-
-
-def _one(blocks: list[tuple[int, Dataset]]) -> tuple[int, Dataset]:
-    y = np.concatenate([block.y for _, block in blocks])
-    return blocks[0][0], Dataset(joined([block.X for _, block in blocks]), y)
-
-
-def joined(X: Sequence[Examples]) -> Examples:
-    """Rows after rows, dense or CSR as they are."""
-    if isinstance(X[0], np.ndarray):
-        return np.concatenate(X)
-    return as_examples(sparse.vstack(X, format="csr"))
+    return Form(name, zero_based, total.width, columns, dense, shift, total.rows, stored, *firsts)

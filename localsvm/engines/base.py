@@ -1,0 +1,319 @@
+"""The contract of engines: what a run asks of its rows, wherever they lie.
+
+The same rows give the same bits on every engine. So what is learned of all rows is learned from blocks of a fixed
+number of rows, and merged in a fixed order; samples are drawn by what a row is or by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.columns import Columns
+from localsvm.data.dataset import Dataset, Examples, as_examples, between, rows_of
+from localsvm.data.numbering import Hashes, contents, digest
+from localsvm.data.shift import Shift
+from localsvm.features.columns import KeptColumns
+from localsvm.features.moments import Moments, merge
+from localsvm.threads import Threads
+
+BLOCK_VALUES = 1 << 16  # of a block of rows: what stays in the caches, ...
+LEAST = 4  # ... but at least so many a column: merging takes time of the columns
+Vector = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Step = Callable[[Examples], Examples]  # what happens to rows, each by itself; dense ones may be overwritten
+Route = Callable[[int, Numbers, Examples], NDArray[np.int32]]  # (repeat, numbers, rows) -> the coarse cell of each row
+Event = tuple[int, str, dict[str, NDArray[Any]]]  # a coarse cell, the name of a record of it, and the record
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a first look at the rows finds.
+
+    Attributes
+    ----------
+    name : of the file, for messages; "" for none.
+    rows : how many there are, without those of weight 0.
+    entries : values other than 0.
+    columns, shift : the columns that are kept, and which of them are read from an origin.
+    weighted, left_out : whether rows have weights, and how many have the weight 0.
+    absent : how many of the columns that were asked for occur in no row.
+    classes : what the labels stand for; see Dataset.
+    """
+
+    name: str
+    rows: int
+    entries: int
+    columns: KeptColumns
+    shift: Shift | None
+    weighted: bool = False
+    left_out: int = 0
+    absent: int = 0
+    classes: dict[str, Any] | None = None
+
+    @property
+    def features(self) -> int:
+        """Columns that are kept."""
+        return self.columns.columns(self.columns.width)
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block of `Engine.reduce`."""
+        values = self.rows * self.features if self.columns.dense else self.entries
+        return max(1, max(BLOCK_VALUES, LEAST * self.features) * self.rows // max(1, values))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive rows, as they are read: origins subtracted, some columns left out.
+
+    Attributes
+    ----------
+    first : the number of the first row.
+    X, y : (n, d) and (n,).
+    weight : (n,) above 0; None where rows have none.
+    columns : which columns of the data X has; None for all.
+    """
+
+    first: int
+    X: Examples
+    y: Vector
+    weight: Vector | None = None
+    columns: Columns | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        """(n,) of the rows."""
+        return np.arange(self.first, self.first + len(self.y))
+
+    @cached_property
+    def contents(self) -> Hashes:
+        """(n,) a hash of the values of each row."""
+        return contents(self.X, self.columns)
+
+    def between(self, first: int, last: int) -> Block:
+        """The rows of these numbers."""
+        own = slice(first - self.first, last - self.first)
+        weight = None if self.weight is None else self.weight[own]
+        return Block(first, between(self.X, own.start, own.stop), self.y[own], weight, self.columns)
+
+    def rows(self, chosen: NDArray[np.intp]) -> Drawn:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return Drawn(self.first + chosen, rows_of(self.X, chosen), self.y[chosen], weight)
+
+
+class Drawn(NamedTuple):
+    """Some rows: their numbers (n,), X (n, d), y (n,), and their weights if they have any."""
+
+    numbers: Numbers
+    X: Examples
+    y: Vector
+    weight: Vector | None = None
+
+    def through(self, step: Step) -> Drawn:
+        """The rows after a step."""
+        return self._replace(X=step(self.X))
+
+    @property
+    def dataset(self) -> Dataset:
+        """Without the numbers."""
+        return Dataset(self.X, self.y, weight=self.weight)
+
+
+class CoarseRows(NamedTuple):
+    """The rows of a coarse cell in the order of their numbers, after all steps: see `Drawn`."""
+
+    coarse: int
+    rows: Drawn
+
+
+class Statistic(Protocol):
+    """What is learned of blocks of rows."""
+
+    def of(self, block: Block) -> Any:
+        """What a block says."""
+
+    def merge(self, a: Any, b: Any) -> Any:
+        """What two stretches of rows say together, the rows of b after those of a."""
+
+
+class Labels:
+    """Rows, and their weights summed, of each label: dictionaries of the labels."""
+
+    def of(self, block: Block) -> dict[float, tuple[int, float]]:
+        """See `Statistic`."""
+        y, weight = block.y, block.weight
+        if weight is not None and not weight.all():
+            y, weight = y[weight > 0], weight[weight > 0]
+        labels, code, rows = np.unique(y, return_inverse=True, return_counts=True)
+        mass = np.bincount(code.reshape(-1), weight, len(labels))
+        return {label: (int(n), float(m)) for label, n, m in zip(labels.tolist(), rows, mass.tolist(), strict=True)}
+
+    def merge(self, a: dict[float, tuple[int, float]], b: dict[float, tuple[int, float]]) -> Any:
+        """See `Statistic`."""
+        nothing = (0, 0.0)
+        pairs = {label: (a.get(label, nothing), b.get(label, nothing)) for label in a.keys() | b.keys()}
+        return {label: (own[0] + more[0], own[1] + more[1]) for label, (own, more) in pairs.items()}
+
+
+class Digest:
+    """Sums modulo 2^64 of hashes: of rows with their labels and numbers, and of their weights with their numbers."""
+
+    def of(self, block: Block) -> tuple[int, int]:
+        """See `Statistic`."""
+        weights = 0
+        if block.weight is not None:
+            weights = digest(block.weight.view(np.uint64), np.zeros(len(block.y)), block.first)
+        return digest(block.contents, block.y, block.first), weights
+
+    def merge(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+        """See `Statistic`."""
+        return (a[0] + b[0]) % (1 << 64), (a[1] + b[1]) % (1 << 64)
+
+
+class Spread:
+    """The `Moments` of the columns."""
+
+    def of(self, block: Block) -> Moments:
+        """See `Statistic`."""
+        return Moments.of(block.X)
+
+    def merge(self, a: Moments, b: Moments) -> Moments:
+        """See `Statistic`."""
+        return merge(a, b)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows that are drawn. chosen: which rows of a block, (n,) bool."""
+
+    chosen: Callable[[Block], NDArray[np.bool_]]
+
+    def of(self, block: Block) -> list[Drawn]:
+        """See `Statistic`: parts, for `together`."""
+        return [block.rows(np.flatnonzero(self.chosen(block)))]
+
+    def merge(self, a: list[Drawn], b: list[Drawn]) -> list[Drawn]:
+        """See `Statistic`."""
+        return a + b
+
+
+def together(parts: Sequence[Drawn]) -> Drawn:
+    """Rows after rows."""
+    weights = [part.weight for part in parts if part.weight is not None]
+    return Drawn(
+        np.concatenate([part.numbers for part in parts]),
+        joined([part.X for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        np.concatenate(weights) if weights else None,
+    )
+
+
+def joined(X: Sequence[Examples]) -> Examples:
+    """Rows after rows, dense or CSR as they are."""
+    if len(X) == 1:
+        return X[0]
+    if isinstance(X[0], np.ndarray):
+        return np.concatenate(X)
+    return as_examples(sparse.vstack(X, format="csr"))
+
+
+class InOrder:
+    """Merges what numbered blocks say along a binary tree over their numbers: who merges which is of no influence.
+
+    Parameters
+    ----------
+    statistics : what is merged.
+    """
+
+    def __init__(self, statistics: Sequence[Statistic]) -> None:
+        self._statistics = statistics
+        self._nodes: dict[tuple[int, int], list[Any]] = {}
+
+    def add(self, block: Block, number: int) -> None:
+        """Take in a block."""
+        self.put((0, number), [statistic.of(block) for statistic in self._statistics])
+
+    def put(self, node: tuple[int, int], values: list[Any]) -> None:
+        """Take in what `nodes` of another gives. node: its level and its number there."""
+        level, number = node
+        while (other := self._nodes.pop((level, number ^ 1), None)) is not None:
+            values = self._merged(values, other) if number % 2 == 0 else self._merged(other, values)
+            level, number = level + 1, number // 2
+        self._nodes[level, number] = values
+
+    @property
+    def nodes(self) -> dict[tuple[int, int], list[Any]]:
+        """What is merged as far as it can be."""
+        return self._nodes
+
+    def result(self) -> list[Any]:
+        """What all blocks say, of which none is missing."""
+        first, *others = sorted(self._nodes, key=lambda node: node[1] << node[0])
+        values = self._nodes[first]
+        for node in others:
+            values = self._merged(values, self._nodes[node])
+        return values
+
+    def _merged(self, a: list[Any], b: list[Any]) -> list[Any]:
+        return [s.merge(x, y) for s, x, y in zip(self._statistics, a, b, strict=True)]
+
+
+class Cells(Protocol):
+    """How rows find their coarse cells: what an engine asks of `runs.coarse_cells.CoarseCells`."""
+
+    by_repeat: list[range]  # the numbers of the coarse cells of each repeat
+    route: Route | None  # None where all rows are one coarse cell, in each repeat
+
+
+class Trainer(Protocol):
+    """What is done to the rows of coarse cells; pickle carries it."""
+
+    def records(self, coarse: Iterable[CoarseRows], resources: Any = None, finished: Any = None) -> Generator[Event]:
+        """The records of their cells as they finish, after them that of the coarse cell.
+
+        resources, finished : what the work may use, on this machine, and what of it is done already.
+        """
+
+
+class Engine(Protocol):
+    """Where rows lie and work is done.
+
+    Attributes
+    ----------
+    name : of the input, for messages.
+    threads : of this process; the run that takes the engine sets them, and results do not depend on them.
+    """
+
+    name: str
+    threads: Threads
+
+    def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
+        """The first look.
+
+        Parameters
+        ----------
+        columns : that are to be kept; None for those in which some row is not 0.
+        all_rows : whether rows of weight 0 stay.
+        """
+
+    def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
+        """One pass over all rows: what each statistic says of them, as they are read."""
+
+    def through(self, step: Step) -> None:
+        """From now on, rows go through this step, too. DataError where they cannot."""
+
+    def work(
+        self, cells: Cells, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
+    ) -> Generator[Event]:
+        """What the trainer makes of some coarse cells, as it finishes; see `Trainer`."""
+
+    def in_memory(self) -> Engine:
+        """An engine with all rows in the memory of this process, as they are read."""

@@ -1,0 +1,269 @@
+"""Rows in scratch files: for data larger than memory.
+
+The text is read once and its rows are written down as they are. Passes read them in blocks. Before cells are trained,
+rows are written anew, coarse cell after coarse cell, so that each is read as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.columns import Columns, occurring, put_columns
+from localsvm.data.compression import read_once
+from localsvm.data.dataset import Dataset, Examples, between, prefers_dense, rows_of
+from localsvm.data.faults import LONGEST_LINE
+from localsvm.data.measuring import measure, shift_in
+from localsvm.data.origin import rounded
+from localsvm.data.pieces import BLOCK_BYTES, Counts
+from localsvm.data.reading import read, read_blocks
+from localsvm.data.scratch import ScratchRows, check_room, scratch_folder
+from localsvm.data.weights import read_weights
+from localsvm.engines.base import (
+    Block,
+    Cells,
+    CoarseRows,
+    Drawn,
+    Event,
+    Head,
+    InOrder,
+    Statistic,
+    Step,
+    Trainer,
+    joined,
+)
+from localsvm.engines.memory import Memory
+from localsvm.errors import DataError, OptionError
+from localsvm.features.columns import KeptColumns
+from localsvm.memory import UNBOUNDED, Budget
+from localsvm.partition._nearest import group
+from localsvm.threads import ALONE
+
+FILES = 2  # times the rows: scratch files that are there at once
+WRITTEN = 1 << 22  # values that are read, sorted into coarse cells, and written at once
+
+
+class Disk:
+    """The rows of a LIBSVM file, in scratch files in the folder of temporary files (TMPDIR); labels are in memory.
+
+    Parameters
+    ----------
+    path, weights : the file, and that of the rows' weights.
+    zero_based, shifts : as of `data.reading.read`.
+    budget : the memory of the run.
+    counts : what the file holds, where that is known.
+
+    Raises
+    ------
+    DataError : as `read`.
+    OptionError : stdin, which cannot be read twice.
+    RunError : the folder has no room for the files.
+    """
+
+    def __init__(
+        self, path: str | Path, *, zero_based: bool = False, shifts: bool = False, weights: str | Path | None = None,
+        budget: Budget = UNBOUNDED, counts: Counts | None = None,
+    ) -> None:  # fmt: skip
+        if read_once(path):
+            raise OptionError("--out-of-core reads a file twice, and cannot from a pipe; write it to a file first")
+        self.name, self._zero_based, self._shifts, self._weights = str(path), zero_based, shifts, weights
+        self.threads, self._budget, self._counts = ALONE, budget, counts
+        self._steps: list[Step] = []
+        self._head: Head | None = None
+
+    def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
+        """See `Engine`."""
+        jobs, weight = self.threads.count, None
+        self._counts = counts = self._counts or counts_of(self.name, self._zero_based, self._budget, jobs)
+        if self._weights is not None:
+            weight = read_weights(self._weights, counts.rows)
+        dense = prefers_dense(counts.rows, counts.width, counts.entries)
+        size = 4 * counts.rows * counts.width if dense else 8 * (counts.entries + counts.rows)
+        check_room(folder := scratch_folder(), FILES * size)
+        shift = shift_in(self.name, zero_based=self._zero_based) if self._shifts else None
+        blocks = read_blocks(
+            self.name, n_features=counts.width, dense=dense, shift=shift, zero_based=self._zero_based, jobs=jobs,
+            block_bytes=self._budget.block_bytes(BLOCK_BYTES, jobs), longest=self._budget.text_bytes(LONGEST_LINE),
+        )  # fmt: skip
+        self._folder, self._rows = folder, ScratchRows(folder, counts.width, dense)
+        self._y, self._weight = np.empty(counts.rows), weight
+        found, entries = self._written(blocks, all_rows)
+        self._shift, constant = shift, None
+        if shift is not None:
+            varies = np.isin(shift.columns, found)
+            constant = None if varies.all() else shift.columns[~varies]
+            self._constant = (constant, None if constant is None else rounded(shift.origin[~varies]))
+            found, self._shift = np.union1d(found, shift.columns), shift.where(varies)
+            entries += 0 if constant is None else len(constant) * len(self._y)
+        else:
+            self._constant = (None, None)
+        self._head = self._known(found, entries, columns)
+        if weight is not None:
+            left_out = counts.rows - int(np.count_nonzero(weight))
+            self._head = replace(self._head, weighted=True, left_out=left_out)
+        return self._head
+
+    def _written(self, blocks: Generator[Dataset], all_rows: bool) -> tuple[Columns, int]:
+        """The columns in which some row is not 0, and how many values are not 0; rows are written down."""
+        rows, read, kept = len(self._y), 0, 0
+        found = np.zeros(self._rows.columns, np.bool_)
+        entries = 0
+        with closing(blocks):
+            for block in blocks:
+                X, y = block.X, block.y
+                if read + len(y) > rows:
+                    read += len(y)
+                    break
+                if self._weight is not None and not all_rows:
+                    own = np.flatnonzero(self._weight[read : read + len(y)])
+                    read += len(y)
+                    if len(own) < len(y):
+                        X, y = rows_of(X, own), y[own]
+                else:
+                    read += len(y)
+                found[occurring(X)] = True
+                entries += X.size if isinstance(X, np.ndarray) else X.nnz
+                self._rows.append(X)
+                self._y[kept : kept + len(y)] = y
+                kept += len(y)
+        if read != rows:
+            raise DataError(f"{self.name}: the file changed while it was read; train again when it is complete")
+        self._y = self._y[:kept]
+        if self._weight is not None and not all_rows:
+            self._weight = self._weight[self._weight > 0]
+        return np.flatnonzero(found), entries
+
+    def _known(self, found: Columns, entries: int, asked: KeptColumns | None) -> Head:
+        rows, width, dense = len(self._y), self._rows.columns, self._rows.dense
+        if asked is None:
+            kept = None if len(found) == width else found
+            dense = dense or (kept is not None and prefers_dense(rows, len(kept), entries))
+            columns, absent = KeptColumns(kept, width, dense), 0
+        else:
+            columns = replace(asked, width=max(width, int(asked.known[-1]) + 1), dense=dense)
+            own = columns.columns(columns.width)
+            columns = replace(columns, dense=dense or prefers_dense(rows, own, entries))
+            absent = len(np.setdiff1d(asked.known, found))
+        shift = self._shift
+        if shift is not None and columns.kept is not None:
+            shift = shift.among(columns.kept)
+        return Head(self.name, rows, entries, columns, shift, absent=absent)
+
+    def in_memory(self) -> Memory:
+        """See `Engine`."""
+        if self._head is None:
+            data = read(
+                self.name, zero_based=self._zero_based, shifts=self._shifts, jobs=self.threads.count,
+                budget=self._budget,
+            )  # fmt: skip
+            data.weight = None if self._weights is None else read_weights(self._weights, len(data.y))
+            return self._taken(data, None)
+        head = self._head
+        parts = [block.X for block in self._blocks()]
+        data = Dataset(joined(parts), self._y, None, head.columns.kept, head.shift, self._weight, self.name)
+        return self._taken(data, head)
+
+    def _taken(self, data: Dataset, head: Head | None) -> Memory:
+        memory = Memory(data, self._budget, head=head)
+        memory.threads = self.threads
+        return memory
+
+    def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
+        """See `Engine`."""
+        tree = InOrder(statistics)
+        for number, block in enumerate(self._blocks()):
+            tree.add(block, number)
+        return tree.result()
+
+    def through(self, step: Step) -> None:
+        """See `Engine`."""
+        self._steps.append(step)
+
+    def work(
+        self, cells: Cells, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
+    ) -> Generator[Event]:
+        """See `Engine`."""
+        return trainer.records(self._coarse(cells, wanted), resources, finished)
+
+    def _blocks(self, values: int | None = None) -> Iterator[Block]:
+        """All rows as they are read, in blocks of so many values; of `Head.block_rows` for None."""
+        head = self._head
+        assert head is not None, "after the first look"
+        rows = head.rows
+        step = head.block_rows if values is None else self._step(values)
+        for first in range(0, rows, step):
+            last = min(rows, first + step)
+            weight = None if self._weight is None else self._weight[first:last]
+            yield Block(first, self._read(self._rows, first, last), self._y[first:last], weight, head.columns.kept)
+
+    def _step(self, values: int) -> int:
+        """Rows of so many values."""
+        assert self._head is not None, "after the first look"
+        return max(1, values // max(1, self._head.entries // self._head.rows))
+
+    def _read(self, rows: ScratchRows, first: int, last: int) -> Examples:
+        """Rows in the columns that are kept."""
+        assert self._head is not None, "after the first look"
+        X, columns = rows.between(first, last), self._head.columns
+        constant, value = self._constant
+        if constant is not None and value is not None:
+            X = put_columns(X, constant, np.broadcast_to(value, (last - first, len(value))))
+        if X.shape[1] < columns.width:
+            from localsvm.data.columns import widened
+
+            X = widened(X, columns.width)
+        return columns.apply(X, in_place=True)
+
+    def _stepped(self, X: Examples) -> Examples:
+        return reduce(lambda rows, step: step(rows), self._steps, X)
+
+    def _coarse(self, cells: Cells, wanted: Sequence[int]) -> Iterator[CoarseRows]:
+        assert cells.route is not None, "one coarse cell is in memory"
+        rows = len(self._y)
+        for repeat, own in enumerate(cells.by_repeat):
+            todo = [coarse for coarse in wanted if coarse in own]
+            if not todo:
+                continue
+            coarse = np.empty(rows, np.int32)
+            for block in self._blocks(WRITTEN):
+                last = block.first + len(block.y)
+                coarse[block.first : last] = cells.route(repeat, block.numbers, self._stepped(block.X))
+            numbers = np.arange(rows, dtype=np.int64)
+            bounds = group(numbers, coarse, len(own))
+            arranged = self._arranged(coarse, numbers, bounds)
+            for number in todo:
+                first, last = (int(bounds[number - own.start + i]) for i in (0, 1))
+                chosen = numbers[first:last]
+                X = self._stepped(self._read(arranged, first, last))
+                weight = None if self._weight is None else self._weight[chosen]
+                yield CoarseRows(number, Drawn(chosen, X, self._y[chosen], weight))
+
+    def _arranged(self, coarse: NDArray[np.int32], order: NDArray[np.int64], bounds: NDArray[np.int64]) -> ScratchRows:
+        """The rows as they are, coarse cell after coarse cell."""
+        entries = None if self._rows.dense else np.diff(self._rows.pointers)[order]
+        found, filled = ScratchRows(self._folder, self._rows.columns, self._rows.dense, entries), bounds.copy()
+        rows, step = len(coarse), self._step(WRITTEN)
+        for first in range(0, rows, step):
+            last = min(rows, first + step)
+            X, mine = self._rows.between(first, last), coarse[first:last]
+            own = np.argsort(mine, kind="stable")
+            ends = np.searchsorted(mine[own], np.arange(len(bounds)))
+            X = rows_of(X, own)
+            for number in np.unique(mine).tolist():
+                begin, end = int(ends[number]), int(ends[number + 1])
+                found.put(int(filled[number]), between(X, begin, end))
+                filled[number] += end - begin
+        return found
+
+
+def counts_of(path: str | Path, zero_based: bool, budget: Budget, jobs: int) -> Counts:
+    """What a file holds."""
+    block, longest = budget.block_bytes(BLOCK_BYTES, jobs), budget.text_bytes(LONGEST_LINE)
+    return measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block, longest=longest).counts

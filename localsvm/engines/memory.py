@@ -1,0 +1,169 @@
+"""Rows in the memory of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from localsvm.data.columns import occurring, scratch_bytes
+from localsvm.data.dataset import Dataset, Examples, between, is_dense, row_blocks, rows_of, size_of
+from localsvm.data.weights import check_weights, leave_out
+from localsvm.engines.base import Block, Cells, CoarseRows, Drawn, Event, Head, InOrder, Statistic, Step, Trainer
+from localsvm.features.columns import KeptColumns
+from localsvm.memory import UNBOUNDED, Budget
+from localsvm.partition._nearest import group
+from localsvm.threads import ALONE
+
+AHEAD = 4  # blocks a thread that wait to be merged
+WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
+OF_ROWS = 6  # ... or so many times the rows, where these are few
+STRIP = 1 << 20  # values that a thread works on at once
+MORE = "give more --memory"
+
+
+class Memory:
+    """Rows of a data set, which is consumed: they are changed in place where that can be.
+
+    Parameters
+    ----------
+    data : the rows.
+    budget : of the run; the results do not depend on it.
+    remedy : what to do where the memory is too small.
+    head : of the rows, where another engine has looked at them.
+    """
+
+    def __init__(
+        self, data: Dataset, budget: Budget = UNBOUNDED, remedy: str = MORE,
+        head: Head | None = None,
+    ) -> None:  # fmt: skip
+        self.data, self.name, self.threads = data, data.name, ALONE
+        self._budget, self._remedy, self._head = budget, remedy, head
+
+    def in_memory(self) -> Memory:
+        """See `Engine`."""
+        return self
+
+    def fits(self, own: int) -> bool:
+        """Whether so many bytes fit in beside the rows and labels."""
+        return self._held + own <= self._budget.room
+
+    def room(self, what: str, own: int, remedy: str = "", scratch: bool = True) -> None:
+        """RunError where so many bytes do not fit in beside the rows, the labels, and the scratch arrays of threads.
+
+        what : needs them, without its verb.
+        """
+        rows, remedy = size_of(self.data.X), remedy or self._remedy
+        shared = self.threads.count * min(WORKING, OF_ROWS * rows) if scratch else 0
+        self._budget.check(f"{what} needs", self._held + shared + own, remedy)
+
+    @property
+    def remedy(self) -> str:
+        """What to do where the memory is too small."""
+        return self._remedy
+
+    @property
+    def _held(self) -> int:
+        return size_of(self.data.X) + 16 * len(self.data.y)
+
+    def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
+        """See `Engine`."""
+        if self._head is not None:
+            return self._head
+        data, left_out = self.data, 0
+        if data.weight is not None:
+            data.weight = check_weights(data.weight, len(data.y))
+            left_out = len(data.y) - int(np.count_nonzero(data.weight))
+            if left_out and not all_rows:
+                self.room("leaving out rows of weight 0", size_of(data.X), f"{MORE}, or remove these rows")
+                leave_out(data)
+        self.room("finding the columns that occur", scratch_bytes(data.X))
+        if columns is None:
+            kept, absent = KeptColumns.fit(data, self._dense), 0
+        else:
+            kept = columns.narrow(data, self._dense)
+            absent = len(columns.known) - len(occurring(data.X))
+        X: Any = data.X
+        entries = X.size if isinstance(X, np.ndarray) else X.nnz
+        return Head(
+            data.name, len(data.y), entries, kept, data.shift, data.weight is not None, left_out, absent, data.classes
+        )
+
+    def _dense(self, size: int) -> None:
+        self.room("making the rows dense, in the columns that occur,", size)
+
+    def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
+        """See `Engine`."""
+        data, tree = self.data, InOrder(statistics)
+        X: Any = data.X
+        entries = X.size if isinstance(X, np.ndarray) else X.nnz
+        dense, (rows, width) = is_dense(X), X.shape
+        size = Head("", rows, entries, KeptColumns(None, width, dense), None).block_rows
+        threads = self.threads if dense else ALONE  # each would hold arrays of all columns, which may be very many
+        numbers = range(-(-rows // size))
+        step = AHEAD * threads.count
+
+        def of(number: int) -> list[Any]:
+            block = self._block(number * size, min(rows, (number + 1) * size))
+            return [statistic.of(block) for statistic in statistics]
+
+        for first in range(0, len(numbers), step):
+            own = numbers[first : first + step]
+            for number, values in zip(own, threads.map(lambda i, own=own: of(own[i]), len(own)), strict=True):  # type: ignore[misc]
+                tree.put((0, number), values)
+        return tree.result()
+
+    def _block(self, first: int, last: int) -> Block:
+        data = self.data
+        weight = None if data.weight is None else data.weight[first:last]
+        return Block(first, between(data.X, first, last), data.y[first:last], weight, data.columns)
+
+    def through(self, step: Step) -> None:
+        """See `Engine`."""
+        self.data.X = step(self.data.X)
+
+    def work(
+        self, cells: Cells, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
+    ) -> Generator[Event]:
+        """See `Engine`."""
+        coarse = self._whole(wanted) if cells.route is None else self._coarse(cells, wanted)
+        return trainer.records(coarse, resources, finished)
+
+    def _whole(self, wanted: Sequence[int]) -> Iterator[CoarseRows]:
+        """All rows for each; they are let go of with the last."""
+        numbers = np.arange(len(self.data.y))
+        for coarse in wanted:
+            rows = Drawn(numbers, self.data.X, self.data.y, self.data.weight)
+            if coarse == wanted[-1]:
+                self.data.X = self.data.y = self.data.weight = None  # type: ignore[assignment]
+            yield CoarseRows(coarse, rows)
+
+    def _coarse(self, cells: Cells, wanted: Sequence[int]) -> Iterator[CoarseRows]:
+        data = self.data
+        for repeat, own in enumerate(cells.by_repeat):
+            todo = [coarse for coarse in wanted if coarse in own]
+            if not todo:
+                continue
+            rows = np.arange(len(data.y), dtype=np.int64)
+            bounds = group(rows, self._routed(cells, repeat), len(own))
+            for coarse in todo:
+                chosen = rows[bounds[coarse - own.start] : bounds[coarse - own.start + 1]]
+                weight = None if data.weight is None else data.weight[chosen]
+                yield CoarseRows(coarse, Drawn(chosen, rows_of(data.X, chosen), data.y[chosen], weight))
+
+    def _routed(self, cells: Cells, repeat: int) -> Any:
+        """(n,) int32 the coarse cell of each row among those of the repeat."""
+        X: Any = self.data.X
+        found = np.empty(len(self.data.y), np.int32)
+        blocks = list(row_blocks(X, STRIP))
+        assert cells.route is not None, "asked by `work`"
+        route = cells.route
+
+        def one(i: int) -> None:
+            part = blocks[i]
+            own: Examples = between(X, part.start, part.stop)
+            found[part] = route(repeat, np.arange(part.start, part.stop), own)
+
+        self.threads.map(one, len(blocks))
+        return found

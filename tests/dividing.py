@@ -1,0 +1,86 @@
+"""Rows prepared and divided as a run does it, for tests that look at what is there before cells are trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dataset
+from localsvm.engines.base import CoarseRows, Engine
+from localsvm.features.chain import Chain
+from localsvm.partition import Partition
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.given import Given
+from localsvm.runs.measuring import Measured
+from localsvm.runs.preparing import Asked, Prepared, prepare
+from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.scheduling import CellTrainer
+from localsvm.runs.shared_cells import SharedCells
+from localsvm.runs.training import engine_of
+from localsvm.threads import ALONE
+
+
+class _Collector:
+    """A trainer that keeps the cells of each coarse cell."""
+
+    def __init__(self, trainer: CellTrainer) -> None:
+        self._trainer, self.found = trainer, []  # type: ignore[var-annotated]
+
+    def records(self, coarse: Any, resources: Any = None, finished: Any = None) -> Any:
+        for each in coarse:
+            assert isinstance(each, CoarseRows)
+            self.found.append(self._trainer.divided(each))
+            yield each.coarse, "division", {}
+
+
+@dataclass
+class Divided:
+    """What is known before cells are trained: of the whole run, and of each coarse cell (a repeat is one)."""
+
+    prepared: Prepared
+    trainer: CellTrainer
+    coarse: list[SharedCells]
+    partition: Partition
+
+    @property
+    def chain(self) -> Chain:
+        return self.prepared.chain
+
+    @property
+    def measured(self) -> Measured:
+        return self.prepared.measured
+
+    @property
+    def only(self) -> SharedCells:
+        assert len(self.coarse) == 1
+        return self.coarse[0]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.concatenate([own.sizes for own in self.coarse])
+
+    def rows(self) -> list[NDArray[np.int64]]:
+        """Of each cell, the numbers of its rows."""
+        return [own.numbers[rows] for own in self.coarse for rows in own.rows()]
+
+
+def divide(
+    source: Dataset | Engine, config: TrainingConfig, file: str | Path | None = None, given: Given | None = None,
+    memory: int | None = None, observer: Observer | None = None,
+) -> Divided:  # fmt: skip
+    observer = observer or Silent()
+    engine = engine_of(source, config, ALONE, memory)
+    prepared = prepare(engine, Asked(config, file, given), ALONE, Clock(observer), observer)
+    trainer = CellTrainer(
+        prepared.config, prepared.cells, prepared.measured, prepared.labels, prepared.class_rows
+    )  # fmt: skip
+    collector = _Collector(trainer)
+    for _ in prepared.engine.work(prepared.cells, collector, range(prepared.cells.count), None, None):
+        pass
+    own = collector.found
+    partition = prepared.cells.completed([each.state for each in own], [len(each.sizes) for each in own])
+    return Divided(prepared, trainer, own, partition)
