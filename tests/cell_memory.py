@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from localsvm.runs.division import divide
 
 from localsvm.data.dataset import Dataset, sparse_examples
 from localsvm.methods import methods
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
 from localsvm.runs.progress import Silent
 from localsvm.runs.scheduling import RunCells
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,22 +9,20 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from dividing import divide
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples, rows_of
 from localsvm.data.synthetic import banana
 from localsvm.errors import OptionError, RunError
 from localsvm.methods import methods
-from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.partition import create, restore, two_step
-from localsvm.partition.two_step import TwoStep, draw_key, drawn
-from localsvm.runs.coarse import DIVISION, CoarseCell, CoarseRun, train_coarse
+from localsvm.partition.two_step import drawn
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import PARTITION_KEY, Divided, divide, partition_only
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
-from localsvm.runs.records import unpack
 from localsvm.runs.training import train
 from localsvm.store.pieces import Unsound
 
@@ -124,87 +121,16 @@ def test_damaged_states_are_refused(how: str) -> None:
         restore("voronoi", damages(partition.state())[how], 2, partition.n_cells)
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        {},
-        {"partition": "kmeans"},
-        {"partition": "chunks", "method": LinearSVM(cost=(1.0, 4.0))},
-        {"partition": "none"},
-        {"repeats": 2, "probability": True},
-        {"metric": "diag", "probability": True},
-        {"method": KernelSVM(), "select": "refit"},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_each_coarse_cell_by_itself_gives_the_model_of_the_run(
-    own: dict[str, Any], weighted: bool, tmp_path: Path
-) -> None:
-    config = replace(COARSE, **own)
-    summary = train(data(weighted=weighted), config, tmp_path / "m.h5", jobs=2)
-    divided = divide(data(weighted=weighted), config)
-    decided = replace(config.for_classes(divided.labels, divided.class_rows), partition=divided.partition.name)
-    run, found = CoarseRun(decided, divided.labels, divided.class_rows), []
-    inner = [part for step in steps(divided.partition) for part in step.fine]
-    for unit, part in zip(units(run, divided, data(weighted=weighted)), inner, strict=True):
-        (first, division), *records = list(train_coarse(run, unit))
-        assert first == DIVISION and len(records) == len(division["sizes"])
-        for name, array in part.state().items():
-            np.testing.assert_array_equal(array, division[f"state/{name}"])
-        found += [record for _, record in sorted(records, key=lambda each: int(each[0]))]
-    with LocalModel(tmp_path / "m.h5") as model:
-        assert model.file.n_cells == len(found) == summary.cells
-        for cell, record in enumerate(found):
-            state = model.file.cell(cell)
-            assert state.keys() == unpack(record).state.keys()
-            for name, array in unpack(record).state.items():
-                np.testing.assert_array_equal(array, state[name])
-            assert ("held/y" in record) == config.probability
-            if config.probability:
-                own_rows = slice(int(divided.edges[cell]), int(divided.edges[cell + 1]))
-                np.testing.assert_array_equal(record["held/count"], divided.count.array[own_rows])
-                assert record["values"].shape == (1, len(record["held/y"]))
-
-
-def steps(partition: Any) -> list[TwoStep]:
-    """The repeats."""
-    return list(getattr(partition, "parts", [partition]))
-
-
-def units(run: CoarseRun, divided: Divided, rows: Dataset) -> Iterator[CoarseCell]:
-    """What an engine sends to its tasks: it has the scaling and the metric, and finds the coarse cells by a sample."""
-    config, kept = run.config, np.flatnonzero(np.ones(len(rows.y)) if rows.weight is None else rows.weight)
-    X, y = divided.chain.apply(rows.X[kept]), rows.y[kept]
-    weight, fresh = None if rows.weight is None else rows.weight[kept], divided.measured.fresh
-    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=PARTITION_KEY))
-    number = 0
-    for repeat, expected in enumerate(steps(divided.partition)):
-        if repeat == 1:
-            (rng,) = rng.spawn(1)
-        step = steps(create(config.partition or "", config.repeats, config.coarse_size))[repeat]
-        chosen = drawn(np.arange(len(y)), len(y), config.coarse_size or 0, draw_key(rng))
-        streams = step.sketch(X[chosen], y[chosen], len(y), rng)
-        for name, array in step.coarse.state().items():
-            np.testing.assert_array_equal(array, expected.coarse.state()[name])
-        cells = step.coarse.assign(X)
-        for c, stream in enumerate(streams):
-            mine = np.flatnonzero(cells == c)
-            part = [None if of is None else of[mine] for of in (weight, fresh)]
-            yield CoarseCell(number, stream, X[mine], y[mine], *part, repeat)
-            number += 1
-
-
 def test_random_numbers_and_grids_are_those_of_the_coarse_cell() -> None:
     divided = divide(data(), COARSE)
     cells = divided.partition.cells_by_coarse
-    assert cells is not None and len(cells) > 3 and max(cells) > 1
-    assert divided.streams == [(c, f) for c, n in enumerate(cells) for f in range(n)]
-    means = [part.mean() for part in np.split(divided.sizes, np.cumsum(cells)[:-1])]
-    np.testing.assert_allclose(divided.average_rows, np.repeat(means, cells))
-    whole = divide(data(), replace(COARSE, coarse_size=None))
+    assert cells is not None and len(cells) == len(divided.coarse) > 3 and max(cells) > 1
+    for number, own in enumerate(divided.coarse):
+        assert own.streams == [(number, cell) for cell in range(cells[number])]
+        assert own.division.average == pytest.approx(own.sizes.mean())
+    whole = divide(data(), replace(COARSE, coarse_size=None)).only
     assert whole.streams == [(i,) for i in range(len(whole.sizes))]
-    np.testing.assert_allclose(whole.average_rows, whole.sizes.mean())
+    assert whole.division.average == pytest.approx(whole.sizes.mean())
 
 
 class Stopped(Exception):
@@ -234,7 +160,7 @@ def test_any_jobs_and_a_resumed_run_give_the_same_model(tmp_path: Path) -> None:
 def test_a_partition_file_has_the_coarse_cells(kind: str, tmp_path: Path) -> None:
     config = replace(COARSE, partition=kind)
     summary = train(data(), config, tmp_path / "one.h5")
-    sizes, _ = partition_only(data(), config, tmp_path / "cells.h5")
+    sizes = partition_only(data(), config, tmp_path / "cells.h5").sizes
     train(data(), config, tmp_path / "two.h5", partition_file=tmp_path / "cells.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
     with LocalModel(tmp_path / "one.h5") as model:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import invoke
+from localsvm.runs.division import divide
 from scipy import sparse
 from sklearn.metrics import log_loss
 
@@ -19,7 +20,6 @@ from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_choice import tested as judged_by
 from localsvm.representations.svm_metric import split
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
 from localsvm.runs.measuring import measure
 from localsvm.runs.validation import cross_validate
 from localsvm.threads import ALONE

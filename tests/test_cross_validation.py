@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from localsvm.runs.division import divide
 from selecting import fit, score
 
 from localsvm.data.dataset import Dataset, as_examples
@@ -22,7 +23,6 @@ from localsvm.methods.grids import Grid
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
 from localsvm.runs.progress import Silent
 from localsvm.runs.scheduling import RunCells
 from localsvm.selection.cross_validation import CellSelection, Point, Scores, cross_validate

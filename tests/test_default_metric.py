@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from command_line import POINTS, error, invoke
+from localsvm.runs.division import partition_only
 from scipy import sparse
 
 from localsvm.cli.metric_report import metric_text
@@ -22,7 +23,6 @@ from localsvm.methods.svm import KernelSVM
 from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import Demand
-from localsvm.runs.division import partition_only
 from localsvm.runs.given import read_given
 from localsvm.runs.measuring import measure, measuring_bytes
 from localsvm.runs.prediction import LocalModel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,17 @@ import h5py
 import numpy as np
 import pytest
 from parts_of_text import Parts
-from scipy import sparse
 
-from localsvm.data.dataset import as_examples
-from localsvm.data.reading import read
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write
+from localsvm.engines import base, spark, text_parts
+from localsvm.engines.spark import Spark
 from localsvm.errors import DataError, LocalSVMError, OptionError, RunError
-from localsvm.methods import methods
-from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.partition import two_step
-from localsvm.runs import distributed, measuring, part_work
+from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.distributed import train_text
+from localsvm.runs.summary import Summary
 from localsvm.runs.training import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
@@ -40,87 +36,14 @@ def plain(path: Path, n: int = 700) -> None:
     write(path, *banana(n, np.random.default_rng(0)))
 
 
-def many_classes(path: Path) -> None:
-    X, y = banana(700, np.random.default_rng(0))
-    write(path, X, y + 2 * (X[:, 0] > 0))
-
-
-def with_gaps(path: Path) -> None:
-    """Columns that do not occur, comments of no row, ends of lines of another system."""
-    X, y = banana(700, np.random.default_rng(0))
-    lines = [f"{int(label):d} 3:{a!r} 9:{b!r} 12:0" for (a, b), label in zip(X.tolist(), y, strict=True)]
-    path.write_text("\n".join([*lines[:300], "", "  ", *lines[300:]]) + "\n")
-
-
-def wide(path: Path) -> None:
-    """Sparse rows."""
-    rng = np.random.default_rng(1)
-    X = sparse.random_array((500, 3000), density=0.01, rng=rng, dtype=np.float32).tolil()
-    y = np.where(rng.random(500) < 0.5, -1.0, 1.0)
-    X[:, :3] = (rng.normal(size=(500, 3)) + y[:, None]).astype(np.float32)
-    write(path, as_examples(sparse.csr_array(X)), y)
-
-
-def far(path: Path) -> None:
-    """Columns from an origin, of which one turns out to be constant."""
-    X, y = banana(1500, np.random.default_rng(0))
-    lines = [f"{int(v):d} 1:{1.7e9 + a!r} 2:{b!r} 3:1700000001" for (a, b), v in zip(X.tolist(), y, strict=True)]
-    path.write_text("\n".join(lines) + "\n")
-
-
-CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
-    "plain": (plain, {}),
-    "zscore": (plain, {"scale": "zscore"}),
-    "minmax": (plain, {"scale": "minmax"}),
-    "unscaled": (plain, {"scale": "none"}),
-    "rows": (plain, {"scale": "row"}),
-    "chunks": (plain, {"partition": "chunks"}),
-    "one cell in each": (plain, {"partition": "none"}),
-    "kmeans, repeats": (plain, {"partition": "kmeans", "repeats": 3}),
-    "probabilities": (plain, {"probability": True}),
-    "weighted classes": (plain, {"class_weights": ((1.0, 3.0),), "scoring": "tpr-tnr", "seed": 7}),
-    "balanced": (plain, {"balanced": True}),
-    "all pairs": (many_classes, {"multiclass": "ava"}),
-    "many classes": (many_classes, {"probability": True, "select": "refit"}),
-    "gaps": (with_gaps, {}),
-    "wide": (wide, {"method": LinearSVM(cost=(0.1, 1.0))}),
-    "wide, centred": (wide, {"method": LinearSVM(cost=(0.1, 1.0)), "scale": "zscore"}),
-    "far from 0": (far, {}),
-    "a metric or none": (plain, {"metric": "auto"}),
-    "weights, probabilities": (many_classes, {"metric": "diag", "probability": True, "balanced": True}),
-    "weights of wide rows": (wide, {"method": LinearSVM(cost=(0.1, 1.0)), "metric": "diag", "repeats": 2}),
-    "a matrix": (far, {"metric": "full", "partition": "kmeans"}),
-    "a baseline": (plain, {"metric": "nca", "scale": "zscore", "scoring": "tpr-tnr"}),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_model_is_that_of_one_process(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make, own = CASES[name]
-    config, file = replace(COARSE, **own), tmp_path / "rows"
-    make(file)
-    monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
-    data = read(file, shifts=config.shifts)
-    summary = train(data, config, tmp_path / "one.h5")
-    for number, (ends, piece) in enumerate([([], 1 << 30), ([100, 100, 350], 70), ([1, 499], 33)]):
-        found = train_text(Parts(file, ends, piece), config, tmp_path / f"{number}.h5")
-        assert manifest(tmp_path / f"{number}.h5") == manifest(tmp_path / "one.h5")
-        assert replace(found, seconds={}) == replace(summary, seconds={})
-
-
-@pytest.mark.parametrize("name", sorted(methods()))
-def test_every_method(name: str, tmp_path: Path) -> None:
-    config = TrainingConfig(methods()[name](), "voronoi", 60, coarse_size=150, metric="none", folds=2)
-    plain(tmp_path / "rows", 300)
-    train(read(tmp_path / "rows", shifts=config.shifts), config, tmp_path / "one.h5")
-    train_text(Parts(tmp_path / "rows", [120]), config, tmp_path / "two.h5")
-    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
+def train_text(text: Any, config: TrainingConfig, output: Path, **extra: Any) -> Summary:
+    return train(Spark(text, zero_based=config.zero_based, shifts=config.shifts), config, output, **extra)
 
 
 def test_small_blocks_and_no_part_of_a_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain(tmp_path / "rows")
     train_text(Parts(tmp_path / "rows", [10, 20]), COARSE, tmp_path / "one.h5")
-    monkeypatch.setattr(part_work, "HELD_BYTES", 1)
+    monkeypatch.setattr(spark, "HELD_BYTES", 1)
     train_text(Parts(tmp_path / "rows", list(range(0, 700, 50)), 7), COARSE, tmp_path / "two.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
@@ -131,17 +54,17 @@ class Stopped(Exception):
 
 def test_a_resumed_run_gives_the_same_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain(tmp_path / "rows")
-    text, asked = Parts(tmp_path / "rows", [200]), []
+    text, asked, trained = Parts(tmp_path / "rows", [200]), [], spark._trained
 
-    def stopping(task: Any, blocks: Any) -> Any:
+    def stopping(about: Any, parts: Any) -> Any:
         if len(asked) == 2:
             raise Stopped
-        asked.append(task.number)
-        return task(blocks)
+        asked.append(about[1])
+        return trained(about, parts)
 
     train_text(text, COARSE, tmp_path / "one.h5")
     with monkeypatch.context() as patch:
-        patch.setattr(distributed, "do", stopping)
+        patch.setattr(spark, "_trained", stopping)
         with pytest.raises(Stopped):
             train_text(text, COARSE, tmp_path / "two.h5")
     with pytest.raises(RunError, match="an interrupted run left"):
@@ -149,7 +72,7 @@ def test_a_resumed_run_gives_the_same_model(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(LocalSVMError, match="--seed was 0, is 1"):
         train_text(text, replace(COARSE, seed=1), tmp_path / "two.h5", resume=True)
     done: list[int] = []
-    monkeypatch.setattr(distributed, "do", lambda task, blocks: done.append(task.number) or task(blocks))
+    monkeypatch.setattr(spark, "_trained", lambda about, parts: done.append(about[1]) or trained(about, parts))
     train_text(Parts(tmp_path / "rows", [5, 90]), COARSE, tmp_path / "two.h5", resume=True)
     assert asked and not set(asked) & set(done)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
@@ -162,15 +85,15 @@ def test_a_journal_of_other_rows_is_refused(tmp_path: Path, monkeypatch: pytest.
     lines = (tmp_path / "rows").read_text().splitlines()
     lines[3], lines[4] = lines[4], lines[3]  # the same sums of columns
     (tmp_path / "other").write_text("\n".join(lines) + "\n")
-    stopped = iter([False, True])
+    stopped, trained = iter([False, True]), spark._trained
 
-    def stopping(task: Any, blocks: Any) -> Any:
+    def stopping(about: Any, parts: Any) -> Any:
         if next(stopped):
             raise Stopped
-        return task(blocks)
+        return trained(about, parts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(distributed, "do", stopping)
+        patch.setattr(spark, "_trained", stopping)
         with pytest.raises(Stopped):
             train_text(Parts(tmp_path / "rows", []), COARSE, tmp_path / "m.h5")
     with pytest.raises(LocalSVMError, match="the content of the data"):
@@ -196,9 +119,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ({"coarse_size": None}, "--coarse-size 20000"),
         ({"metric": "rank:3"}, "only 2 features"),
-        ({"probability": True, "repeats": 2}, "leave -b 1 or --repeats out"),
     ],
 )
 def test_what_cannot_be_done_in_parts_is_refused(own: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -211,6 +132,7 @@ def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkey
     """What comes here of each part: samples whose rows together are a fixed number."""
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 100)
     monkeypatch.setattr(measuring, "MOST_LEARN", 60)
+    monkeypatch.setattr(base, "BLOCK_VALUES", 20)
     plain(tmp_path / "rows", 3000)
     text, config = Parts(tmp_path / "rows", [1000, 2000]), replace(COARSE, metric="auto", coarse_size=1000)
     sent: list[list[Any]] = []
@@ -222,9 +144,11 @@ def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkey
 
     monkeypatch.setattr(text, "each", kept)
     train_text(text, config, tmp_path / "m.h5")
-    _, (first, *_) = sent  # of the two passes; the others are merged into it
-    drawn = [sum(len(part.y) for part in first.samples[i]) for i in (0, 1)]
-    assert 50 < drawn[0] < 200 and drawn[1] == 60
+    _, parts = sent  # of the two passes
+    samples = [[part.y for found in parts for values in found.nodes.values() for part in values[2 + i]] for i in (0, 1)]
+    loose = sum(len(block.y) for found in parts for block in found.ends)
+    drawn = [sum(map(len, sample)) for sample in samples]
+    assert drawn[0] + loose < 200 and drawn[1] + loose < 120 and loose <= 2 * len(parts) * 30
     with h5py.File(tmp_path / "m.h5") as model:
         assert "fresh" not in model.get("metric", ())
 
@@ -232,7 +156,7 @@ def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkey
 def test_machines_of_another_simd_level_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain(tmp_path / "rows", 50)
     with monkeypatch.context() as patch:
-        patch.setattr(part_work, "simd_level", lambda: 0)
-        patch.setattr(distributed, "simd_level", lambda: 1)
+        patch.setattr(text_parts, "simd_level", lambda: 0)
+        patch.setattr(spark, "simd_level", lambda: 1)
         with pytest.raises(RunError, match="SIMD level baseline, this machine at avx2"):
             train_text(Parts(tmp_path / "rows", []), COARSE, tmp_path / "m.h5")

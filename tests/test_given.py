@@ -11,6 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from localsvm.runs.division import divide, partition_only
 from scipy.sparse import csr_array
 from strangers import of_metric, sign
 
@@ -24,7 +25,6 @@ from localsvm.features.origin import Origin
 from localsvm.features.scaling import Scaling
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, partition_only
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.measuring import ALL_ROWS
 from localsvm.runs.prediction import LocalModel

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from localsvm.runs.division import divide, partition_only
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples
@@ -19,7 +20,6 @@ from localsvm.memory import PROCESS_BYTES, Budget, shown
 from localsvm.methods.l3 import L3SVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, partition_only
 from localsvm.runs.given import read_given
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.streaming import train_stream

@@ -13,6 +13,7 @@ from unittest.mock import Mock
 import h5py
 import numpy as np
 import pytest
+from localsvm.runs.division import divide, partition_only
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -24,7 +25,6 @@ from localsvm.representations.metric_choice import choose, stratified_folds
 from localsvm.representations.metric_learning import Learner, Plan
 from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, partition_only
 from localsvm.runs.measuring import measure
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent

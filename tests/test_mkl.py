@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from localsvm.runs.division import divide
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
@@ -25,7 +26,6 @@ from localsvm.methods.mkl import MultipleKernelSVM, PreparedBank
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.scheduling import RunCells

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from localsvm.data.spilled import Spilled
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from localsvm.data.dataset import Examples, as_examples
-from localsvm.data.spilled import Spilled
 from localsvm.features import moments
 from localsvm.features.moments import Moments, merge, moments_of
 from localsvm.threads import Threads

@@ -12,40 +12,41 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from localsvm.data import spilled
+from localsvm.data import scratch
 from localsvm.data.dataset import as_examples, is_dense, rows_of
 from localsvm.data.reading import read
-from localsvm.data.spilled import Spilled, SpilledExamples, check_room
+from localsvm.data.scratch import ScratchRows, check_room
 from localsvm.data.weights import read_weights
+from localsvm.engines import base, disk
+from localsvm.engines.disk import Disk
+from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, OptionError, RunError
 from localsvm.features.scaling import MODES
 from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
-from localsvm.partition import growing
+from localsvm.partition import two_step
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import beyond_memory
-from localsvm.runs.division import partition_only
 from localsvm.runs.given import read_given
-from localsvm.runs.out_of_core import needs_disk, read_rows, read_spilled
-from localsvm.runs.training import run_key, train
+from localsvm.runs.partitioning import partition_only
+from localsvm.runs.reading import engine_for, needs_disk
+from localsvm.runs.training import train
 from localsvm.runs.validation import cross_validate
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
-CELLS = TrainingConfig(FAST, "voronoi", 30, metric="none")
+CELLS = TrainingConfig(FAST, "voronoi", 30, metric="none", coarse_size=150)
 ROWS = 700
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Few rows are many: windows, buckets and parts of the tree are small."""
-    for name, value in (("WINDOW", 200), ("BUCKET_BYTES", 900), ("GAP_BYTES", 60)):
-        monkeypatch.setattr(spilled, name, value)
-    monkeypatch.setattr(growing, "PART_ROWS", 120)
-    monkeypatch.setattr(growing, "PART_CELLS", 2)
-    monkeypatch.setattr(growing, "PART_SAMPLE", 40)
+    """Few rows are many: blocks and samples are small."""
+    monkeypatch.setattr(base, "BLOCK_VALUES", 200)
+    monkeypatch.setattr(disk, "WRITTEN", 150)
+    monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(spilled.tempfile, "tempdir", str(tmp_path / "scratch"))
+    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path / "scratch"))
 
 
 def text(path: Path, kind: str) -> Path:
@@ -73,16 +74,21 @@ def manifest(path: Path) -> bytes:
         return bytes(file.attrs["manifest"])
 
 
+def in_memory(file: Path, config: TrainingConfig, weights: Path | None = None) -> Memory:
+    data = read(file, zero_based=config.zero_based, shifts=config.shifts)
+    data.weight = None if weights is None else read_weights(weights, len(data.y))
+    return Memory(data)
+
+
+def on_disk(file: Path, config: TrainingConfig, weights: Path | None = None) -> Disk:
+    return Disk(file, zero_based=config.zero_based, shifts=config.shifts, weights=weights)
+
+
 def both(tmp_path: Path, kind: str, config: TrainingConfig, weights: Path | None = None, **extra: Any) -> None:
     """Train in memory and out of core, and compare."""
     file = text(tmp_path / "rows.txt", kind)
-    data = read(file, zero_based=config.zero_based, shifts=config.shifts)
-    data.weight = None if weights is None else read_weights(weights, ROWS)
-    disk = read_spilled(file, config, weights)
-    assert isinstance(disk.X, Spilled) and is_dense(disk.X) == is_dense(data.X) == (kind in ("dense", "far"))
-    assert run_key(disk, config, None) == run_key(data, config, None)
-    train(data, config, tmp_path / "memory.h5")
-    train(disk, config, tmp_path / "disk.h5", **extra)
+    train(in_memory(file, config, weights), config, tmp_path / "memory.h5")
+    train(on_disk(file, config, weights), config, tmp_path / "disk.h5", **extra)
     assert manifest(tmp_path / "disk.h5") == manifest(tmp_path / "memory.h5")
     assert os.listdir(tmp_path / "scratch") == []
 
@@ -146,9 +152,9 @@ def test_a_given_metric_is_the_same(narrow: bool, metric: str, kind: str, tmp_pa
     other.write_text("\n".join(" ".join(map(moved, row.split())) for row in rows))
     partition_only(read(other, shifts=True), config := replace(CELLS, metric=metric), tmp_path / "cells.h5")
     given = read_given(tmp_path / "cells.h5")
-    for name, data in (("one", read(file, shifts=True)), ("two", read_spilled(file, given.fix(config)))):
-        assert isinstance(data.X, Spilled) == (name == "two")
-        train(data, given.fix(config), tmp_path / f"{name}.h5", given=given)
+    own = given.fix(config)
+    for name, engine in (("one", in_memory(file, own)), ("two", on_disk(file, own))):
+        train(engine, own, tmp_path / f"{name}.h5", given=given)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
@@ -158,55 +164,41 @@ def test_cells_and_tables_are_the_same(own: dict[str, Any], kind: str, tmp_path:
     """Those of lsvm-partition and lsvm-cv."""
     file, config = text(tmp_path / "rows.txt", kind), replace(CELLS, **own)
     for name, asked in (("one", False), ("two", True)):
-        partition_only(read_rows(file, config, asked, str), config, tmp_path / f"{name}.h5")
+        partition_only(engine_for(file, config, asked, str), config, tmp_path / f"{name}.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
-    one, two = (cross_validate(read_rows(file, config, asked, str), config) for asked in (False, True))
+    one, two = (cross_validate(engine_for(file, config, asked, str), config) for asked in (False, True))
     assert one.points == two.points and one.error == two.error
-
-
-def test_few_rows_for_the_cell_size_are_divided_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "PART_ROWS", 1 << 15)
-    both(tmp_path, "dense", CELLS)
 
 
 def test_a_partition_file_serves_both(tmp_path: Path) -> None:
     file = text(tmp_path / "rows.txt", "dense")
     partition_only(read(file, shifts=True), CELLS, tmp_path / "cells.h5")
-    for name, data in (("one", read(file, shifts=True)), ("two", read_spilled(file, CELLS))):
-        train(data, CELLS, tmp_path / f"{name}.h5", partition_file=tmp_path / "cells.h5")
+    for name, engine in (("one", in_memory(file, CELLS)), ("two", on_disk(file, CELLS))):
+        train(engine, CELLS, tmp_path / f"{name}.h5", partition_file=tmp_path / "cells.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
 @pytest.mark.parametrize("thin", [False, True])
-def test_rows_on_a_disk_are_taken_and_put_in_order(thin: bool, tmp_path: Path) -> None:
+def test_rows_in_scratch_files_are_read_and_put_in_order(thin: bool, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     D = (rng.standard_normal((500, 30)) * (rng.random((500, 30)) < 0.2)).astype(np.float32)
     X = as_examples(sparse.csr_array(D)) if thin else D
-    rows = Spilled(str(tmp_path), 30, not thin)
+    rows = ScratchRows(str(tmp_path), 30, not thin)
     for first in range(0, 500, 77):
         rows.append(rows_of(X, np.arange(first, min(500, first + 77))))
+    order = rng.permutation(500)
+    placed = ScratchRows(str(tmp_path), 30, not thin, np.diff(rows.pointers)[order] if thin else None)
+    for first in (450, 0, 13):
+        last = {450: 500, 0: 13, 13: 450}[first]
+        placed.put(first, rows_of(X, order[first:last]))
 
     def dense(part: Any) -> np.ndarray:
         assert is_dense(part) != thin
         return np.asarray(part.toarray() if thin else part)
 
-    assert rows.shape == (500, 30)
-    np.testing.assert_array_equal(np.concatenate([dense(part) for _, part in rows.blocks()]), D)
-    for wanted in (np.arange(3), np.asarray([], int), rng.permutation(500), np.asarray([499, 0, 0, 7]), [5, 6, 480]):
-        own = np.asarray(wanted, np.int64)
-        np.testing.assert_array_equal(dense(rows.take(own)), D[own])
-    order = rng.permutation(500)[:333]
-    np.testing.assert_array_equal(dense(rows.ordered(order).between(0, 333)), D[order])
-    shared = SpilledExamples(rows, order)
-    cells = [slice(10, 60), order[:20] % 300]
-    handle = shared.handle()
-    for cell in cells:
-        np.testing.assert_array_equal(dense(handle.rows(cell)), D[order][cell])
-    counts = [int(np.count_nonzero(D[order][cell])) for cell in cells]
-    assert shared.most_entries(cells) == (max(counts) if thin else counts[0])
-    assert shared.widest(cells) == 30 and shared.copied_bytes(cells) == (
-        8 * (max(counts) + 50) if thin else 4 * 30 * 50
-    )
+    for first, last in ((0, 500), (0, 0), (3, 4), (70, 160), (499, 500)):
+        np.testing.assert_array_equal(dense(rows.between(first, last)), D[first:last])
+        np.testing.assert_array_equal(dense(placed.between(first, last)), D[order[first:last]])
 
 
 def test_a_folder_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,11 +206,11 @@ def test_a_folder_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         check_room(str(tmp_path), 1 << 60)
     with pytest.raises(RunError, match="No such file"):
         check_room(str(tmp_path / "none"), 1)
-    monkeypatch.setattr(spilled.tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.raises(RunError, match="TMPDIR"):
-        read_spilled(text(tmp_path / "rows.txt", "dense"), CELLS)
-    rows = Spilled(str(tmp_path), 3, True)
-    monkeypatch.setattr(spilled.os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        on_disk(text(tmp_path / "rows.txt", "dense"), CELLS).head()
+    rows = ScratchRows(str(tmp_path), 3, True)
+    monkeypatch.setattr(scratch.os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(RunError, match="no scratch file there: No space left on device; free some space"):
         rows.append(np.zeros((2, 3), np.float32))
 
@@ -227,25 +219,25 @@ def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("-", tmp_path / "pipe"):
         with pytest.raises(OptionError, match="cannot from a pipe"):
-            read_spilled(name, CELLS)
+            on_disk(name, CELLS)
     with pytest.raises(DataError, match="no such file; check the name"):
-        read_spilled(tmp_path / "none", CELLS)
+        on_disk(tmp_path / "none", CELLS).head()
     with pytest.raises(DataError, match="this is a directory"):
-        read_spilled(tmp_path, CELLS)
+        on_disk(tmp_path, CELLS).head()
 
 
 def test_it_is_chosen_where_the_memory_is_too_small_for_cells_alone(tmp_path: Path) -> None:
     file = text(tmp_path / "rows.txt", "dense")
     small, large = Budget(PROCESS_BYTES + 100 * ROWS), Budget(PROCESS_BYTES + (1 << 20))
     assert needs_disk(file, CELLS, small, 1) and not needs_disk(file, CELLS, large, 1)
-    whole = replace(CELLS, partition="none")
+    whole = replace(CELLS, partition="none", coarse_size=None)
     assert not needs_disk(file, whole, small, 1) and needs_disk(file, replace(whole, coarse_size=60), small, 1)
     assert not needs_disk("-", CELLS, small, 1)
 
 
 def test_it_is_advised_where_it_helps(tmp_path: Path) -> None:
     file, least = text(tmp_path / "rows.txt", "dense"), Budget(PROCESS_BYTES + 100 * ROWS)
-    whole = replace(CELLS, partition="none")
+    whole = replace(CELLS, partition="none", coarse_size=None)
     assert beyond_memory(CELLS, file, least).endswith("in scratch files (--out-of-core)")
     assert beyond_memory(replace(whole, coarse_size=60), file, least).endswith("in scratch files (--out-of-core)")
     assert "(-P voronoi --out-of-core); linear methods" in beyond_memory(whole, file, least)

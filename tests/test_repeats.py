@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from localsvm.runs.division import divide, partition_only
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples
@@ -19,7 +20,6 @@ from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.partition import create, restore
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.scheduling import RunCells

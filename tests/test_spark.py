@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from command_line import command, error, invoke, usage_error
+from localsvm.runs.distributed import train_text
 from test_distributed import COARSE, manifest, many_classes, plain, wide
 
 from localsvm.data.reading import read
@@ -24,7 +25,6 @@ from localsvm.errors import DataError, RunError
 from localsvm.methods.linear import LinearSVM
 from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import Spark
-from localsvm.runs.distributed import train_text
 from localsvm.runs.part_files import text_of
 from localsvm.runs.training import train
 

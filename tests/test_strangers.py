@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from command_line import error, invoke
+from localsvm.runs.division import divide
 from make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
 from strangers import ANOTHER, CHUNKS, HARMLESS, Damage, attributes, damaged, foreign, replace, special
 
@@ -16,7 +17,6 @@ from localsvm.data.reading import read
 from localsvm.errors import ModelError
 from localsvm.methods.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide
 from localsvm.runs.prediction import LocalModel
 
 FRESH = {  # what the golden models of the first version have not

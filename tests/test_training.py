@@ -12,6 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from localsvm.runs.division import divide, partition_only
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples
@@ -31,7 +32,6 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling, training
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.scheduling import PoolFactory, RunCells

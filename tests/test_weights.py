@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from localsvm.runs.division import divide, partition_only
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC, LinearSVC
@@ -24,7 +25,6 @@ from localsvm.methods import methods
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.division import divide, partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.streaming import train_stream

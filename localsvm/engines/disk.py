@@ -39,7 +39,7 @@ from localsvm.engines.base import (
     Trainer,
     joined,
 )
-from localsvm.engines.memory import Memory
+from localsvm.engines.memory import MORE, Memory
 from localsvm.errors import DataError, OptionError
 from localsvm.features.columns import KeptColumns
 from localsvm.memory import UNBOUNDED, Budget
@@ -166,6 +166,9 @@ class Disk:
             data.weight = None if self._weights is None else read_weights(self._weights, len(data.y))
             return self._taken(data, None)
         head = self._head
+        size = 4 * head.rows * head.features if head.columns.dense else 8 * (head.entries + head.rows)
+        what = f"{self.name}: the {head.rows:,} rows are divided at once, which"
+        self._budget.check(f"{what} needs", 2 * size, f"{MORE}, or divide them in two steps (--coarse-size)")
         parts = [block.X for block in self._blocks()]
         data = Dataset(joined(parts), self._y, None, head.columns.kept, head.shift, self._weight, self.name)
         return self._taken(data, head)
