@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from localsvm.runs.division import divide
+from dividing import divide
 
 from localsvm.data.dataset import Dataset, sparse_examples
 from localsvm.methods import methods
-from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import RunCells
+from localsvm.runs.scheduling import CellMemory, Resources
 
 
 def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
@@ -42,17 +40,21 @@ def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
     return Dataset(S, np.where(side > 0, 1.0, -1.0))
 
 
-def cells_of(data: Dataset, method: Any) -> RunCells:
+class Cells:
     """One cell, whose rows are mapped already."""
-    config = TrainingConfig(method=method, partition="none", grid="full", multiclass="ava")
-    divided = divide(data, config)
-    config = config.for_classes(divided.labels, divided.class_rows)
-    data.X = None  # type: ignore[assignment]
-    cells = RunCells(divided, config, 1, None, Silent(), LocalPool)
-    cell = cells.inputs.cell((0,), 0, int(divided.edges[1]), divided.fold_rows[0])
-    (cell.X if isinstance(cell.X, np.ndarray) else cell.X.data + cell.X.indices).sum()
-    (cell.y + cell.count).sum()
-    return cells
+
+    def __init__(self, data: Dataset, method: Any) -> None:
+        config = TrainingConfig(method=method, partition="none", grid="full", multiclass="ava")
+        divided = divide(data, config)
+        self.trainer, self.own = divided.trainer, divided.only
+        cell = self.trainer.inputs(self.own).cell((0,), 0, int(self.own.edges[1]), self.own.fold_rows[0])
+        (cell.X if isinstance(cell.X, np.ndarray) else cell.X.data + cell.X.indices).sum()
+        (cell.y + cell.count).sum()
+
+    def work(self) -> None:
+        """Train the cell."""
+        for _ in self.trainer.of_shared(self.own, Resources()):
+            pass
 
 
 def peak() -> int:
@@ -64,16 +66,14 @@ def main() -> None:
     name, kind, rows, columns, entries, options = sys.argv[1:]
     scheduling.SPARE_BYTES = 0  # what is only kept because there is room is not part of the estimate
     method = methods()[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(options).items()})
-    for _ in cells_of(made(kind, 60, 200, min(int(entries), 20)), method).results():
-        pass  # modules are imported, and libraries have their buffers
-    cells = cells_of(made(kind, int(rows), int(columns), int(entries)), method)
+    Cells(made(kind, 60, 200, min(int(entries), 20)), method).work()  # modules are imported, libraries have buffers
+    cells = Cells(made(kind, int(rows), int(columns), int(entries)), method)
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = peak()
-    for _ in cells.results():
-        pass
-    print(cells.worker_bytes(), peak() - before)
+    cells.work()
+    print(CellMemory(cells.trainer, cells.own, Resources()).worker_bytes(), peak() - before)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,26 @@ class Divided:
         return self.coarse[0]
 
     @property
+    def labels(self) -> NDArray[np.float64]:
+        return self.prepared.labels
+
+    @property
+    def class_rows(self) -> list[int]:
+        return self.prepared.class_rows
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.prepared.as_dict()
+
+    @property
+    def by_repeat(self) -> list[int]:
+        """Cells of each repeat."""
+        return self.partition.cells_by_repeat
+
+    def part(self, cell: int) -> Any:
+        """X of a cell of the only coarse cell."""
+        return self.only.X.handle().rows(self.only.rows()[cell])
+
+    @property
     def sizes(self) -> NDArray[np.int64]:
         return np.concatenate([own.sizes for own in self.coarse])
 

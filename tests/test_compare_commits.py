@@ -8,9 +8,9 @@ from pathlib import Path
 import compare_commits
 import pytest
 from compare_options import changed
-from localsvm.runs.division import TrainingConfig
 
 from localsvm.methods.csvm import ClusteredSVM
+from localsvm.runs.config import TrainingConfig
 
 
 def test_options_of_the_run_and_of_its_method() -> None:

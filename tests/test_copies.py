@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import invoke
-from localsvm.runs.division import divide
+from dividing import divide
 from scipy import sparse
 from sklearn.metrics import log_loss
 
@@ -68,7 +68,7 @@ def assert_equal(X: Examples, expected: list[int]) -> None:
 def test_no_two_folds_share_a_row(partition: str, form: str) -> None:
     data = twice(form)
     config = TrainingConfig(methods()["linear"](), partition=partition, cell_size=150, metric=EUCLIDEAN)
-    found = divide(data, config)
+    found = divide(data, config).only
     assert found.copies == ROWS and len(found.fold_rows) == len(found.sizes)
     for cell, rows in enumerate(found.fold_rows):
         assert sum(rows) == found.sizes[cell]

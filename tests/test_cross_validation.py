@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from dividing import divide
 from hypothesis import given
 from hypothesis import strategies as st
-from localsvm.runs.division import divide
 from selecting import fit, score
 
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
+from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import RunError
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, Purpose, State, System, View
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job, fill_held_out
@@ -23,8 +24,7 @@ from localsvm.methods.grids import Grid
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import RunCells
+from localsvm.runs.scheduling import Resources
 from localsvm.selection.cross_validation import CellSelection, Point, Scores, cross_validate
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
@@ -279,7 +279,6 @@ def test_cells_are_split_into_settings_where_preparing_again_costs_little(
     monkeypatch.setattr(KernelSVM, "sees", sees)
     X, y = banana(200, np.random.default_rng(0))
     config = TrainingConfig(KernelSVM(gamma=(0.5, 1.0, 2.0), cost=(1.0, 2.0)), "none", metric="none")
-    config = config.for_classes(np.asarray([-1.0, 1.0]), [1, 1])
     units: set[int] = set()
 
     class Noted(LocalPool):
@@ -289,6 +288,8 @@ def test_cells_are_split_into_settings_where_preparing_again_costs_little(
                 yield unit, result
 
     divided = divide(Dataset(as_examples(X), y), config)
-    cells = RunCells(divided, config, 2, None, Silent(), lambda jobs, keep, note: Noted(1, keep, note))
-    assert len(list(cells.results())) == 1
+    resources = Resources(2, pool=lambda jobs, keep, note: Noted(1, keep, note))
+    rows = CoarseRows(0, Drawn(np.arange(200), as_examples(X), y))
+    names = [name for _, name, _ in divided.trainer.records([rows], resources)]
+    assert [name for name in names if "/" not in name] == ["0", "division"]
     assert (len(units) > 1) == split

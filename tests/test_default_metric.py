@@ -10,12 +10,12 @@ import h5py
 import numpy as np
 import pytest
 from command_line import POINTS, error, invoke
-from localsvm.runs.division import partition_only
 from scipy import sparse
 
 from localsvm.cli.metric_report import metric_text
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.data.writing import write
+from localsvm.engines.memory import Memory
 from localsvm.estimators import LocalSVC, load
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.methods import methods
@@ -25,10 +25,11 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import Demand
 from localsvm.runs.given import read_given
 from localsvm.runs.measuring import measure, measuring_bytes
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
 from localsvm.store.model import load_partition
-from localsvm.threads import ALONE
+from localsvm.threads import ALONE, Threads
 
 POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
 
@@ -163,7 +164,9 @@ def test_less_memory_takes_fewer_threads_and_then_names_the_remedy(file: Path, t
     config = TrainingConfig(POINT)
     need = [measuring_bytes(X, "auto", 2, count) + X.nbytes + 16 * len(y) for count in (1, 2, 3)]
     room = UNBOUNDED.bytes - UNBOUNDED.room
-    found = [Demand(Dataset(X, y), config, Budget(room + bytes), 3).metric() for bytes in need]
+    with Threads(3) as threads:
+        engines = [Memory(Dataset(X, y), Budget(room + bytes)) for bytes in need]
+        found = [Demand(engine, config, threads).metric(np.unique(y)) for engine in engines]
     assert found == [1, 2, 3] and need[0] < need[1] < need[2]
     write(tmp_path / "rows", X, y)
     line = ("train", "-g", 1, "-C", 1, "-P", "voronoi", "-c", 100, "-j", 1, "--memory", "128M")

@@ -11,13 +11,14 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from localsvm.runs.division import divide, partition_only
+from dividing import divide
 from scipy.sparse import csr_array
 from strangers import of_metric, sign
 
 from localsvm import LocalSVC
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.shift import Shift
+from localsvm.engines.base import Head
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns
@@ -27,6 +28,7 @@ from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.measuring import ALL_ROWS
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import run_key, train
 
@@ -72,12 +74,12 @@ def test_the_same_data_give_the_same_model(metric: str, scale: str, tmp_path: Pa
 
 def test_whose_rows_learned_it_is_not_known_later(tmp_path: Path) -> None:
     own, given = divide(rows(), replace(POINT, metric="diag")), read_given(path := learned(tmp_path))
-    assert own.fresh is not None and int(own.fresh.array.sum()) == 12  # a fifth
+    assert own.only.fresh is not None and int(own.only.fresh.array.sum()) == 12  # a fifth
     for data in (rows(), rows(1)):
         divided = divide(data, given.fix(POINT), given=given)
-        assert divided.fresh is None and divided.measured.told == {"name": "diag", "note": ALL_ROWS}
+        assert divided.only.fresh is None and divided.measured.told == {"name": "diag", "note": ALL_ROWS}
     of_partition = divide(rows(), replace(POINT, metric="diag"), path)
-    assert of_partition.fresh is None and of_partition.measured.told == {"name": "diag", "note": ALL_ROWS}
+    assert of_partition.only.fresh is None and of_partition.measured.told == {"name": "diag", "note": ALL_ROWS}
     trained(rows(1), given, tmp_path / "other.h5")
     assert read_given(tmp_path / "other.h5").digest == given.digest
 
@@ -88,7 +90,7 @@ def test_rows_are_scaled_and_mapped_as_the_file_says(tmp_path: Path) -> None:
     assert metric is not None and scaling.offset is not None and scaling.factor is not None
     expected = ((data.X - scaling.offset) * scaling.factor).astype(np.float64) @ metric.values.astype(np.float64)
     divided = divide(rows(1), given.fix(POINT), given=given)
-    found = divided.X.handle().rows(slice(0, 60))
+    found = divided.only.X.handle().rows(slice(0, 60))
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found[found[:, 0].argsort()], expected[expected[:, 0].argsort()], rtol=1e-4, atol=1e-5)
 
@@ -97,7 +99,7 @@ def test_rows_are_scaled_and_mapped_as_the_file_says(tmp_path: Path) -> None:
 def test_columns_are_those_that_the_metric_knows(width: int, tmp_path: Path) -> None:
     """Of fewer columns the missing ones are 0; values in others are ignored, in training as in prediction."""
     given = read_given(learned(tmp_path, columns=(1, 2, 5, 8), width=9))
-    assert given.chain.columns.known.tolist() == [1, 2, 5, 8] and given.least_columns == 9
+    assert given.chain.columns.known.tolist() == [1, 2, 5, 8]
     data = rows(1, columns=(1, 2, 5), width=width)
     if width > 9:
         data.X[:, 10] = 7.0
@@ -125,9 +127,9 @@ def test_a_matrix_is_not_for_sparse_rows(tmp_path: Path) -> None:
     for metric in ("diag", "full"):
         given = read_given(learned(tmp_path, metric))
         sparse = Dataset(as_examples(csr_array(data.X)), data.y)
-        assert divide(sparse, given.fix(POINT), given=given).X.dense  # the four columns are few
+        assert divide(sparse, given.fix(POINT), given=given).only.X.dense  # the four columns are few
     with pytest.raises(OptionError, match="needs dense rows"):
-        given.metric_of(Dataset(as_examples(csr_array(data.X)), data.y))
+        given.chain_of(Head("", 60, 180, KeptColumns(given.chain.columns.known, 1501, False), None))
 
 
 def test_a_chain_is_moved_to_another_origin() -> None:
@@ -150,7 +152,7 @@ def test_a_chain_is_moved_to_another_origin() -> None:
 def test_a_journal_belongs_to_the_metric(tmp_path: Path) -> None:
     one, other = (read_given(learned(tmp_path, "diag", scale)) for scale in ("std", "zscore"))
     same = replace(other, options=one.options)
-    keys = [run_key(rows(), given.fix(POINT), None, given) for given in (one, same)]
+    keys = [run_key(divide(rows(), given.fix(POINT), given=given).prepared) for given in (one, same)]
     assert keys[0][0] != keys[1][0]
     differing = {name for name in keys[0][1] if keys[0][1][name] != keys[1][1][name]}
     assert differing == {"the content of --metric-file"}
@@ -254,4 +256,4 @@ def test_what_earlier_files_kept_is_passed_over(kind: str, more: dict[str, Any],
             np.testing.assert_array_equal(model.decision_function(rows().X), values)
     else:
         found = divide(rows(), config, path)
-        assert found.as_dict() == cells.as_dict() and found.fresh is None
+        assert found.as_dict() == cells.as_dict() and found.only.fresh is None

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from localsvm.runs.division import divide, partition_only
+from dividing import divide
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples
@@ -21,6 +21,7 @@ from localsvm.methods.l3 import L3SVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import read_given
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
@@ -128,7 +129,7 @@ def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tm
 
     def work(memory: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("localsvm.runs.division.measure", Mock(side_effect=stopped))
+            patch.setattr("localsvm.runs.preparing.measure", Mock(side_effect=stopped))
             with pytest.raises(RuntimeError, match="would be learned"):
                 partition_only(rows(kind, n, d), config, tmp_path / "p.h5", True, memory=memory)
 
@@ -144,7 +145,7 @@ def test_mapping_by_a_metric_that_is_given_is_bounded(tmp_path: Path) -> None:
         return partition_only(rows("dense"), given.fix(config), tmp_path / "p.h5", True, memory=memory, given=given)
 
     def loaded(memory: int) -> object:
-        return divide(rows("dense"), config, path, budget=Budget.of(memory, 0))
+        return divide(rows("dense"), config, path, memory=memory)
 
     assert "mapping the rows by the metric" in refusals(work)
     assert "mapping the rows by the metric" in refusals(loaded)

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import h5py
 import numpy as np
 import pytest
-from localsvm.runs.division import divide, partition_only
+from dividing import divide
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -26,6 +26,7 @@ from localsvm.representations.metric_learning import Learner, Plan
 from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measure
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.training import train
@@ -291,10 +292,11 @@ def test_the_error_is_that_of_fresh_rows_however_often_they_occur(tmp_path: Path
     y = (np.arange(240) % 3 == 0).astype(np.float64)
     config = TrainingConfig(GRID, "voronoi", 10, metric="diag", probability=True, folds=2)
     divided = divide(Dataset(X.copy(), y), config)
-    assert divided.fresh is not None and divided.measured.fresh is not None
-    fresh = float((divided.fresh.array * divided.count.array).sum())
+    cells = divided.only
+    assert cells.fresh is not None and divided.measured.fresh is not None
+    fresh = float((cells.fresh.array * cells.count.array).sum())
     assert fresh == pytest.approx(np.count_nonzero(divided.measured.fresh)) == 48
-    assert len(divided.count.array) < 240
+    assert len(cells.count.array) < 240
     assert trained(tmp_path / "m.h5", X, y, config).cv_error is not None
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from localsvm.runs.division import divide
+from dividing import divide
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
 from selecting import fit, score
 
 from localsvm.data.dataset import Dataset, as_examples
+from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import OptionError
 from localsvm.estimators import MultipleKernelSVMClassifier
 from localsvm.kernels.bank import KernelBank
@@ -23,12 +24,10 @@ from localsvm.methods import mkl as mkl_method
 from localsvm.methods.base import CellSize, Purpose
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.mkl import MultipleKernelSVM, PreparedBank
-from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
-from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import RunCells
+from localsvm.runs.scheduling import CellMemory, Resources
 from localsvm.runs.training import train
 from localsvm.solvers import active_set, mixed_svm
 from localsvm.solvers.mkl import ActiveMatrices, Mixture, sequential_mkl, simple_mkl
@@ -137,10 +136,11 @@ def test_memory_says_how_many_matrices_are_kept(
     monkeypatch.setattr(mkl_method, "KernelBank", Watched)
     config = TrainingConfig(SMALL, "none", folds=3)
     divided = divide(Dataset(X, y), config)
-    config = config.for_classes(divided.labels, divided.class_rows)
-    most = None if memory is None else memory + RunCells(divided, config, 1, None, Silent(), LocalPool).worker_bytes()
-    given = None if most is None else most + divided.nbytes + PROCESS_BYTES
-    assert len(list(RunCells(divided, config, 1, given, Silent(), LocalPool).results())) == 1
+    needed = CellMemory(divided.trainer, divided.only, Resources()).worker_bytes()
+    given = None if memory is None else memory + needed + divided.only.nbytes + PROCESS_BYTES
+    rows = CoarseRows(0, Drawn(np.arange(120), X.copy(), y))
+    events = [name for _, name, _ in divided.trainer.records([rows], Resources(memory=given))]
+    assert [name for name in events if "/" not in name] == ["0", "division"]
     assert min(banks[0]._room, banks[0].size) == (
         kept if kept != 8 else int(scheduling.SPARE_SHARE * (1 << 20)) // 115200
     )

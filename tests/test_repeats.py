@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from localsvm.runs.division import divide, partition_only
+from dividing import divide
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
-from localsvm.errors import ModelError, OptionError, RunError
+from localsvm.errors import ModelError, OptionError
 from localsvm.estimators import LocalSVC
 from localsvm.methods.linear import LinearSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.partition import create, restore
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import RunCells
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
 from localsvm.runs.validation import cross_validate
@@ -118,48 +117,25 @@ def test_jobs_and_a_resume_change_no_bit(thin: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("thin", [False, True])
-def test_rows_are_kept_once_and_cells_have_the_rows_they_are_made_of(thin: bool) -> None:
-    examples = data(thin=thin)
-    divided = divide(examples, replace(THREE, scale="none"))
-    X, kept = data().X, divided.X.handle().rows(slice(0, 600))
-    assert divided.y.array.shape == (600,) and divided.count.array.shape == (1800,)
-    assert sum(part.array.nbytes for part in divided.X._parts) <= (X.nbytes if not thin else 3 * X.nbytes + 8)
-    firsts = np.cumsum([0, *divided.partition.cells_by_repeat])
-    for repeat, (a, b) in enumerate(pairwise(firsts)):
-        cells = divided.cells()[a:b]
-        assert all(isinstance(cell, slice) == (repeat == 0) for cell in cells)
-        rows = [divided.X.handle().rows(cell) for cell in cells]
-        together = np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in rows])
-        np.testing.assert_array_equal(together[np.lexsort(together.T)], X[np.lexsort(X.T)])
-        if repeat:
-            whole = kept if isinstance(kept, np.ndarray) else kept.toarray()
-            assert not np.array_equal(together, whole)
-            labels = np.concatenate([divided.y.array[cell] for cell in cells])
-            order, other = np.lexsort(together.T), np.lexsort(X.T)
-            np.testing.assert_array_equal(labels[order], data().y[other])
-
-
-@pytest.mark.parametrize("thin", [False, True])
-def test_the_copy_of_a_cell_is_counted_as_memory(thin: bool) -> None:
-    one, three = (divide(data(thin=thin), replace(THREE, repeats=repeats)) for repeats in (1, 3))
-    assert one.X.copied_bytes(one.cells()) == 0
-    largest = max(three.sizes[three.partition.cells_by_repeat[0] :])
-    assert three.X.copied_bytes(three.cells()) == largest * 2 * (8 if thin else 4)
-    needed = []
-    for divided in (one, three):
-        divided.X.features, divided.X._parts[0].shape = 10**9, (0, 10**9)  # as if the rows were long
-        cells = RunCells(divided, THREE.for_classes(np.arange(2), [1, 1]), 1, 1 << 20, Silent(), None)  # type: ignore[arg-type]
-        with pytest.raises(RunError) as refused:
-            cells._within_memory()
-        needed.append(float(str(refused.value).split(" rows needs ")[1].split()[0]))
-    assert needed[1] > needed[0] + 0.9 * largest * 4 * 10**9 / 2**30 or thin
+def test_each_repeat_has_all_rows(thin: bool) -> None:
+    divided = divide(data(thin=thin), replace(THREE, scale="none"))
+    X, y, seen = data().X, data().y, []
+    assert [own.streams[0] for own in divided.coarse] == [(n,) for n in (0, *np.cumsum(divided.by_repeat)[:-1])]
+    for own in divided.coarse:
+        rows = own.X.handle().rows(slice(0, 600))
+        np.testing.assert_array_equal(rows if isinstance(rows, np.ndarray) else rows.toarray(), X[own.numbers])
+        np.testing.assert_array_equal(own.y.array, y[own.numbers])
+        assert np.sort(own.numbers).tolist() == list(range(600))
+        seen.append(own.numbers.tobytes())
+    assert len(set(seen)) == 3
 
 
 def test_identical_rows_are_merged_in_each_repeat(tmp_path: Path) -> None:
     X = np.concatenate([np.zeros((700, 2)), np.random.default_rng(0).standard_normal((300, 2))]).astype(np.float32)
     y = np.where(np.arange(1000) % 7 == 0, 1.0, -1.0)
     divided = divide(Dataset(X.copy(), y), THREE)
-    assert divided.count.array.sum() == 3 * 1000 and divided.y.array.shape == (302,)
+    assert [own.count.array.sum() for own in divided.coarse] == [1000] * 3
+    assert [own.y.array.shape for own in divided.coarse] == [(302,)] * 3
     train(Dataset(X.copy(), y), THREE, tmp_path / "m.h5")
     with LocalModel(tmp_path / "m.h5") as model:
         assert model.predict(np.zeros((1, 2), np.float32))[0] == -1.0

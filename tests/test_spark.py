@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from command_line import command, error, invoke, usage_error
-from localsvm.runs.distributed import train_text
-from test_distributed import COARSE, manifest, many_classes, plain, wide
+from test_distributed import COARSE, manifest, plain, train_text
+from test_engines import many_classes, wide
 
 from localsvm.data.reading import read
 from localsvm.errors import DataError, RunError

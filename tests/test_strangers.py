@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from command_line import error, invoke
-from localsvm.runs.division import divide
+from dividing import divide
 from make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
 from strangers import ANOTHER, CHUNKS, HARMLESS, Damage, attributes, damaged, foreign, replace, special
 
@@ -49,7 +49,7 @@ def use(path: Path, rows: str, verify: bool = True) -> bytes:
     """What is made of a file: the bytes of decision values, or of the rows of cells."""
     if path.stem == PARTITION:
         cells = divide(read(FOLDER / rows), TrainingConfig(LinearSVM()), path)
-        return cells.edges.tobytes() + cells.y.handle().open().tobytes()
+        return b"".join(own.edges.tobytes() + own.y.array.tobytes() for own in cells.coarse)
     with LocalModel(path, verify=verify) as model:
         return b"".join(block.decisions.tobytes() for block in model.predict_blocks(model.read(FOLDER / rows)))
 

@@ -12,11 +12,12 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from localsvm.runs.division import divide, partition_only
+from dividing import divide
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
+from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import DataError, ModelError, RunError
 from localsvm.kernels import blocks
 from localsvm.kernels._kernels import LEVELS, simd_level
@@ -29,12 +30,14 @@ from localsvm.methods.kernel_system import KernelSystem
 from localsvm.methods.kmeans_svm import KMeansSVM
 from localsvm.methods.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
-from localsvm.runs import scheduling, training
+from localsvm.runs import scheduling
 from localsvm.runs.cell_work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import PoolFactory, RunCells
+from localsvm.runs.records import unpack
+from localsvm.runs.scheduling import PoolFactory
 from localsvm.runs.training import run_key, train
 from localsvm.runs.validation import cross_validate, mean_grid
 from localsvm.selection.cross_validation import Scores
@@ -220,7 +223,7 @@ def test_scores_that_are_none_are_refused(
 ) -> None:
     config = TrainingConfig(KernelSVM(), metric="none")
     with monkeypatch.context() as stranger, pytest.raises(Stop):
-        stranger.setattr(training, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best)})
+        stranger.setattr(scheduling, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best)})
         train(data(200), config, tmp_path / "m.h5", observer=StopAfterSettings(1))
     with pytest.raises((ModelError, RunError), match=f"{message}; give --force"):
         train(data(200), config, tmp_path / "m.h5", resume=True)
@@ -307,12 +310,13 @@ def gap_of(state: dict[str, np.ndarray], m: int, rows: np.ndarray, y: np.ndarray
 
 def test_a_partition_file_gives_the_cells_it_says(tmp_path: Path) -> None:
     for config in CONFIGS[:3]:
-        sizes, _ = partition_only(data(), config, tmp_path / "p.h5", force=True)
+        sizes = partition_only(data(), config, tmp_path / "p.h5", force=True).sizes
         direct, loaded = divide(data(), config), divide(data(), config, tmp_path / "p.h5")
         np.testing.assert_array_equal(loaded.sizes, sizes)
-        np.testing.assert_array_equal(loaded.edges, direct.edges)
-        np.testing.assert_array_equal(loaded.y.array, direct.y.array)
-        np.testing.assert_array_equal(loaded.X.handle().rows(slice(0, 600)), direct.X.handle().rows(slice(0, 600)))
+        one, other = direct.only, loaded.only
+        np.testing.assert_array_equal(one.edges, other.edges)
+        np.testing.assert_array_equal(one.y.array, other.y.array)
+        np.testing.assert_array_equal(one.X.handle().rows(slice(0, 600)), other.X.handle().rows(slice(0, 600)))
     with pytest.raises(ModelError, match="other data"):
         divide(data(seed=1), CONFIGS[0], tmp_path / "p.h5")
 
@@ -350,7 +354,7 @@ def test_users_mistakes(tmp_path: Path) -> None:
 
 def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
     def key(seed: int, config: TrainingConfig) -> str:
-        return run_key(data(seed=seed), config, None)[0]
+        return run_key(divide(data(seed=seed), config).prepared)[0]
 
     keys = {
         key(0, CONFIGS[0]),
@@ -445,6 +449,8 @@ def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path
 
 def test_every_setting_of_several_parameters_is_scored() -> None:
     config = TrainingConfig(Several(), None, 1000, metric="none")
-    cells = RunCells(divide(data(), config), config.for_classes(np.arange(2), [1, 1]), 1, None, Silent(), LocalPool)
-    results = list(cells.results())
-    assert not np.isnan(results[0].loss).all(axis=1).any() and np.isnan(results[0].loss).any()
+    rows = data()
+    coarse = CoarseRows(0, Drawn(np.arange(len(rows.y)), rows.X, rows.y))
+    events = {name: record for _, name, record in divide(data(), config).trainer.records([coarse])}
+    loss = unpack(events["0"]).loss
+    assert not np.isnan(loss).all(axis=1).any() and np.isnan(loss).any()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from localsvm.runs.division import divide, partition_only
+from dividing import Divided, divide
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC, LinearSVC
@@ -23,8 +23,8 @@ from localsvm.errors import DataError, ModelError
 from localsvm.estimators import LocalSVC
 from localsvm.methods import methods
 from localsvm.methods.svm import KernelSVM
-from localsvm.runs import weighing
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.streaming import train_stream
@@ -132,10 +132,8 @@ def test_weights_count_in_the_cross_validated_error() -> None:
     assert even.error > less.error + 0.05
 
 
-def masses(X: np.ndarray, y: np.ndarray, w: np.ndarray, repeats: int, file: Path | None = None) -> Any:
-    data = Dataset(X.copy(), y, weight=w)
-    weighing.check(data, Silent())
-    return divide(data, replace(CELLS, repeats=repeats), file)
+def masses(X: np.ndarray, y: np.ndarray, w: np.ndarray, repeats: int, file: Path | None = None) -> Divided:
+    return divide(Dataset(X.copy(), y, weight=w), replace(CELLS, repeats=repeats), file)
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
@@ -147,13 +145,16 @@ def test_merged_rows_sum_their_weights(repeats: int) -> None:
     zero = (X == 0).all(axis=1)
     for label in (-1.0, 1.0):
         merged = [
-            float(divided.mass.array[a + int(i)])
-            for cell, a in zip(divided.cells(), divided.edges, strict=False)
-            for i in np.flatnonzero((divided.X.handle().rows(cell) == 0).all(axis=1) & (divided.y.array[cell] == label))
+            float(own.mass.array[i])  # type: ignore[union-attr]
+            for own in divided.coarse
+            for i in np.flatnonzero((own.X.handle().rows(slice(0, len(own.numbers))) == 0).all(axis=1))
+            if own.y.array[i] == label
         ]
         assert merged == [w[zero & (y == label)].sum()] * repeats
-    assert divided.mass.array.sum() == pytest.approx(repeats * w.sum())
-    assert divided.count.array.sum() == repeats * 1000
+    for own in divided.coarse:
+        assert own.mass is not None and own.mass.array.sum() == pytest.approx(w.sum())
+        assert own.count.array.sum() == 1000
+    assert len(divided.coarse) == repeats
 
 
 def test_a_partition_file_goes_with_weights(tmp_path: Path) -> None:
@@ -161,7 +162,8 @@ def test_a_partition_file_goes_with_weights(tmp_path: Path) -> None:
     X = np.concatenate([np.zeros((700, 2)), rng.standard_normal((300, 2))]).astype(np.float32)
     y, w = np.where(rng.random(1000) < 0.2, 1.0, -1.0), rng.integers(0, 5, 1000) / 4
     partition_only(Dataset(X.copy(), y), CELLS, tmp_path / "p.h5")
-    loaded = masses(X, y, w, 1, tmp_path / "p.h5")
+    loaded = masses(X, y, w, 1, tmp_path / "p.h5").only
+    assert loaded.mass is not None
     assert loaded.mass.array.sum() == pytest.approx(w.sum()) and loaded.mass.array.min() > 0
     assert len(loaded.mass.array) == 2 + np.count_nonzero(w[700:])
     cell = divide(Dataset(X.copy(), y), CELLS, tmp_path / "p.h5").partition.assign(X / X.std(axis=0)) == 0

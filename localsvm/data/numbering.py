@@ -1,9 +1,8 @@
-"""What the numbers of rows decide, so that whoever has some rows can tell by itself: draws, and a digest."""
+"""What the numbers of rows decide, so that whoever has some rows can tell by itself: digests."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from localsvm.data.columns import Columns
 from localsvm.data.dataset import Examples, between, row_blocks
 
-Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as are the others
@@ -28,28 +26,6 @@ def hashed(numbers: NDArray[Any], key: int) -> Hashes:
         z = (z ^ (z >> np.uint64(27))) * SECOND
     z ^= z >> np.uint64(31)
     return z
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Which rows are drawn, exactly `count` of `rows`, as many of them in any long stretch.
-
-    Rows are cut into stretches, as many as rows are drawn (or left out, if these are fewer), and one of each is.
-    """
-
-    rows: int
-    count: int
-    key: int
-
-    def __call__(self, numbers: Numbers) -> NDArray[np.bool_]:
-        """Which of the rows with these numbers (n,), from 0, are drawn."""
-        few = min(self.count, self.rows - self.count)
-        if few == 0:
-            return np.full(len(numbers), self.count > 0)
-        stretch = numbers * few // self.rows
-        first, end = (-(-each * self.rows // few) for each in (stretch, stretch + 1))
-        one = first + (hashed(stretch, self.key) % (end - first).astype(np.uint64)).astype(np.int64)
-        return np.asarray((numbers == one) == (self.count == few))
 
 
 def contents(X: Examples, columns: Columns | None = None) -> Hashes:

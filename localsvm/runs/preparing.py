@@ -131,6 +131,7 @@ class _Preparing:
         content = self._content(digests, head)
         if self._asked.trains or config.metric_name not in (EUCLIDEAN, "auto"):
             check_labels(labels, sum(class_rows), config, head.name)
+        check_features(head.features, head.name)
         config = config.for_classes(labels, class_rows)
         chain = self._scaled(config, head, moments)
         with self._clock("metric") if config.metric_name != EUCLIDEAN else _nothing():
@@ -172,7 +173,6 @@ class _Preparing:
         if given is not None and head.absent and head.absent < given.chain.features:
             what = f"{head.absent:,} of the {given.chain.features:,} features of the metric {given.path}"
             self._observer.note(f"{what} occur in no row")
-        check_features(head.features, head.name)
         return config, head
 
     def _shuffled(self, config: TrainingConfig, rows: int) -> bool:

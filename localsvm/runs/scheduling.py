@@ -157,7 +157,18 @@ class CellTrainer:
         ------
         RunError : the memory does not suffice for one worker, a worker was killed twice, a model is not finite.
         """
-        yield from _Run(self, resources or Resources(), finished or {}).records(coarse)
+        resources, rows = resources or Resources(), iter(coarse)
+        begun = next(rows, None)
+        if begun is None:
+            return
+        first = self.divided(begun, resources.threads)
+        begun = None
+        run = _Run(self, resources, finished or {})
+        yield from run.records(first, (self.divided(each) for each in rows))
+
+    def of_shared(self, own: SharedCells, resources: Resources) -> Generator[Event]:
+        """As `records`, of one coarse cell that is divided."""
+        yield from _Run(self, resources, {}).records(own, iter(()))
 
     def grid(self, own: SharedCells) -> Grid:
         """A grid of as many points as that of each cell."""
@@ -191,14 +202,9 @@ class _Run:
         self._work: Work | None = None
         self._waiting: deque[Piece] = deque()
 
-    def records(self, coarse: Iterable[CoarseRows]) -> Generator[Event]:
+    def records(self, first: SharedCells, further: Iterator[SharedCells]) -> Generator[Event]:
+        """Of the first coarse cell, and of those that follow."""
         trainer, resources = self._trainer, self._resources
-        rows = iter(coarse)
-        begun = next(rows, None)
-        if begun is None:
-            return
-        first = trainer.divided(begun, resources.threads)
-        begun = None
         memory = CellMemory(trainer, first, resources)
         todo = self._todo(first)
         cores = memory.workers() if todo else 1  # a thread inside a cell needs no more than a worker
@@ -207,8 +213,6 @@ class _Run:
         self._room = memory.spare(workers) if todo else 0
         self._workers, self._cores = workers, cores
         yield from self._add(first)
-        first = None  # type: ignore[assignment]
-        further = (trainer.divided(each) for each in rows)
         try:
             count = workers if trainer.coarse_cells > 1 else min(workers, max(1, len(self._waiting)))
             with resources.pool(count, Scratch, resources.observer.note) as pool:
