@@ -28,6 +28,8 @@ from typing import Any
 
 import h5py
 import numpy as np
+from localsvm.runs.distributed import read_form, survey
+from localsvm.runs.part_work import assigned, counted, form_of, lines, looked_at
 
 from localsvm.data.synthetic import higgs_like
 from localsvm.data.writing import write
@@ -36,9 +38,7 @@ from localsvm.parallel.spark import PIECE_BYTES, Spark
 from localsvm.partition.two_step import TwoStep
 from localsvm.partition.voronoi import Voronoi
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.distributed import read_form, survey
 from localsvm.runs.part_files import text_of
-from localsvm.runs.part_work import assigned, counted, form_of, lines, looked_at
 
 TICK = os.sysconf("SC_CLK_TCK")
 OPTIONS = ["-P", "voronoi", "-c", "2000", "--coarse-size", "20000", "--force", "--json", "-q"]

@@ -16,7 +16,7 @@ ROOMS = (
     ("__main__", "cli", "estimators"),
     ("runs",),
     ("selection",),
-    ("methods",),
+    ("methods", "engines"),
     ("features",),
     ("targets", "representations"),
     ("partition", "solvers"),

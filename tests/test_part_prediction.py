@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command_line import error, invoke, usage_error
 from parts_of_text import Parts
-from test_distributed import far, many_classes, plain, wide, with_gaps
+from test_engines import far, many_classes, plain, wide, with_gaps
 
 from localsvm.cli.labels import Lines
 from localsvm.cli.paths import parts_output

@@ -6,6 +6,7 @@ rows are written anew, coarse cell after coarse cell, so that each is read as a 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -24,7 +25,7 @@ from localsvm.data.measuring import measure, shift_in
 from localsvm.data.origin import rounded
 from localsvm.data.pieces import BLOCK_BYTES, Counts
 from localsvm.data.reading import read, read_blocks
-from localsvm.data.scratch import ScratchRows, check_room, scratch_folder
+from localsvm.data.scratch import FileArray, ScratchRows, check_room, scratch_folder
 from localsvm.data.weights import read_weights
 from localsvm.engines.base import (
     Block,
@@ -51,7 +52,7 @@ WRITTEN = 1 << 22  # values that are read, sorted into coarse cells, and written
 
 
 class Disk:
-    """The rows of a LIBSVM file, in scratch files in the folder of temporary files (TMPDIR); labels are in memory.
+    """The rows and labels of a LIBSVM file, in scratch files in the folder of temporary files (TMPDIR).
 
     Parameters
     ----------
@@ -59,22 +60,25 @@ class Disk:
     zero_based, shifts : as of `data.reading.read`.
     budget : the memory of the run.
     counts : what the file holds, where that is known.
+    block_bytes : of text, which is read at once; None where that may follow the budget.
 
     Raises
     ------
-    DataError : as `read`.
+    DataError : as `read`; the file changed while it was read.
     OptionError : stdin, which cannot be read twice.
     RunError : the folder has no room for the files.
     """
 
     def __init__(
         self, path: str | Path, *, zero_based: bool = False, shifts: bool = False, weights: str | Path | None = None,
-        budget: Budget = UNBOUNDED, counts: Counts | None = None,
+        budget: Budget = UNBOUNDED, counts: Counts | None = None, block_bytes: int | None = None,
     ) -> None:  # fmt: skip
         if read_once(path):
             raise OptionError("--out-of-core reads a file twice, and cannot from a pipe; write it to a file first")
         self.name, self._zero_based, self._shifts, self._weights = str(path), zero_based, shifts, weights
         self.threads, self._budget, self._counts = ALONE, budget, counts
+        self._block_bytes, self._text_blocks = block_bytes, list[int]()
+        self._seen = _signature(path)
         self._steps: list[Step] = []
         self._head: Head | None = None
 
@@ -90,18 +94,19 @@ class Disk:
         shift = shift_in(self.name, zero_based=self._zero_based) if self._shifts else None
         blocks = read_blocks(
             self.name, n_features=counts.width, dense=dense, shift=shift, zero_based=self._zero_based, jobs=jobs,
-            block_bytes=self._budget.block_bytes(BLOCK_BYTES, jobs), longest=self._budget.text_bytes(LONGEST_LINE),
+            block_bytes=self._block_bytes or self._budget.block_bytes(BLOCK_BYTES, jobs),
+            longest=self._budget.text_bytes(LONGEST_LINE),
         )  # fmt: skip
         self._folder, self._rows = folder, ScratchRows(folder, counts.width, dense)
-        self._y, self._weight = np.empty(counts.rows), weight
-        found, entries = self._written(blocks, all_rows)
+        self._y, self._weight = FileArray(folder, np.float64), weight
+        found, entries = self._written(blocks, counts.rows, all_rows)
         self._shift, constant = shift, None
         if shift is not None:
             varies = np.isin(shift.columns, found)
             constant = None if varies.all() else shift.columns[~varies]
             self._constant = (constant, None if constant is None else rounded(shift.origin[~varies]))
             found, self._shift = np.union1d(found, shift.columns), shift.where(varies)
-            entries += 0 if constant is None else len(constant) * len(self._y)
+            entries += 0 if constant is None else len(constant) * self._y.rows
         else:
             self._constant = (None, None)
         self._head = self._known(found, entries, columns)
@@ -110,9 +115,9 @@ class Disk:
             self._head = replace(self._head, weighted=True, left_out=left_out)
         return self._head
 
-    def _written(self, blocks: Generator[Dataset], all_rows: bool) -> tuple[Columns, int]:
+    def _written(self, blocks: Generator[Dataset], rows: int, all_rows: bool) -> tuple[Columns, int]:
         """The columns in which some row is not 0, and how many values are not 0; rows are written down."""
-        rows, read, kept = len(self._y), 0, 0
+        read = 0
         found = np.zeros(self._rows.columns, np.bool_)
         entries = 0
         with closing(blocks):
@@ -131,17 +136,16 @@ class Disk:
                 found[occurring(X)] = True
                 entries += X.size if isinstance(X, np.ndarray) else X.nnz
                 self._rows.append(X)
-                self._y[kept : kept + len(y)] = y
-                kept += len(y)
-        if read != rows:
+                self._y.write(self._y.rows, y)
+                self._text_blocks.append(len(y))
+        if read != rows or _signature(self.name) != self._seen:
             raise DataError(f"{self.name}: the file changed while it was read; train again when it is complete")
-        self._y = self._y[:kept]
         if self._weight is not None and not all_rows:
             self._weight = self._weight[self._weight > 0]
         return np.flatnonzero(found), entries
 
     def _known(self, found: Columns, entries: int, asked: KeptColumns | None) -> Head:
-        rows, width, dense = len(self._y), self._rows.columns, self._rows.dense
+        rows, width, dense = self._y.rows, self._rows.columns, self._rows.dense
         if asked is None:
             kept = None if len(found) == width else found
             dense = dense or (kept is not None and prefers_dense(rows, len(kept), entries))
@@ -170,7 +174,9 @@ class Disk:
         what = f"{self.name}: the {head.rows:,} rows are divided at once, which"
         self._budget.check(f"{what} needs", 2 * size, f"{MORE}, or divide them in two steps (--coarse-size)")
         parts = [block.X for block in self._blocks()]
-        data = Dataset(joined(parts), self._y, None, head.columns.kept, head.shift, self._weight, self.name)
+        data = Dataset(
+            joined(parts), self._y.read(0, head.rows), None, head.columns.kept, head.shift, self._weight, self.name
+        )
         return self._taken(data, head)
 
     def _taken(self, data: Dataset, head: Head | None) -> Memory:
@@ -202,9 +208,26 @@ class Disk:
         rows = head.rows
         step = head.block_rows if values is None else self._step(values)
         for first in range(0, rows, step):
-            last = min(rows, first + step)
-            weight = None if self._weight is None else self._weight[first:last]
-            yield Block(first, self._read(self._rows, first, last), self._y[first:last], weight, head.columns.kept)
+            yield self._block(first, min(rows, first + step))
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """(n,) of the rows, after the first look; None where they have none."""
+        return self._weight
+
+    def read_again(self) -> Iterator[Block]:
+        """All rows as they are read, in the blocks of the text, of which none is empty."""
+        first = 0
+        for rows in self._text_blocks:
+            if rows:
+                yield self._block(first, first + rows)
+            first += rows
+
+    def _block(self, first: int, last: int) -> Block:
+        assert self._head is not None, "after the first look"
+        weight = None if self._weight is None else self._weight[first:last]
+        X, y = self._read(self._rows, first, last), self._y.read(first, last)
+        return Block(first, X, y, weight, self._head.columns.kept)
 
     def _step(self, values: int) -> int:
         """Rows of so many values."""
@@ -229,7 +252,7 @@ class Disk:
 
     def _coarse(self, cells: Cells, wanted: Sequence[int]) -> Iterator[CoarseRows]:
         assert cells.route is not None, "one coarse cell is in memory"
-        rows = len(self._y)
+        rows, y = self._y.rows, self._y.read(0, self._y.rows)
         for repeat, own in enumerate(cells.by_repeat):
             todo = [coarse for coarse in wanted if coarse in own]
             if not todo:
@@ -246,7 +269,7 @@ class Disk:
                 chosen = numbers[first:last]
                 X = self._stepped(self._read(arranged, first, last))
                 weight = None if self._weight is None else self._weight[chosen]
-                yield CoarseRows(number, Drawn(chosen, X, self._y[chosen], weight))
+                yield CoarseRows(number, Drawn(chosen, X, y[chosen], weight))
 
     def _arranged(self, coarse: NDArray[np.int32], order: NDArray[np.int64], bounds: NDArray[np.int64]) -> ScratchRows:
         """The rows as they are, coarse cell after coarse cell."""
@@ -264,6 +287,15 @@ class Disk:
                 found.put(int(filled[number]), between(X, begin, end))
                 filled[number] += end - begin
         return found
+
+
+def _signature(path: str | Path) -> tuple[int, ...] | None:
+    """What an edit of a file changes; None where there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def counts_of(path: str | Path, zero_based: bool, budget: Budget, jobs: int) -> Counts:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from localsvm.data.compression import read_once
 from localsvm.data.dataset import is_dense, size_of
 from localsvm.data.reading import MORE
-from localsvm.data.stream import Stream
 from localsvm.engines.base import Engine
 from localsvm.engines.memory import OF_ROWS, WORKING, Memory
+from localsvm.engines.stream import Stream
 from localsvm.features.scaling import CENTRED, made_bytes
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localsvm.data.dataset import Dense, dense_rows
-from localsvm.data.stream import Stream
+from localsvm.engines.stream import Stream
 from localsvm.methods.base import Fitted
 from localsvm.methods.mllkm import LocallyLinearKernels, pack_learned
 from localsvm.methods.mllkm_online import Kept, OnePass

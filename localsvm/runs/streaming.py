@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.stream import Stream, StreamBlock
+from localsvm.engines.stream import Stream, StreamBlock
 from localsvm.errors import OptionError
 from localsvm.features.scaling import off_centre_columns
 from localsvm.memory import Budget

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.dataset import Examples, as_examples, thinned
-from localsvm.data.stream import Stream
+from localsvm.engines.stream import Stream
 from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns
 from localsvm.features.moments import Moments, merge

@@ -1,10 +1,9 @@
-"""A LIBSVM file whose rows are read anew for each pass, with memory for a few blocks."""
+"""The rows of a LIBSVM file block by block, as often as asked for, with memory for a few blocks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,17 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.columns import Columns, occurring
-from localsvm.data.dataset import Dataset, Examples, prefers_dense, thinned
+from localsvm.data.dataset import Examples, thinned
 from localsvm.data.faults import LONGEST_LINE
-from localsvm.data.measuring import measure, shift_in
+from localsvm.data.measuring import measure
 from localsvm.data.pieces import BLOCK_BYTES, Counts
-from localsvm.data.reading import read_blocks
-from localsvm.data.shift import Shift
-from localsvm.data.stream_memory import Block
-from localsvm.data.weights import leave_out, read_weights
+from localsvm.engines.disk import Disk
+from localsvm.engines.stream_memory import Block
 from localsvm.errors import DataError
 from localsvm.memory import UNBOUNDED, Budget
+from localsvm.threads import Threads
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are spread evenly
 
@@ -96,16 +93,17 @@ class Stream:
         self._budget, self._longest = budget, budget.text_bytes(LONGEST_LINE)
         self.block = Block.of_text(path, block_bytes)
         counts = self._measured(8 if weights is not None else 0)
-        self.rows, self.entries, self.width = counts.rows, counts.entries, counts.width
-        self._weights = None if weights is None else read_weights(weights, self.rows)
-        self.left_out, self.mass, self.weighted = 0, float(self.rows), weights is not None
-        if self._weights is not None:
-            self.rows, self.mass = int(np.count_nonzero(self._weights)), float(self._weights.sum())
-            self.left_out = counts.rows - self.rows
-        far = shift_in(path, zero_based=zero_based, block_bytes=block_bytes) if shifts else None
-        self.columns, self.shift = self._occurring(far)
-        self.features = self.width if self.columns is None else len(self.columns)
-        self.dense = prefers_dense(self.rows, self.features, counts.entries)
+        self._rows = Disk(
+            path, zero_based=zero_based, shifts=shifts, weights=weights, budget=budget, counts=counts,
+            block_bytes=block_bytes,
+        )  # fmt: skip
+        self._rows.threads = Threads(self._jobs)
+        head = self._rows.head()
+        self.rows, self.entries, self.width = head.rows, counts.entries, head.columns.width
+        self.left_out, self.weighted, self._weights = head.left_out, head.weighted, self._rows.weight
+        self.mass = float(self.rows) if self._weights is None else float(self._weights.sum())
+        self.columns, self.shift, self.features = head.columns.kept, head.shift, head.features
+        self.dense = head.columns.dense
         self.block = replace(self.block, columns=self.features, dense=self.dense)
 
     def fit_in(self, what: str, own: int, remedy: str = "give more --memory") -> None:
@@ -161,51 +159,11 @@ class Stream:
 
     def _positive(self) -> Iterator[NDArray[np.float64]]:
         """The weights of the rows that are not passed over, some at a time."""
-        if self._weights is None:
-            for first in range(0, self.rows, COUNTED_ROWS):
-                yield np.ones(min(COUNTED_ROWS, self.rows - first))
-        else:
-            for first in range(0, len(self._weights), COUNTED_ROWS):
-                weight = self._weights[first : first + COUNTED_ROWS]
-                yield weight[weight > 0]
-
-    def _occurring(self, far: Shift | None) -> tuple[Columns | None, Shift | None]:
-        """The columns that occur, None where all do: then the pass ends where the last of them was seen. And which of
-        them have an origin: of those far from 0 the ones that vary, as in data.origin.
-        """
-        found = np.empty(0, np.int64)
-        with closing(self._read(False, None, far)) as blocks:
-            for block in blocks:
-                found = np.union1d(found, occurring(block.X))
-                if len(found) == self.width:
-                    return None, far
-        if far is not None:
-            varies = far.where(np.isin(far.columns, found))
-            found = np.union1d(found, far.columns)
-            far = None if varies is None else varies.among(found)
-        return (None if len(found) == self.width else found), far
-
-    def _read(self, dense: bool, columns: Columns | None, shift: Shift | None) -> Generator[Dataset]:
-        """Blocks of the rows that are not passed over, with their weights; some may have no row."""
-        at = 0
-        for block in read_blocks(
-            self._path, n_features=self.width, dense=dense, columns=columns, shift=shift, zero_based=self._zero_based,
-            jobs=self._jobs, block_bytes=self._block_bytes, longest=self._longest,
-        ):  # fmt: skip
-            n = len(block.y)
-            if self._weights is not None and at + n <= len(self._weights):  # `blocks` tells of a file that grew
-                block.weight = self._weights[at : at + n]
-                leave_out(block)
-            at += n
-            yield block
+        for first in range(0, self.rows, COUNTED_ROWS):
+            last = min(self.rows, first + COUNTED_ROWS)
+            yield np.ones(last - first) if self._weights is None else self._weights[first:last]
 
     def blocks(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
         """(number of the first, X, y, weights) of the rows that are not passed over."""
-        first = 0
-        for part in self._read(self.dense, self.columns, self.shift):
-            n = len(part.y)
-            if n:
-                yield first, part.X, part.y, np.ones(n) if part.weight is None else part.weight
-            first += n
-        if first != self.rows:
-            raise DataError(f"{self._path}: the file changed while it was read; train again when it is complete")
+        for block in self._rows.read_again():
+            yield block.first, block.X, block.y, np.ones(len(block.y)) if block.weight is None else block.weight
