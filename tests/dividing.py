@@ -18,9 +18,9 @@ from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured
 from localsvm.runs.preparing import Asked, Prepared, prepare
 from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.reading import engine_of
 from localsvm.runs.scheduling import CellTrainer
 from localsvm.runs.shared_cells import SharedCells
-from localsvm.runs.training import engine_of
 from localsvm.threads import ALONE
 
 

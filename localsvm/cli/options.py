@@ -107,8 +107,9 @@ coarse_size = option(
     "--coarse-size",
     metavar="ROWS",
     type=WholeNumber(1),
+    show_default="65536, or 32 cells, from twice as many rows on",
     help="Divide the rows into coarse cells of about this many first, by centres that a sample gives, and each of them "
-    "into cells: less memory and time for very many rows. At least -c.",
+    "into cells. At least -c.",
     group=Group.PARTITION,
 )
 scale = option(
@@ -239,7 +240,7 @@ memory = option(
 stream = option(
     "--stream",
     is_flag=True,
-    help="Read TRAIN_FILE anew at each pass instead of holding it in memory (with -s sgd).",
+    help="Train in passes over rows in scratch files (in TMPDIR), of which few are in memory (with -s sgd).",
     group=Group.DATA,
 )
 out_of_core = option(
@@ -253,7 +254,7 @@ backend = option(
     "--backend",
     type=Names(("local", "spark")),
     show_default="local",
-    help="Run on this machine, or on a cluster by Apache Spark: a task trains a coarse cell (--coarse-size), or "
+    help="Run on this machine, or on a cluster by Apache Spark: a task trains a coarse cell (see --coarse-size), or "
     "predicts a part of a file.",
 )
 master = option("--master", metavar="URL", help="Of the Spark cluster: spark://HOST:7077, yarn, local[4].")

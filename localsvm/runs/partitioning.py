@@ -17,7 +17,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
 from localsvm.runs.preparing import CONTENT, Asked, prepare
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.training import engine_of
+from localsvm.runs.reading import engine_of
 from localsvm.store.model import write_partition
 from localsvm.threads import ALONE, Threads
 

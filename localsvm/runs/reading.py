@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from localsvm.data.dataset import prefers_dense
+from localsvm.data.dataset import Dataset, prefers_dense, size_of
 from localsvm.data.pieces import Counts
 from localsvm.data.reading import read
 from localsvm.data.weights import read_weights
@@ -17,6 +17,7 @@ from localsvm.memory import Budget
 from localsvm.runs.coarse_cells import with_coarse_size
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import beyond_memory, held_bytes
+from localsvm.threads import Threads
 
 
 def engine_for(
@@ -39,6 +40,15 @@ def engine_for(
     data = read(path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget, remedy=remedy)
     data.weight = None if weights is None else read_weights(weights, len(data.y))
     return Memory(data, budget, remedy)
+
+
+def engine_of(source: Dataset | Engine, config: TrainingConfig, threads: Threads, memory: int | None) -> Engine:
+    """The engine of rows, with the threads of the run."""
+    if isinstance(source, Dataset):
+        budget = Budget.of(memory, size_of(source.X))
+        source = Memory(source, budget, beyond_memory(config, source.name, budget))
+    source.threads = threads
+    return source
 
 
 def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: int) -> Counts | None:

@@ -12,20 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm import __version__
-from localsvm.data.dataset import Dataset, size_of
+from localsvm.data.dataset import Dataset
 from localsvm.engines.base import Engine
-from localsvm.engines.memory import Memory
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.memory import Budget
 from localsvm.parallel.local import LocalPool
 from localsvm.partition import Partition
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.demand import beyond_memory
 from localsvm.runs.given import Given
 from localsvm.runs.held_values import HeldValues
 from localsvm.runs.preparing import Asked, Prepared, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.reading import engine_of
 from localsvm.runs.records import DIVISION, RECORDS, Record, unpack, unpack_scores
 from localsvm.runs.scheduling import CellTrainer, Finished, PoolFactory, Resources
 from localsvm.runs.summary import Summary, report_state, summarise
@@ -70,34 +68,26 @@ def train(
         with clock("partition"):
             engine = engine_of(source, config, threads, memory)
             prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, observer)
-        resources = Resources(jobs, memory, observer, pool, threads)
-        with (
-            clock("train"),
-            open_journal(journal_path(output), *run_key(prepared), resume=resume, force=force) as journal,
-        ):
+        key, resources = run_key(prepared), Resources(jobs, memory, observer, pool, threads)
+        with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
-            calibration = None
-            if config.probability:
-                with clock("calibrate"):
-                    calibration = calibrate(prepared.config.target(prepared.labels), trained.held(journal))
+            calibration = _calibrated(prepared, trained, journal, clock)
             with clock("write"):
                 _write(output, prepared, journal, trained, calibration, force)
             journal.delete()
-    head, chain = prepared.head, prepared.chain
     return summarise(
-        prepared.labels, prepared.class_rows, (head.features, chain.width), trained.partition.name, trained.sizes,
-        trained.reports, clock.seconds, config.repeats, calibration, prepared.measured.told,
+        prepared.labels, prepared.class_rows, (prepared.head.features, prepared.chain.width), trained.partition.name,
+        trained.sizes, trained.reports, clock.seconds, config.repeats, calibration, prepared.measured.told,
         trained.partition.cells_by_coarse,
     )  # fmt: skip
 
 
-def engine_of(source: Dataset | Engine, config: TrainingConfig, threads: Threads, memory: int | None) -> Engine:
-    """The engine of rows, with the threads of the run."""
-    if isinstance(source, Dataset):
-        budget = Budget.of(memory, size_of(source.X))
-        source = Memory(source, budget, beyond_memory(config, source.name, budget))
-    source.threads = threads
-    return source
+def _calibrated(prepared: Prepared, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
+    """What makes probabilities of decision values; None where none are wanted."""
+    if not prepared.config.probability:
+        return None
+    with clock("calibrate"):
+        return calibrate(prepared.config.target(prepared.labels), trained.held(journal))
 
 
 @dataclass(frozen=True)

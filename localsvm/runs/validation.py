@@ -18,10 +18,10 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
 from localsvm.runs.preparing import Asked, Prepared, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.reading import engine_of
 from localsvm.runs.records import DIVISION, Record, unpack
 from localsvm.runs.scheduling import CellTrainer, PoolFactory, Resources
 from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
-from localsvm.runs.training import engine_of
 from localsvm.threads import Threads
 
 
