@@ -166,28 +166,9 @@ def test_working_on_copies_of_rows_changes_nothing(name: str, form: Any, monkeyp
         assert np.array_equal(a.rows, b.rows)
 
 
-@pytest.fixture
-def many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees begin with a sketch wherever a part has 8 rows, from one sampled row for each part."""
-    for name, value in (("LOCAL_VALUES", 16), ("PART_ROWS", 8), ("PART_CELLS", 2), ("PART_SAMPLE", 1)):
-        monkeypatch.setattr(growing, name, value)
-
-
-@pytest.mark.parametrize("name", TREES)
-def test_parts_of_a_sketch_keep_the_promise(name: str, many_parts: None) -> None:
-    @settings(max_examples=60, deadline=None)
-    @given(rows_and_labels(), st.integers(1, 30), st.integers(0, 2**32))
-    def check(data: tuple[np.ndarray, np.ndarray], cell_size: int, seed: int) -> None:
-        check_cells(fit(name, data[0], cell_size, data[1], seed), *data, cell_size)
-
-    check()
-
-
 @pytest.mark.parametrize("name", TREES)
 def test_threads_and_storage_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "LOCAL_VALUES", 4000)
-    monkeypatch.setattr(growing, "PART_ROWS", 1000)
-    monkeypatch.setattr(growing, "PART_SAMPLE", 50)
     X, y = np.maximum(normal(12_000, 5), -0.5) + np.float32(0.5), np.zeros(12_000)
     X[::9] = X[0]
     one = fit(name, X, 60)
@@ -199,15 +180,6 @@ def test_threads_and_storage_change_nothing(name: str, monkeypatch: pytest.Monke
         assert all(np.array_equal(a, other.state()[key]) for key, a in one.state().items())
         for a, b in zip(one.training_cells(), other.training_cells(), strict=True):
             assert np.array_equal(a.rows, b.rows)
-
-
-def test_a_sketch_leaves_cells_balanced(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = normal(60_000, 6)
-    monkeypatch.setattr(growing, "PART_ROWS", 5000)
-    fitted = fit("voronoi", X, 300)
-    check_cells(fitted, X, np.zeros(len(X)), 300)
-    found = size_spread(sizes(fitted))
-    assert found["balance"] < 1.15 and found["cells"] < 1.2 * len(X) / 300 and found["smallest"] > 100
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))

@@ -24,33 +24,49 @@ class Watch:
 
 
 def test_the_share_is_of_squared_sizes() -> None:
-    work = Work(np.asarray([100, 200, 200]), settings=4)
+    work = Work()
+    work.begin(0, np.asarray([100, 200, 200]), settings=4)
     assert (work.share, work.settings) == (0.0, 0)
-    work.finished(0)
+    work.record(0, "0")
     assert work.share == pytest.approx(1 / 9)
     for setting in (1, 4, 4):  # a worker was killed, and the setting scored again
-        work.scored(2, setting)
+        work.record(0, f"2/setting/{setting}")
     assert work.settings == 2 and work.share == pytest.approx(1 / 9 + 4 / 9 * 2 / 5)
     shares = []
     for setting in range(10):  # more than were expected
-        work.scored(1, setting)
+        work.record(0, f"1/setting/{setting}")
         shares.append(work.share)
     assert shares == sorted(shares) and shares[-1] < 1.0
-    work.finished(1)
-    work.finished(2)
+    work.record(0, "1")
+    work.record(0, "2")
     assert work.share == pytest.approx(1.0) and work.settings == 0
+
+
+def test_coarse_cells_share_the_work_alike() -> None:
+    work = Work(coarse=4, complete=1)
+    assert work.share == pytest.approx(0.25)
+    work.begin(2, np.asarray([100, 100]), 1)
+    work.record(2, "0")
+    assert work.share == pytest.approx(0.375)
+    work.record(2, "1")
+    work.record(2, "division")
+    assert work.share == pytest.approx(0.5)
+    work.record(3, "0")  # of one that was divided elsewhere
+    work.record(3, "division")
+    assert work.share == pytest.approx(0.75)
 
 
 def test_the_time_left_follows_the_work_and_not_the_count_of_cells() -> None:
     watch, left = Watch(), []
     sizes = np.asarray([2000, 1000, 1000, 500, 500, 500, 500])
-    work, standing = Work(sizes, 1), Standing(watch)
+    work, standing = Work(), Standing(watch)
+    work.begin(0, sizes, 1)
     standing.cells(len(sizes), 0)
     standing.work(work.share, 0)
     assert standing.text == "0 of 7 cells"
     for cell, size in enumerate(sizes):
         watch.now += 1.2e-3 * float(size) ** 2  # 8400 s in all
-        work.finished(cell)
+        work.record(0, str(cell))
         standing.cell_done(size / 10, float(size))
         standing.work(work.share, work.settings)
         left.append(standing.text)

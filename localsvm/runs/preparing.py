@@ -205,7 +205,8 @@ class _Preparing:
         found = {CONTENT: rows, "the weights of the rows": weights if head.weighted else ""}
         if self._file is not None:
             if self._file.config.get("fingerprint") != rows:
-                raise ModelError(OTHER_DATA.format(path=self._file.path))
+                shifted = SHIFTED if "origin" in self._file.scaling[1] else ""
+                raise ModelError(OTHER_DATA.format(path=self._file.path) + shifted)
             content = Path(self._file.path).read_bytes()
             found["the content of --partition-file"] = hashlib.sha256(content).hexdigest()
         if self._asked.given is not None:
@@ -262,6 +263,7 @@ OTHER_DATA = (
     "{path}: the partition was made from other data, from the same data read or scaled with other options, or by an "
     "earlier version; run lsvm-partition on this data"
 )
+SHIFTED = "; where columns lie far from 0, methods other than svm go without it"
 
 
 def _drawn(cells: Sketched, repeat: int, block: Block) -> NDArray[np.bool_]:

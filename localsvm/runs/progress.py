@@ -74,28 +74,29 @@ class Work:
     Parameters
     ----------
     coarse, complete : how many coarse cells there are, and how many of them need no work.
-    settings : how many of a cell's grid the search is expected to score.
     """
 
-    def __init__(self, coarse: int, complete: int, settings: int) -> None:
-        self._coarse, self._expected = coarse, settings
+    def __init__(self, coarse: int = 1, complete: int = 0) -> None:
+        self._coarse, self._expected = coarse, 1
         self._weights: dict[int, NDArray[np.float64]] = {}
         self._scored: dict[tuple[int, int], set[int]] = {}
         self._done = complete / coarse
 
-    def begin(self, coarse: int, sizes: NDArray[np.int64]) -> None:
-        """A coarse cell is divided into cells of these sizes."""
+    def begin(self, coarse: int, sizes: NDArray[np.int64], settings: int) -> None:
+        """A coarse cell is divided into cells of these sizes, of each of which so many settings may be scored."""
         squares = sizes.astype("float64") ** 2
-        self._weights[coarse] = squares / squares.sum() / self._coarse
+        self._weights[coarse], self._expected = squares / squares.sum() / self._coarse, settings
 
-    def finished(self, coarse: int, cell: int) -> None:
-        """A cell is finished."""
-        self._done += float(self._weights[coarse][cell])
-        self._scored.pop((coarse, cell), None)
-
-    def scored(self, coarse: int, cell: int, setting: int) -> None:
-        """A setting of a cell is scored; not for the first time, maybe."""
-        self._scored.setdefault((coarse, cell), set()).add(setting)
+    def record(self, coarse: int, name: str) -> None:
+        """A record of this name is there (`runs.records`): of a cell, of one of its settings, or of a coarse cell."""
+        cell, _, setting = name.partition("/setting/")
+        if setting:
+            self._scored.setdefault((coarse, int(cell)), set()).add(int(setting))
+        elif cell.isdecimal() and coarse in self._weights:
+            self._done += float(self._weights[coarse][int(cell)])
+            self._scored.pop((coarse, int(cell)), None)
+        elif not cell.isdecimal() and coarse not in self._weights:  # it was divided elsewhere
+            self._done += 1.0 / self._coarse
 
     @property
     def settings(self) -> int:

@@ -83,6 +83,7 @@ class Resources:
     jobs : the most workers, and cores to use.
     memory : bytes that the run may use with its data, None for what the machine has free beside them.
     observer, pool : who is told of what is unusual, and what makes the pool.
+    work : is told how coarse cells are divided.
     threads : of this process, that divide the first coarse cell.
     """
 
@@ -90,6 +91,7 @@ class Resources:
     memory: int | None = None
     observer: Observer = field(default_factory=Silent)
     pool: PoolFactory = LocalPool
+    work: Work = field(default_factory=Work)
     threads: Threads = ALONE
 
 
@@ -199,7 +201,6 @@ class _Run:
     def __init__(self, trainer: CellTrainer, resources: Resources, finished: Mapping[int, Finished]) -> None:
         self._trainer, self._resources, self._finished = trainer, resources, finished
         self._open: dict[int, _Open] = {}
-        self._work: Work | None = None
         self._waiting: deque[Piece] = deque()
 
     def records(self, first: SharedCells, further: Iterator[SharedCells]) -> Generator[Event]:
@@ -278,44 +279,37 @@ class _Run:
             queue.whole()
 
     def _begin(self, own: SharedCells, known: Finished) -> None:
-        trainer, observer = self._trainer, self._resources.observer
-        if self._work is None:
-            grid, search = trainer.grid(own), Search(trainer.config.grid)
-            complete = sum(done.complete for done in self._finished.values())
-            self._work = Work(trainer.coarse_cells, complete, search.expected(len(grid.settings), grid.ordered))
-            if trainer.whole:
-                before = sum(len(done.cells) for done in self._finished.values())
-                observer.cells(trainer.coarse_cells * len(own.sizes), before)
-        self._work.begin(own.number, own.sizes)
+        trainer, observer, work = self._trainer, self._resources.observer, self._resources.work
+        grid, search = trainer.grid(own), Search(trainer.config.grid)
+        if trainer.whole and not own.number:
+            before = sum(len(done.cells) for done in self._finished.values())
+            observer.cells(trainer.coarse_cells * len(own.sizes), before)
+        work.begin(own.number, own.sizes, search.expected(len(grid.settings), grid.ordered))
         for cell in known.cells:
-            self._work.finished(own.number, cell)
+            work.record(own.number, str(cell))
         for cell, settings in known.scores.items():
             for setting in settings:
-                self._work.scored(own.number, cell, setting)
-        observer.work(self._work.share, self._work.settings)
-        if known.scores and self._work.settings:
-            observer.note(f"settings scored before, in cells that are not finished: {self._work.settings}")
+                work.record(own.number, f"{cell}/setting/{setting}")
+        observer.work(work.share, work.settings)
+        if known.scores and work.settings:
+            observer.note(f"settings scored before, in cells that are not finished: {work.settings}")
 
     def _taken(self, unit: WorkUnit, result: Any) -> Iterator[Event]:
         """The records of a result, which is one of a cell or the scores of a setting."""
         number = unit.coarse
-        opened, work = self._open[number], self._work
-        assert work is not None, "begun"
+        opened = self._open[number]
         if not isinstance(result, CellResult):
             yield number, f"{unit.index}/setting/{result.best.setting}", pack_scores(result)
-            work.scored(number, unit.index, result.best.setting)
             if unit.settings:
                 opened.queue.scored(unit, result)
-        else:
-            check_finite(f"cell {unit.index}{unit.place}", result.state)
-            own = held(opened.cells, result.index) if self._trainer.config.probability else {}
-            yield number, str(result.index), pack(result) | own
-            work.finished(number, unit.index)
-            opened.left -= 1
-            if not opened.left:
-                yield number, DIVISION, division_record(opened.cells)
-                del self._open[number]
-        self._resources.observer.work(work.share, work.settings)
+            return
+        check_finite(f"cell {unit.index}{unit.place}", result.state)
+        own = held(opened.cells, result.index) if self._trainer.config.probability else {}
+        yield number, str(result.index), pack(result) | own
+        opened.left -= 1
+        if not opened.left:
+            yield number, DIVISION, division_record(opened.cells)
+            del self._open[number]
 
 
 class _Open:

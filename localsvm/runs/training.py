@@ -22,7 +22,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
 from localsvm.runs.held_values import HeldValues
 from localsvm.runs.preparing import Asked, Prepared, prepare, tell_copies, tell_off_centre
-from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.reading import engine_of
 from localsvm.runs.records import DIVISION, RECORDS, Record, unpack, unpack_scores
 from localsvm.runs.scheduling import CellTrainer, Finished, PoolFactory, Resources
@@ -68,7 +68,7 @@ def train(
         with clock("partition"):
             engine = engine_of(source, config, threads, memory)
             prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, observer)
-        key, resources = run_key(prepared), Resources(jobs, memory, observer, pool, threads)
+        key, resources = run_key(prepared), Resources(jobs, memory, observer, pool, threads=threads)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
@@ -138,9 +138,11 @@ class _Training:
         elif wanted:  # they are divided one after the other
             wanted = list(range(cells.count))
             finished = {number: replace(done, complete=False) for number, done in finished.items()}
+        self._work = Work(cells.count, sum(done.complete for done in finished.values()))
+        resources = replace(self.resources, work=self._work)
         trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows)
         # closing: the workers end with this block, not when a traceback that holds the generator is let go
-        with closing(prepared.engine.work(cells, trainer, wanted, self.resources, finished)) as events:
+        with closing(prepared.engine.work(cells, trainer, wanted, resources, finished)) as events:
             for number, name, record in events:
                 self._keep(number, name, record)
         return self._completed()
@@ -159,8 +161,10 @@ class _Training:
             elif "/" not in name:
                 self._reports[key] = report = unpack(record).report
                 done = [] if coarse else [report]
+            self._work.record(number, name)
             if done:
                 self.resources.observer.cell_done(sum(sum(r.wrong) for r in done), sum(sum(r.weight) for r in done))
+            self.resources.observer.work(self._work.share, self._work.settings)
         self.journal.settle()  # after the cell is counted: this may take long, and a signal may end it
 
     def _finished(self) -> dict[int, Finished]:

@@ -17,7 +17,7 @@ from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
 from localsvm.runs.preparing import Asked, Prepared, prepare, tell_copies, tell_off_centre
-from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.reading import engine_of
 from localsvm.runs.records import DIVISION, Record, unpack
 from localsvm.runs.scheduling import CellTrainer, PoolFactory, Resources
@@ -97,7 +97,7 @@ def cross_validate(
         # the table is of the whole grid, whatever search a training would use
         prepared = replace(prepared, config=replace(prepared.config, grid="full"))
         with clock("select"):
-            found = _validated(prepared, Resources(jobs, memory, observer, pool, threads))
+            found = _validated(prepared, Resources(jobs, memory, observer, pool, threads=threads))
     repeats = len(prepared.cells.by_repeat)
     tell_copies(observer, found.copies // repeats, prepared.head.rows)
     points = [point for i, result in enumerate(found.results) for point in _points(i, result, found.sizes[i])]
@@ -132,23 +132,30 @@ def _validated(prepared: Prepared, resources: Resources) -> _Validated:
     trainer = CellTrainer(
         prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows, fit=False
     )  # fmt: skip
+    resources = replace(resources, work=(work := Work(cells.count)))
     if cells.route is not None:
         observer.cells(cells.count, 0)
     results: dict[tuple[int, int], CellResult] = {}
     divisions: dict[int, Record] = {}
     with closing(prepared.engine.work(cells, trainer, range(cells.count), resources, {})) as events:
         for number, name, record in events:
+            work.record(number, name)
             if name == DIVISION:
                 divisions[number] = record
+                if cells.route is not None:
+                    own = [result.report for (coarse, _), result in results.items() if coarse == number]
+                    observer.cell_done(sum(sum(r.wrong) for r in own), sum(sum(r.weight) for r in own))
             elif "/" not in name:
                 results[number, int(name)] = result = unpack(record)
-                observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
-    own = [divisions[number] for number in range(cells.count)]
+                if cells.route is None:
+                    observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
+            observer.work(work.share, work.settings)
+    found = [divisions[number] for number in range(cells.count)]
     return _Validated(
         [results[key] for key in sorted(results)],
-        [int(size) for record in own for size in record["sizes"]],
-        sum(int(record["copies"]) for record in own),
-        sum(float(record["fresh"]) for record in own),
+        [int(size) for record in found for size in record["sizes"]],
+        sum(int(record["copies"]) for record in found),
+        sum(float(record["fresh"]) for record in found),
     )
 
 

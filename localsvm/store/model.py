@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.errors import ModelError, RunError
+from localsvm.errors import RunError
 from localsvm.store.container import MODEL, PARTITION, AnyPath, Container, checked, missing, open_container
 from localsvm.store.container_writing import Column, Writer, create
 from localsvm.store.pieces import Array, Cells, Unsound
@@ -247,7 +247,7 @@ def write_partition(
 
     Parameters
     ----------
-    fingerprint : of the data that was divided (`fingerprint.fingerprint`), kept in the config.
+    fingerprint : of the data that was divided (`data.numbering.named`), kept in the config.
     assignment : (n,) int32 or int64, the cell of each training row, -1 for a row merged into another.
     weight : (n,), how many rows stand behind each row, 0 for one merged into another.
     sizes : (n_cells,) rows of each cell.
@@ -267,24 +267,11 @@ def write_partition(
             writer.array("/centres", centres)
 
 
-def load_partition(path: AnyPath, fingerprint: str | None = None) -> PartitionFile:
-    """Read a partition, verified.
-
-    Raises
-    ------
-    ModelError : as `load_model` does, and where `fingerprint` is given and other data were divided.
-    """
+def load_partition(path: AnyPath) -> PartitionFile:
+    """Read a partition, verified. ModelError as `load_model` does."""
     with open_container(path, PARTITION) as file, checked(path):
         file.verify()
         config = file.json("config")
-        if fingerprint not in (None, config.get("fingerprint")):
-            shifted = "; where columns lie far from 0, methods other than svm go without it" * file.has(
-                "/scaling/origin"
-            )
-            raise ModelError(
-                f"{path}: the partition was made from other data, or from the same data read or scaled with "
-                f"other options; run lsvm-partition on this data{shifted}"
-            )
         return PartitionFile(
             path=path,
             config=config,
