@@ -1,15 +1,11 @@
 """Training on Spark against one process and two, on the same cores: processor seconds, and shuffled bytes.
 
     python scripts/bench_spark.py [--rows 100000] [--masters 'local-cluster[1,1,1024]' 'local-cluster[2,1,1024]']
-    python scripts/bench_spark.py --passes [--rows 100000]
-    python scripts/bench_spark.py --plumbing [--rows 100000] [--masters 'local-cluster[2,1,1024]']
 
 HIGGS-like rows (data.synthetic), cells of 2 000 in coarse cells of 20 000, one gamma and C without a metric, or
 the default grid and metric (--grid). The same rows in the same coarse cells by `lsvm-train` alone come first, and the
-models are compared by their manifests. Wall clock is told as well, by phase; on a machine that does other work it says
-little. --passes tells, without Spark, what its workers spend on the three passes over the rows, and the bytes that they
-hand to the shuffle. --plumbing tells, on Spark, the processor seconds of each pass and of the shuffle into coarse cells
-that are not trained: all that a run has besides its work on cells, whose tasks are as many.
+models are compared by their manifests. Wall clock is told as well, by phase; on a machine that does other work it
+says little.
 """
 
 from __future__ import annotations
@@ -17,28 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
-from localsvm.runs.distributed import read_form, survey
-from localsvm.runs.part_work import assigned, counted, form_of, lines, looked_at
 
 from localsvm.data.synthetic import higgs_like
 from localsvm.data.writing import write
-from localsvm.features.scaling import Scaling
-from localsvm.parallel.spark import PIECE_BYTES, Spark
-from localsvm.partition.two_step import TwoStep
-from localsvm.partition.voronoi import Voronoi
-from localsvm.runs.config import TrainingConfig
-from localsvm.runs.part_files import text_of
 
 TICK = os.sysconf("SC_CLK_TCK")
 OPTIONS = ["-P", "voronoi", "-c", "2000", "--coarse-size", "20000", "--force", "--json", "-q"]
@@ -104,84 +90,17 @@ def told(name: str, report: dict[str, Any], rows: int) -> str:
     return f"| {name} | {ours:.1f} | {java:.1f} | {each:.0f} | {report['wall']:.0f} | {phases} |"
 
 
-def passes(file: str, rows: int) -> None:
-    """Print the processor seconds of each pass, for a text in one part, and the bytes of its blocks."""
-    text = Path(file).read_bytes()
-    lines = text.splitlines(keepends=True)
-    step = max(1, PIECE_BYTES * len(lines) // len(text))
-    pieces = [b"".join(lines[i : i + step]) for i in range(0, len(lines), step)]
-    config = TrainingConfig(partition="voronoi", coarse_size=20_000, metric="none")
-    seconds = [time.process_time()]
-    form = form_of("rows", False, None, [counted("rows", False, None, None, 0, iter(pieces))])
-    seconds.append(time.process_time())
-    look = looked_at(form, 20_000, [1], 0, iter(pieces))
-    seconds.append(time.process_time())
-    scaling, step_one = Scaling.of_sums(look.sums, config.scale), TwoStep(Voronoi, 20_000)
-    X, y = look.sample(0)
-    step_one.sketch(scaling.apply(X), y, rows, np.random.default_rng(0))
-    seconds.append(time.process_time())
-    size = sum(len(pickle.dumps(each, 5)) for each in assigned(form, scaling, [step_one.coarse], 0, iter(pieces)))
-    seconds.append(time.process_time())
-    names = ("counted", "looked at", "coarse centres (the driver)", "assigned, pickled")
-    each = ", ".join(f"{name} {1e6 * s / rows:.1f}" for name, s in zip(names, np.diff(seconds), strict=True))
-    print(f"{rows} rows of {form.features} features, {len(text) / rows:.0f} bytes of text each")
-    print(f"microseconds a row: {each}\nto the shuffle: {size / rows:.0f} bytes a row")
-
-
-def nothing(task: Any, blocks: list[Any]) -> int:
-    """In place of training."""
-    return len(blocks)
-
-
-def plumbing(file: str, rows: int, master: str) -> None:
-    """Print the processor seconds of Python and Java, pass by pass."""
-    seen = np.zeros(2)
-
-    def tell(what: str) -> None:
-        java = sum(seconds for name, seconds in below(os.getpid()).values() if name == "java")
-        now = np.array([sum(seconds for _, seconds in below(os.getpid()).values()) - java, java])
-        print(f"| {what} | {now[0] - seen[0]:.1f} | {now[1] - seen[1]:.1f} |", flush=True)
-        seen[:] = now
-
-    config = TrainingConfig(partition="voronoi", coarse_size=20_000, metric="none")
-    print(f"{rows} rows on {master}\n\n| what | Python, s | Java, s |\n|---|---|---|")
-    tell("reading this program")
-    with Spark(master) as spark:
-        tell("start")
-        text = text_of(spark, file)
-        text.each(lines)
-        tell("first job, and lines")
-        form = read_form(text, config)
-        tell("counted")
-        found = survey(text, form, config)
-        tell("looked at, coarse centres")
-        tasks, trees = found.tasks(), [step.coarse for step in found.steps]
-        groups = text.groups(partial(assigned, form, found.chain, trees), len(tasks))
-        cells = len(list(groups.unordered(nothing, tasks)))
-        tell(f"assigned, shuffled, {cells} jobs")
-        list(groups.unordered(nothing, tasks))
-        tell(f"{cells} jobs again")
-
-
 def main() -> None:
     """Run all, and print a table."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--rows", type=int, default=100_000)
     given.add_argument("--masters", nargs="+", default=["local-cluster[1,1,1024]", "local-cluster[2,1,1024]"])
     given.add_argument("--grid", action="store_true", help="the default grid and metric instead of one point")
-    given.add_argument("--passes", action="store_true", help="only what workers spend on the rows, without Spark")
-    given.add_argument("--plumbing", action="store_true", help="only what Spark spends beside the work on cells")
     options = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file, manifests = f"{folder}/rows", set()
         X, y = higgs_like(options.rows, np.random.default_rng(0))
         write(file, X, y)
-        if options.passes:
-            passes(file, options.rows)
-            return
-        if options.plumbing:
-            plumbing(file, options.rows, options.masters[-1])
-            return
         print("| run | Python, s | Java, s | shuffled bytes a row | wall, s | phases, s |\n|---|---|---|---|---|---|")
         for name in [*LOCAL, *options.masters]:
             on = ["-j", LOCAL[name]] if name in LOCAL else ["--backend", "spark", "--master", name]

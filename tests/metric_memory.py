@@ -10,9 +10,11 @@ import gc
 import sys
 from pathlib import Path
 
+import numpy as np
 from cell_memory import made, peak
 
 from localsvm.data.dataset import size_of
+from localsvm.engines.memory import Memory
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.representations.metric_learning import Plan
 from localsvm.runs import measuring
@@ -50,7 +52,8 @@ def main() -> None:
     config = TrainingConfig(metric=metric, scale="none")
     measuring.measure(made(kind, 300, 50, min(entries, 20)), config, Threads(1))  # modules are imported
     data = made(kind, rows, columns, entries)
-    Demand(data, config, Asked(UNBOUNDED.bytes), jobs).metric()
+    with Threads(jobs) as threads:
+        Demand(Memory(data, Asked(UNBOUNDED.bytes)), config, threads).metric(np.unique(data.y))
     held = size_of(data.X) + data.y.nbytes
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
@@ -58,7 +61,8 @@ def main() -> None:
     before = peak()
     with Threads(jobs) as threads:
         found = measuring.measure(data, config, threads)
-        found.apply(data.X)
+        if found.metric is not None:
+            found.metric.apply(data.X, in_place=True)
     print(Asked.need, held + peak() - before)
 
 

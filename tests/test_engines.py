@@ -149,8 +149,9 @@ def test_from_a_number_of_rows_on_there_are_several_coarse_cells(
     plain(tmp_path / "rows")
     config = replace(COARSE, coarse_size=None, partition=partition, repeats=2)
     train(engine("memory", tmp_path / "rows"), config, tmp_path / "whole.h5")
+    monkeypatch.setattr(coarse_cells, "LEAST_COARSE", 150)
     for module in (coarse_cells, preparing):
-        monkeypatch.setattr(module, "LEAST_COARSE", 150)
+        monkeypatch.setattr(module, "CHUNK_ROWS", 150)
     monkeypatch.setattr(coarse_cells, "COARSE_CELLS", 2)
     for kind in ENGINES:
         train(engine(kind, tmp_path / "rows"), config, tmp_path / f"{kind}.h5")
@@ -171,6 +172,20 @@ def test_partition_files_and_cross_validation(kind: str, tmp_path: Path) -> None
     assert manifest(tmp_path / "given.h5") == manifest(tmp_path / "found.h5")
     table = cross_validate(engine(kind, tmp_path / "rows"), COARSE)
     assert table.points == cross_validate(engine("memory", tmp_path / "rows"), COARSE).points
+
+
+def test_the_size_of_coarse_cells_depends_on_the_rows_alone() -> None:
+    config = TrainingConfig(FAST, "voronoi", 2000)
+    sizes = {
+        (rows, values): coarse_cells.with_coarse_size(config, rows, values).coarse_size
+        for rows, values in ((131_072, 28), (131_073, 28), (10**7, 28), (10**7, 10_000), (40_000, 10**5))
+    }
+    assert list(sizes.values()) == [None, 65_536, 65_536, 26_843, 16_000]
+    large = coarse_cells.with_coarse_size(replace(config, cell_size=10_000), 700_000, 28)
+    assert large.coarse_size == 320_000
+    for own in ({"partition": "none"}, {"partition": "chunks"}):
+        assert coarse_cells.with_coarse_size(replace(config, **own), 10**7, 28).coarse_size is None
+    assert coarse_cells.with_coarse_size(replace(config, coarse_size=5000), 100, 28).coarse_size == 5000
 
 
 @pytest.mark.parametrize("rows", [1, 2, 37, 64, 100])

@@ -63,10 +63,14 @@ class Head:
         return self.columns.columns(self.columns.width)
 
     @property
+    def row_values(self) -> int:
+        """Of a row, on average; zeros that are not stored are left out."""
+        return self.features if self.columns.dense else -(-self.entries // max(1, self.rows))
+
+    @property
     def block_rows(self) -> int:
         """Rows of a block of `Engine.reduce`."""
-        values = self.rows * self.features if self.columns.dense else self.entries
-        return max(1, max(BLOCK_VALUES, LEAST * self.features) * self.rows // max(1, values))
+        return max(1, max(BLOCK_VALUES, LEAST * self.features) // max(1, self.row_values))
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ class Disk:
     def _step(self, values: int) -> int:
         """Rows of so many values."""
         assert self._head is not None, "after the first look"
-        return max(1, values // max(1, self._head.entries // self._head.rows))
+        return max(1, values // max(1, self._head.row_values))
 
     def _read(self, rows: ScratchRows, first: int, last: int) -> Examples:
         """Rows in the columns that are kept."""

@@ -44,7 +44,8 @@ def _further(kind: type[Partition], coarse_size: int | None) -> Partition:
 
 
 def inside(name: str, repeat: int) -> Maker:
-    """What makes the partitions inside the coarse cells of a repeat, by their name."""
+    """What makes the partitions inside the coarse cells of a repeat, by their name; OptionError for an unknown one."""
+    create(name)
     return REGISTRY[name].further if repeat else REGISTRY[name]
 
 

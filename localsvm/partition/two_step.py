@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from localsvm.data.dataset import Examples
 
 SAMPLE_ROWS = 1 << 17  # that coarse centres come from at most, ...
+SAMPLE_LEAST = 1 << 14  # ... as many as two coarse cells have, but at least so many, ...
 SAMPLE_EACH = 32  # ... or so many a coarse cell, where that is more
 SHARE = 0.5  # of a node's sampled rows, from which the coarse centres of a further repeat come
 COARSE, POINTER = "coarse_", "fine_ptr"  # in the state: before the names of the coarse tree; whose cells are whose
@@ -200,4 +201,5 @@ def drawn(numbers: NDArray[np.int64], rows: int, coarse_size: int, key: int) -> 
 
 def sample_rows(rows: int, coarse_size: int) -> int:
     """How many of so many rows `drawn` takes, about."""
-    return min(rows, max(SAMPLE_ROWS, SAMPLE_EACH * -(-rows // coarse_size)))
+    most = min(SAMPLE_ROWS, max(SAMPLE_LEAST, 2 * coarse_size))
+    return min(rows, max(most, SAMPLE_EACH * -(-rows // coarse_size)))

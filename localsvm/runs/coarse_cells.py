@@ -28,7 +28,9 @@ from localsvm.threads import ALONE, Threads
 
 PARTITION_KEY = (1 << 32) - 1  # begins the names of the random numbers of partitions, and of no cell
 LEAST_COARSE = 1 << 16  # rows of a coarse cell, ...
-COARSE_CELLS = 32  # ... or at least so many cells
+COARSE_CELLS = 32  # ... or at least so many cells, ...
+COARSE_VALUES, FEW_CELLS = 1 << 28, 8  # ... but no more values than this, of no fewer than so many cells
+CHUNK_ROWS = 1 << 13  # of chunks that are divided together
 
 State = dict[str, NDArray[Any]]
 Streams = list[tuple[int, ...]]
@@ -52,10 +54,14 @@ class Division:
     average: float
 
 
-def with_coarse_size(config: TrainingConfig, rows: int) -> TrainingConfig:
-    """The options with the size of coarse cells decided: a function of them and of the number of rows alone."""
+def with_coarse_size(config: TrainingConfig, rows: int, values: int) -> TrainingConfig:
+    """The options with the size of coarse cells decided: a function of them and of the rows alone, wherever these lie.
+
+    values : of a row, zeros that are not stored left out.
+    """
     kind = partition_name(config, rows)
-    size = max(LEAST_COARSE, COARSE_CELLS * config.cell_size)
+    most = max(FEW_CELLS * config.cell_size, COARSE_VALUES // max(1, values))
+    size = min(max(LEAST_COARSE, COARSE_CELLS * config.cell_size), most)
     if config.coarse_size is not None or kind in ("none", Chunks.name) or rows <= 2 * size:
         return config
     return replace(config, coarse_size=size)
@@ -194,7 +200,7 @@ class Shuffled(CoarseCells):
     def __init__(self, config: TrainingConfig, rows: int) -> None:
         first = partition_stream(config)
         chunks = -(-rows // config.cell_size)
-        together = max(1, LEAST_COARSE // config.cell_size)
+        together = max(1, CHUNK_ROWS // config.cell_size)
         coarse = -(-chunks // together)
         self._rows, self._chunks, self._together = rows, chunks, together
         self._rngs = [first, *first.spawn(config.repeats - 1)]

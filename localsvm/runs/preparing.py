@@ -24,7 +24,7 @@ from localsvm.partition import restore
 from localsvm.partition.chunks import Chunks
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.coarse_cells import (
-    LEAST_COARSE,
+    CHUNK_ROWS,
     CoarseCells,
     Shuffled,
     Sketched,
@@ -163,7 +163,7 @@ class _Preparing:
         known = None if given is None else given.chain.columns
         head = self._engine.head(known, all_rows=self._file is not None)
         if self._file is None:
-            config = with_coarse_size(config, head.rows)
+            config = with_coarse_size(config, head.rows, head.row_values)
         coarse = config.coarse_size is not None or self._shuffled(config, head.rows)
         if not coarse:
             self._engine = self._engine.in_memory()
@@ -176,7 +176,7 @@ class _Preparing:
         return config, head
 
     def _shuffled(self, config: TrainingConfig, rows: int) -> bool:
-        return partition_name(config, rows) == Chunks.name and rows > 2 * LEAST_COARSE and self._file is None
+        return partition_name(config, rows) == Chunks.name and rows > CHUNK_ROWS and self._file is None
 
     def _cells(self, config: TrainingConfig, head: Head) -> CoarseCells:
         if config.coarse_size is not None and self._file is None:

@@ -14,7 +14,8 @@ from localsvm.engines.base import Engine
 from localsvm.engines.disk import Disk, counts_of
 from localsvm.engines.memory import Memory
 from localsvm.memory import Budget
-from localsvm.runs.coarse_cells import with_coarse_size
+from localsvm.partition.chunks import Chunks
+from localsvm.runs.coarse_cells import CHUNK_ROWS, partition_name, with_coarse_size
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import beyond_memory, held_bytes
 from localsvm.threads import Threads
@@ -58,7 +59,9 @@ def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: i
     counts = counts_of(path, config.zero_based, budget, jobs)
     dense = prefers_dense(counts.rows, counts.width, counts.entries)
     size = 4 * counts.rows * counts.width if dense else 8 * (counts.entries + counts.rows)
-    several = with_coarse_size(config, counts.rows).coarse_size is not None
+    values = counts.width if dense else -(-counts.entries // max(1, counts.rows))
+    shuffled = partition_name(config, counts.rows) == Chunks.name and counts.rows > CHUNK_ROWS
+    several = shuffled or with_coarse_size(config, counts.rows, values).coarse_size is not None
     return counts if several and held_bytes(counts.rows, size, jobs) > budget.room else None
 
 

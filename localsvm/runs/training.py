@@ -138,6 +138,8 @@ class _Training:
         elif wanted:  # they are divided one after the other
             wanted = list(range(cells.count))
             finished = {number: replace(done, complete=False) for number, done in finished.items()}
+        else:
+            observer.cells(len(self._reports), len(self._reports))
         self._work = Work(cells.count, sum(done.complete for done in finished.values()))
         resources = replace(self.resources, work=self._work)
         trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows)

@@ -148,7 +148,7 @@ def test_openblas_needs_no_threads(shim: Path, rows: Path, whole: Path, tmp_path
     ("armed", "deadly", "cells", "left"),
     [
         ("open:rows.libsvm", "kill", None, set()),  # reading
-        ("memfd_create:localsvm", "kill", None, set()),  # the partition
+        ("memfd_create:localsvm", "kill", None, {"m.h5.journal"}),  # the partition
         ("open:.journal", "kill write:1", None, {"m.h5.journal"}),  # training, before and after a finished cell
         ("open:.journal", "kill write:4", 2, {"m.h5.journal"}),
         ("open:.tmp", "kill write:5", 9, {"m.h5.journal", "temporary"}),  # writing the model

@@ -75,7 +75,7 @@ def test_a_matrix_of_four_times_the_addresses(tmp_path: Path, scratch: Path) -> 
 
 def test_it_is_chosen_and_noted_where_memory_is_too_small(tmp_path: Path, scratch: Path) -> None:
     written(tmp_path / "rows.txt", 30_000)
-    command = "train", *OPTIONS, "-P", "voronoi", "-c", 500, tmp_path / "rows.txt"
+    command = "train", *OPTIONS, "-P", "voronoi", "-c", 500, "--coarse-size", 3000, tmp_path / "rows.txt"
     assert "scratch" not in ended(lsvm(*command, tmp_path / "one.h5", scratch=scratch))
     told = ended(lsvm(*command, tmp_path / "two.h5", "--memory", "180M", scratch=scratch))
     assert "scratch files (--out-of-core)" in told
@@ -84,7 +84,7 @@ def test_it_is_chosen_and_noted_where_memory_is_too_small(tmp_path: Path, scratc
 
 def test_a_killed_run_leaves_no_scratch_and_is_resumed(tmp_path: Path, scratch: Path) -> None:
     written(tmp_path / "rows.txt", 10_000)
-    command = "train", *OPTIONS, "-P", "voronoi", "-c", 50, tmp_path / "rows.txt"
+    command = "train", *OPTIONS, "-P", "voronoi", "-c", 50, "--coarse-size", 1000, tmp_path / "rows.txt"
     ended(lsvm(*command, tmp_path / "one.h5", scratch=scratch))
     killed = lsvm(*command, tmp_path / "two.h5", "--out-of-core", scratch=scratch)
     journal = tmp_path / "two.h5.journal"
@@ -108,11 +108,10 @@ def test_other_commands_choose_it_as_well(tmp_path: Path, scratch: Path) -> None
     """The table of lsvm-cv, and the cells of lsvm-partition; where a run has one cell, what can be done is told."""
     file, few = tmp_path / "rows.txt", ["--memory", "180M"]
     written(file, 30_000)
-    tables, divided = [], ["--scale", "none", "--metric", "none", "-P", "voronoi", "-c", 500, "-j", 1]
+    cells = ["-P", "voronoi", "-c", 500, "--coarse-size", 3000]
+    tables, divided = [], ["--scale", "none", "--metric", "none", *cells, "-j", 1]
     for number, own in enumerate(([], few)):
-        run = lsvm(
-            "cv", *OPTIONS, "-v", 2, "-P", "voronoi", "-c", 500, *own, file, scratch=scratch, stdout=subprocess.PIPE
-        )
+        run = lsvm("cv", *OPTIONS, "-v", 2, *cells, *own, file, scratch=scratch, stdout=subprocess.PIPE)
         table, told = run.communicate()
         tables.append(table)
         assert run.returncode == 0 and ("scratch files (--out-of-core)" in told) == bool(own)
@@ -137,7 +136,8 @@ def test_other_commands_choose_it_as_well(tmp_path: Path, scratch: Path) -> None
 def test_a_scratch_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     """Not replaced by another one, which may be memory."""
     written(tmp_path / "t", 1000)
-    run = lsvm("train", *OPTIONS, "--out-of-core", tmp_path / "t", tmp_path / "m", scratch=tmp_path / "missing")
+    coarse = "-P", "voronoi", "--coarse-size", 2000, "--out-of-core"
+    run = lsvm("train", *OPTIONS, *coarse, tmp_path / "t", tmp_path / "m", scratch=tmp_path / "missing")
     assert "missing: no scratch file can be written there; name a folder that is there, with room" in ended(run, 1)
     assert not (tmp_path / "m").exists()
 

@@ -47,7 +47,7 @@ def test_a_refused_run_leaves_nothing(
 def test_a_refused_run_keeps_what_another_one_finished(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, common = folder / "m.h5", ("-P", "voronoi", "-c", 80, *FAST, folder / "data.libsvm", folder / "m.h5")
     with monkeypatch.context() as patched:  # a run that ends when its cells are finished
-        patched.setattr(training, "write_trained", lambda *_: (_ for _ in ()).throw(RunError("stopped")))
+        patched.setattr(training, "_write", lambda *_: (_ for _ in ()).throw(RunError("stopped")))
         assert error("train", *common) == "stopped\n"
     journal = Path(f"{model}.journal")
     before = journal.read_bytes()
