@@ -83,10 +83,6 @@ class Divided:
     def sizes(self) -> NDArray[np.int64]:
         return np.concatenate([own.sizes for own in self.coarse])
 
-    def rows(self) -> list[NDArray[np.int64]]:
-        """Of each cell, the numbers of its rows."""
-        return [own.numbers[rows] for own in self.coarse for rows in own.rows()]
-
 
 def divide(
     source: Dataset | Engine, config: TrainingConfig, file: str | Path | None = None, given: Given | None = None,

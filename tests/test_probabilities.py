@@ -22,23 +22,19 @@ from localsvm.runs.training import train
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.classification import Classification
 from localsvm.targets.probabilities import Calibration, bent, coupled
-from localsvm.targets.sharpening import means_of
 
 POINT = KernelSVM(gamma=(1.0,), cost=(1.0,))
 GRID = KernelSVM(gamma=(0.3, 3.0), cost=(0.3, 3.0))
 
 
 class Given:
-    """Held-out values of some cells, each with the same rows where they are repeats."""
+    """Held-out values of some cells."""
 
-    def __init__(self, cells: list[tuple[Any, Any, Any]], repeats: int = 1) -> None:
-        self._cells, self.sizes, self.repeats = cells, np.asarray([len(y) for _, y, _ in cells]), repeats
+    def __init__(self, cells: list[tuple[Any, Any, Any]]) -> None:
+        self._cells, self.sizes = cells, np.asarray([len(y) for _, y, _ in cells])
 
     def cell(self, index: int) -> tuple[Any, Any, Any]:
         return self._cells[index]
-
-    def rows(self, index: int) -> Any:
-        return np.arange(self.sizes[index])
 
 
 def drawn(n: int, slope: float, intercept: float, seed: int) -> tuple[Any, Any, Any]:
@@ -120,42 +116,6 @@ def test_coupling_finds_probabilities_that_agree_with_all_pairs() -> None:
     p = rng.dirichlet(np.ones(5), size=200) * 0.95 + 0.01
     pairs = np.stack([p[:, j] / (p[:, i] + p[:, j]) for i, j in target.pairs], axis=1)
     np.testing.assert_allclose(coupled(target, pairs), p, rtol=1e-6)
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_the_mean_of_repeats_is_calibrated(classes: int) -> None:
-    rng = np.random.default_rng(8)
-    target = Classification(np.arange(float(classes)))
-    scores = rng.normal(size=(20_000, classes)) * 3.0
-    true = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    codes = (rng.random((20_000, 1)) > true.cumsum(axis=1)).sum(axis=1)
-    # each repeat sees the scores with an error of its own
-    seen = [scores + rng.normal(size=scores.shape) * 2.0 for _ in range(5)]
-    values = [(s[:, 1:] - s[:, :1]).T if classes == 2 else s.T for s in seen]
-    cells = [(v, target.labels[codes], np.ones(20_000)) for v in values]
-
-    def mean(found: Calibration) -> Any:
-        problems = np.arange(target.n_problems)
-        each = [found.of_classes(target, found.in_cell(target, i).combine(v.T, problems)) for i, v in enumerate(values)]
-        return np.mean(each, axis=0)
-
-    sharp, alone = mean(calibrate(target, Given(cells, repeats=5))), mean(calibrate(target, Given(cells)))
-    assert log_loss(sharp, codes) < 0.98 * log_loss(alone, codes)
-    for factor in (0.95, 1.05):  # the best one
-        other = calibrate(target, Given(cells, repeats=5)).sharpened(target, factor)
-        assert log_loss(mean(other), codes) > log_loss(sharp, codes)
-
-
-def test_rows_that_a_repeat_leaves_out_do_not_count_for_its_sharpness() -> None:
-    cells = [drawn(400, 2.0, 0.0, seed) for seed in range(2)]
-    cells[1] = (cells[1][0], cells[0][1], cells[0][2])  # the same rows, hence labels
-    shorter = [cells[0], tuple(part[..., :300] for part in cells[1])]
-    found = calibrate(TWO, Given(cells))
-    shares, codes, weight = means_of(found, TWO, Given(shorter, repeats=2))
-    assert shares.shape == (300, 2, 2) and len(codes) == len(weight) == 300
-    np.testing.assert_array_equal(codes, TWO.codes(cells[0][1][:300]))
-    expected = bent(found.curve, found.sigmoids[1, 0, 0] * cells[1][0][0, :300] + found.sigmoids[1, 0, 1])
-    np.testing.assert_allclose(shares[:, 1, 1], expected)
 
 
 def test_fold_models_are_calibrated_one_by_one() -> None:

@@ -147,7 +147,7 @@ def test_merged_rows_sum_their_weights(repeats: int) -> None:
         merged = [
             float(own.mass.array[i])  # type: ignore[union-attr]
             for own in divided.coarse
-            for i in np.flatnonzero((own.X.handle().rows(slice(0, len(own.numbers))) == 0).all(axis=1))
+            for i in np.flatnonzero((own.X.handle().rows(slice(0, len(own.y.array))) == 0).all(axis=1))
             if own.y.array[i] == label
         ]
         assert merged == [w[zero & (y == label)].sum()] * repeats

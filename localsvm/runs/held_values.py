@@ -18,11 +18,10 @@ class HeldValues:
     Parameters
     ----------
     names, sizes : of the cells' records, and (cells,) rows of each cell.
-    repeats : how many partitions the cells are of.
     """
 
-    def __init__(self, journal: Journal, names: Sequence[str], sizes: NDArray[np.int64], repeats: int) -> None:
-        self._journal, self._names, self.sizes, self.repeats = journal, names, sizes, repeats
+    def __init__(self, journal: Journal, names: Sequence[str], sizes: NDArray[np.int64]) -> None:
+        self._journal, self._names, self.sizes = journal, names, sizes
         count = mass = 0.0
         if "held/mass" in journal[names[0]]:
             for name in names:
@@ -38,7 +37,3 @@ class HeldValues:
         if "held/fresh" in record:  # the others chose the metric, and are flattered by it
             count = count * record["held/fresh"]
         return unpack(record).values, record["held/y"], count
-
-    def rows(self, index: int) -> NDArray[np.int64]:
-        """(n,) the numbers of a cell's rows, the same in all repeats."""
-        return self._journal[self._names[index]]["held/rows"]

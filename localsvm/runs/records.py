@@ -32,13 +32,12 @@ def division_record(own: SharedCells) -> Record:
 
 
 def held(own: SharedCells, cell: int) -> Record:
-    """What calibration asks of a cell: "held/y", "held/count", "held/rows" (their numbers in the data), and as far as
-    the run has them "held/mass" and "held/fresh", of its rows in the order of `CellResult.values`.
+    """What calibration asks of a cell: "held/y", "held/count", and as far as the run has them "held/mass" and
+    "held/fresh", of its rows in the order of `CellResult.values`.
     """
     rows = own.rows()[cell]
     shared = {"y": own.y, "count": own.count, "mass": own.mass, "fresh": own.fresh}
-    arrays = {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
-    return arrays | {"held/rows": own.numbers[rows]}
+    return {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
 
 
 def pack(result: CellResult) -> Record:

@@ -36,7 +36,6 @@ class SharedCells:
     fresh : (n,) the share of those rows that say what the error is; None where all do.
     edges : (cells + 1,) int64; cell i has the rows edges[i] to edges[i + 1] - 1.
     fold_rows : of each cell, how many of its rows each fold holds out.
-    numbers : (n,) int64 of the rows in the data.
     division : how the coarse cell is divided.
     copies : how many rows of the coarse cell are copies of one before.
     """
@@ -49,7 +48,6 @@ class SharedCells:
     fresh: SharedArray | None
     edges: Numbers
     fold_rows: list[tuple[int, ...]]
-    numbers: Numbers
     division: Division
     copies: int
 
@@ -57,7 +55,7 @@ class SharedCells:
     def nbytes(self) -> int:
         """What is held in memory."""
         shared = [self.y, self.count, *(each for each in (self.mass, self.fresh) if each is not None)]
-        arrays = [self.numbers, *(array.array for array in shared), *self.state.values()]
+        arrays = [*(array.array for array in shared), *self.state.values()]
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays)
 
     @property
@@ -109,7 +107,6 @@ def shared_cells(
         fresh=fresh,
         edges=np.cumsum([0, *(len(cell.rows) for cell in own)]).astype(np.int64),
         fold_rows=[tuple(held.tolist()) for _, held in orders],
-        numbers=rows.numbers[order],
         division=replace(division, cells=[]),
         copies=0 if same is None else int(np.count_nonzero(same != np.arange(len(same)))),
     )

@@ -110,7 +110,7 @@ class Trained:
 
     def held(self, journal: Journal) -> HeldValues:
         """The held-out values."""
-        return HeldValues(journal, self.names, self.sizes, len(self.partition.cells_by_repeat))
+        return HeldValues(journal, self.names, self.sizes)
 
 
 @dataclass

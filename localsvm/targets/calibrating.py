@@ -17,7 +17,6 @@ from localsvm.targets.base import Values
 from localsvm.targets.classification import Classification
 from localsvm.targets.held_out import HeldOut
 from localsvm.targets.probabilities import SMALLEST, Calibration, bent, log_shares, logarithms, one_a_class
-from localsvm.targets.sharpening import sharpened
 
 PRIOR_ROWS = 10.0  # so many rows of the run the prior of a cell's sigmoid is worth, and that of the powers
 CURVE_PRIOR_ROWS = 10.0  # so many rows count in a block of the curve as the sigmoids say
@@ -53,7 +52,7 @@ class Examples:
 
 
 def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
-    """The calibration of a run: sigmoids, the curve of their log odds, powers of many classes; repeats sharpened."""
+    """The calibration of a run: sigmoids, the curve of their log odds, powers of many classes."""
     cells = range(len(held_out.sizes))
     step = max(1, -(-int(held_out.sizes.sum()) * target.n_problems // SAMPLE_VALUES))
     sample = _together([Examples.of(target, held_out, i, step) for i in cells])
@@ -69,8 +68,7 @@ def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
     # pairs of many classes are no better for a curve, on hold-outs
     curve = curve_of(sample) if target.scheme == "ova" or len(target.labels) == 2 else np.empty((0, 2))
     powers = powers_of(target, expit(bent(curve, sample.values)).T, sample) if len(target.labels) > 2 else np.ones(2)
-    calibration = Calibration(found, curve, powers)
-    return sharpened(calibration, target, held_out) if held_out.repeats > 1 else calibration
+    return Calibration(found, curve, powers)
 
 
 def sigmoids(rows: Examples, prior: tuple[Values, Values] | None = None) -> tuple[Values, Values]:

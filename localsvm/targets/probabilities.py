@@ -52,12 +52,6 @@ class Calibration:
         """What a summary tells of it, as JSON can hold it."""
         return {"sigmoids": self.sigmoids[..., 0].size, "knots": len(self.curve), "powers": self.powers.tolist()}
 
-    def sharpened(self, target: Classification, factor: float) -> Calibration:
-        """With a factor on the log odds of two classes, or the logarithms of the shares of many."""
-        if len(target.labels) > 2:
-            return Calibration(self.sigmoids, self.curve, factor * self.powers)
-        return Calibration(factor * self.sigmoids, factor * self.curve, self.powers)
-
     def in_cell(self, target: Classification, cell: int) -> CellProbabilities:
         """What a cell's predictor is given in place of the target: its values are then probabilities of problems."""
         return CellProbabilities(target.labels, target.scheme, sigmoids=self.sigmoids[cell], curve=self.curve)
