@@ -134,6 +134,10 @@ def _of_array(place: str, array: np.ndarray) -> Iterator[Damage]:
             changed = array.copy()
             changed.ravel()[-1] = value
             yield put(kind, changed)
+    if array.size:
+        yield put("all 0", np.zeros_like(array))
+        most = np.iinfo(array.dtype).max if array.dtype.kind in "iu" else np.finfo(array.dtype).max
+        yield put("all largest", np.full_like(array, most))
 
 
 def _of_column(place: str, array: np.ndarray, pointer: np.ndarray) -> Iterator[Damage]:

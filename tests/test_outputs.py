@@ -46,6 +46,33 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_text() == "new"
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_replaced_file_is_as_open_as_before(mode: int, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("old")
+    file.chmod(mode)
+    with replacing(file, force=True) as temporary:
+        assert temporary.stat().st_mode & 0o777 == 0o600
+        temporary.write_text("new")
+    assert file.read_text() == "new" and file.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_only_named_like_a_temporary_file_stays(kind: str, tmp_path: Path) -> None:
+    with replacing(tmp_path / "file") as temporary:
+        other = temporary.with_name(temporary.name[:-12] + "00000000.tmp")
+    (tmp_path / "precious").write_text("kept")
+    if kind == "pipe":
+        os.mkfifo(other)
+    elif kind == "link":
+        other.symlink_to(tmp_path / "precious")
+    else:
+        other.mkdir()
+    with replacing(tmp_path / "file", force=True) as temporary:
+        temporary.write_text("new")
+    assert os.path.lexists(other) and (tmp_path / "precious").read_text() == "kept"
+
+
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="--force"), replacing(tmp_path / "file") as temporary:
         temporary.write_text("mine")

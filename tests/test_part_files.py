@@ -52,6 +52,15 @@ def test_files_of_a_folder_follow_each_other_by_name(tmp_path: Path) -> None:
     assert head([str(tmp_path / "a"), str(tmp_path / "b")], 1000) == LINES
 
 
+def test_a_folder_inside_is_told(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(LINES)
+    (tmp_path / "_temporary").mkdir()
+    assert text_of(Engine(), str(tmp_path))[0]
+    (tmp_path / "more").mkdir()
+    with pytest.raises(RunError, match=r"more: a folder in the input folder, whose files are not read; move them up"):
+        text_of(Engine(), str(tmp_path))
+
+
 def test_links_count_by_their_names(tmp_path: Path) -> None:
     """As shared stores have them: what the links lead to is called otherwise."""
     (blobs := tmp_path / "blobs").mkdir()
@@ -84,7 +93,7 @@ def test_compressed_text_is_known_by_its_name_alone(tmp_path: Path) -> None:
 def test_what_is_no_plain_text_is_left_to_the_engine(tmp_path: Path) -> None:
     (tmp_path / "rows.gz").write_bytes(gzip.compress(LINES))
     (tmp_path / "rows.parquet").touch()
-    (folder := tmp_path / "none").mkdir()
+    (folder := tmp_path.with_name(f"{tmp_path.name}-none")).mkdir()
     for path in (tmp_path / "rows.gz", tmp_path / "rows.parquet", tmp_path, folder, "hdfs://host/rows"):
         assert text_of(Engine(), str(path)) == str(path)
 

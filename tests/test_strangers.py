@@ -14,7 +14,7 @@ from make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
 from strangers import ANOTHER, CHUNKS, HARMLESS, Damage, attributes, damaged, foreign, replace, special
 
 from localsvm.data.reading import read
-from localsvm.errors import ModelError
+from localsvm.errors import DataError, ModelError
 from localsvm.methods.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
@@ -67,8 +67,12 @@ def verdict(path: Path, rows: str, sound: bytes, damage: Damage) -> str:
             return f"not refused for its chunk: {message!r}"
         one_line = message.startswith(str(path)) and message.isprintable() and len(message) < len(str(path)) + LINE
         return "" if one_line else f"not one line: {message!r}"
+    except DataError as error:
+        return "" if damage.kind == "all largest" else f"{error}"  # no row has a value that is finite
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
+    if damage.kind in ("all 0", "all largest"):  # a model of other numbers, and of no use
+        return ""
     if (damage.place, damage.kind) in ANOTHER or (harmless and found == sound):
         return ""
     return "used, and not listed as harmless" if found == sound else "used, with other values"

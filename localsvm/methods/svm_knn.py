@@ -94,7 +94,7 @@ class NeighbourSVM(CostOptions):
             **table("problem", "fold", "cost"),
             **rows_pieces(dense),
             "support_label": floats64("s"),
-            "support_count": floats64("s", low=0),
+            "support_count": floats64("s", low=1, high=2.0**53),
             "support_weight": floats64("s", low=0),
             "support_fold": index("s", below="folds"),
             "neighbours": Piece("i4", (1,), low=1, high=max(self.neighbours)),

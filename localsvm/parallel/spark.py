@@ -32,6 +32,7 @@ Cut = Callable[[Iterable[Any]], Pieces]  # makes them of what a part consists of
 PIECE_BYTES = 4 << 20  # of text, at most, that workers take at once
 SHARED = "put it where all machines do (a shared folder, hdfs://, s3a://)"
 NOT_SEEN = f"{{path}}: the workers of Spark do not see this input; {SHARED}"
+NESTED = "{path}: a folder in the input folder, whose files are not read; move them up, or it away"
 JAVA = 17  # the oldest that PySpark 4 runs on
 ANSWER_SECONDS = 10.0  # in which a master has to take a connection
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -147,12 +148,15 @@ class Spark:
         try:
             place = java.org.apache.hadoop.fs.Path(found)
             system = place.getFileSystem(self._context._jsc.hadoopConfiguration())
-            names = sorted(str(each.getPath().toString()) for each in system.listStatus(place) if each.isFile())
+            inside = [(str(each.getPath().toString()), bool(each.isFile())) for each in system.listStatus(place)]
         except Exception as error:
             unseen = any(word in str(error) for word in UNSEEN)
             why = "no such file or folder" if unseen else f"Spark cannot read it: {_cause(str(error))}"
             raise RunError(f"{path}: {why}") from error
-        names = [name for name in names if not name.rpartition("/")[2].startswith(("_", "."))]
+        inside = sorted(each for each in inside if not each[0].rpartition("/")[2].startswith(("_", ".")))
+        if folder := next((name for name, is_file in inside if not is_file), None):
+            raise RunError(NESTED.format(path=folder))
+        names = [name for name, _ in inside]
         if not names:
             raise RunError(f"{path}: there is no file in this folder")
         if pattern := next((name for name in names if PATTERN & set(name)), None):

@@ -22,6 +22,7 @@ class Neighbours:
     """
 
     def __init__(self, X: Examples) -> None:
+        X, _ = within_reach(X)  # a model of a stranger may have any numbers
         self.n = X.shape[0]
         self._entries = X if few_entries(X) else None
         self._columns = active_columns(X)

@@ -16,7 +16,7 @@ from localsvm.data.pieces import BOM
 from localsvm.data.spans import spans
 from localsvm.errors import RunError
 from localsvm.parallel.parquet import SUFFIX as PARQUET
-from localsvm.parallel.spark import NOT_SEEN, PIECE_BYTES
+from localsvm.parallel.spark import NESTED, NOT_SEEN, PIECE_BYTES
 
 PART_BYTES = 32 << 20  # at most, as Spark has it
 PARTS_EACH = 4  # for each core: so none waits long for the last
@@ -60,7 +60,10 @@ def _plain_files(path: str) -> list[str]:
     if os.path.isfile(path):
         found = [path]
     elif os.path.isdir(path):
-        found = sorted(str(each) for each in Path(path).iterdir() if each.is_file() and each.name[0] not in "_.")
+        inside = sorted(each for each in Path(path).iterdir() if each.name[0] not in "_.")
+        if folder := next((each for each in inside if each.is_dir()), None):
+            raise RunError(NESTED.format(path=folder))
+        found = [str(each) for each in inside if each.is_file()]
     else:
         return []
     if any(each.endswith((PARQUET, *SUFFIXES)) for each in found):

@@ -215,10 +215,11 @@ class LocalModel:
         ]
 
         def evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:
-            values = work[1].decision_function(work[0])
-            if calibration is not None:
-                return calibration.of_classes(self.target, values)
-            return np.clip(values, -1.0, 1.0) if several else values
+            with np.errstate(all="ignore"):  # what is not finite is looked for, and told of its row
+                values = work[1].decision_function(work[0])
+                if calibration is not None:
+                    return calibration.of_classes(self.target, values)
+                return np.clip(values, -1.0, 1.0) if several else values
 
         window = self._extent.window
         side_by_side = self._threads.map if self._extent.threads > 1 else map  # handing over is not for free

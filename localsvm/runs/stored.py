@@ -144,7 +144,7 @@ def check_partition(file: PartitionFile, head: Head, mapped: int) -> None:
         raise Unsound("/columns are not those of the data")
     pieces = {
         "assignment": Piece(file.assignment.dtype.str, ("rows",), low=-1, below="cells"),
-        "weight": floats64("rows", low=0),
+        "weight": floats64("rows", low=0, high=rows),
         "sizes": Piece("i8", ("cells",), least=1, low=1),
     }
     arrays: dict[str, NDArray[Any]] = {name: getattr(file, name) for name in pieces}

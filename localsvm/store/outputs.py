@@ -8,6 +8,7 @@ import hashlib
 import os
 import secrets
 import signal
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -86,7 +87,8 @@ def _temporary(target: Path) -> tuple[Path, int]:
         _remove_abandoned(left)
     while True:
         temporary = target.with_name(f"{begin}{secrets.token_hex(4)}.tmp")
-        lock = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        mode = 0o600 if target.exists() else 0o666  # what takes the place of a file may be as closed as that one
+        lock = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with suppress(OSError):  # a file system without locks: then nobody removes the file of another
             fcntl.flock(lock, fcntl.LOCK_EX)
         if os.fstat(lock).st_nlink:
@@ -95,9 +97,12 @@ def _temporary(target: Path) -> tuple[Path, int]:
 
 
 def _remove_abandoned(left: Path) -> None:
+    """Remove it if it is a file whose owner has ended; a link or a pipe of that name is not ours."""
     with suppress(OSError):
-        found = os.open(left, os.O_WRONLY | os.O_CLOEXEC)
+        found = os.open(left, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
+            if not stat.S_ISREG(os.fstat(found).st_mode):
+                return
             fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.unlink()
         finally:
@@ -109,6 +114,8 @@ def _move(temporary: Path, path: str | os.PathLike[str], force: bool) -> None:
     try:
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
     except OSError as error:
         raise write_error(path, error) from error
