@@ -287,7 +287,6 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     assert "give --backend spark as well" in usage_error("train", "--master", "local[1]", *files)
     assert "needs --master URL" in usage_error(*some, *files)
     own = (*some, "--master", "local[1]")
-    assert "--coarse-size 20000" in usage_error(*own, *files)
     for given, flag in ((("-j", 2), "-j"), (("--memory", "1G"), "--memory"), (("--weights", files[0]), "--weights")):
         assert f"{flag} " in usage_error(*own, "--coarse-size", 2000, *given, *files)
     assert "name TRAIN_FILE and MODEL_FILE" in usage_error(*own, "--coarse-size", 2000, "-", files[1])
