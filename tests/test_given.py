@@ -182,6 +182,8 @@ def test_metrics_of_strangers(metric: str, kind: str, tmp_path: Path) -> None:
         train(rows(), replace(POINT, metric=metric), base)
     wrong, made = [], 0
     for damage in of_metric(base):
+        if damage.kind in ("all 0", "all largest"):  # a metric of no use
+            continue
         damage.make(base, path)
         made += 1
         for use in (read_given, LocalModel if kind == "model" else lambda p: divide(rows(), POINT, p)):

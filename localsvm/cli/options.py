@@ -58,10 +58,21 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def _method_options(function: Callback) -> Callback:
-    for option in reversed(method_options.options()):
-        function.__dict__.setdefault("__click_params__", []).append(option)
-    return function
+def learning(function: Callback) -> Callback:
+    """The method and its options, which are looked up for the commands that have them alone."""
+    for own in reversed(method_options.options()):
+        function.__dict__.setdefault("__click_params__", []).append(own)
+    known = tuple(method_options.methods())
+    method = option(
+        "-m",
+        "--method",
+        type=Methods(known),
+        metavar="METHOD",  # the names are too many for the first line of an option
+        help=f"Learning method: {', '.join(known)}.",
+        show_default="svm",
+        group=Group.METHOD,
+    )
+    return method(function)
 
 
 def _weights(ctx: click.Context, param: click.Parameter, values: tuple[tuple[float, float], ...]) -> Any:
@@ -77,15 +88,6 @@ file_argument = partial(click.argument, type=FileName())
 
 train_file = file_argument("train_file", metavar="TRAIN_FILE")
 
-method = option(
-    "-m",
-    "--method",
-    type=Methods(tuple(method_options.methods())),
-    metavar="METHOD",  # the names are too many for the first line of an option
-    help=f"Learning method: {', '.join(method_options.methods())}.",
-    show_default="svm",
-    group=Group.METHOD,
-)
 partition = option(
     "-P",
     "--partition",
@@ -281,7 +283,6 @@ def plot(what: str) -> Decorator:
     )
 
 
-learning = together(method, _method_options)
 partitioning = together(partition, cell_size, coarse_size, scale, metric, metric_file)
 selection = together(folds, multiclass, score, class_weights)
 resources = together(jobs, memory)

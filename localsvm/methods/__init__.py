@@ -60,18 +60,34 @@ def methods() -> dict[str, type[Method]]:
     return found
 
 
+@cache
+def method_called(name: str) -> type[Method] | None:
+    """A method by its name, None where there is none.
+
+    A method of this package is the only one to be imported, where its file is called like it: a prediction needs no
+    other. MethodError as of `methods`.
+    """
+    file = name.replace("-", "_")
+    if not os.environ.get("LOCALSVM_METHODS") and file in {module.name for module in pkgutil.iter_modules(__path__)}:
+        for item in vars(importlib.import_module(f"{__name__}.{file}")).values():
+            if isinstance(item, type) and issubclass(item, Method) and vars(item).get("name") == name:
+                return item
+    return methods().get(name)
+
+
 def method_from(options: dict[str, Any]) -> Method:
     """The method of a model's config; Unsound where this version does not know it, or would not train with it."""
-    values, known = dict(options), methods()  # what is wrong with a method's file is no fault of the model
+    values = dict(options)
     name = values.pop("name", "")
-    if not isinstance(name, str) or name not in known:
+    found = method_called(name) if isinstance(name, str) else None  # a mistake in a method's file is not the model's
+    if found is None:
         raise Unsound(f"the model was trained with the method {str(name)[:50]!a}, which this version does not have")
-    types = {f.name: str(f.type) for f in fields(known[name])}  # type: ignore[arg-type]
+    types = {f.name: str(f.type) for f in fields(found)}  # type: ignore[arg-type]
     for key in BECAME_LISTS & values.keys() & types.keys():
         values[key] = [values[key]] if isinstance(values[key], int) else values[key]
     check_stored("/@config method", values, types, LATER.get(name, set()))
     try:
-        return known[name](**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
+        return found(**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
     except OptionError as error:
         raise Unsound(f"/@config: {error}") from error
 

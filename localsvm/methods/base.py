@@ -9,7 +9,7 @@ the arrays that the model file keeps, and makes a `Predictor` of them again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
+from localsvm.features.metric import Metric
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.cell import ALL, WHOLE, Cell, Job
 from localsvm.methods.grids import Grid
@@ -37,8 +38,7 @@ class View:
     ----------
     fold : the fold left out, WHOLE for all rows. With sees = "rows" it is WHOLE, and no label may be looked at.
     problem, settings : the problem whose labels may be looked at, ALL for all of them; how many settings will be used.
-    scratch : memory for what a system keeps while it is in use, such as its kernel; systems of other views are in use
-        at the same time and have their own. What lasts no longer than a call goes into the cell's scratch.
+    scratch : memory for what a system of this view keeps, such as its kernel; what a call needs is in the cell's.
     """
 
     fold: int = WHOLE
@@ -192,10 +192,7 @@ class CellSize:
 
 
 class Predictor(Protocol):
-    """Decision function of one cell, rebuilt from its saved state; bit-identical to the fitted one.
-
-    Several threads may call it at once. What a row gets depends on that row alone.
-    """
+    """Decision function of a saved cell. Several threads may call it; what a row gets depends on that row alone."""
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
         """(n, problems) float64 for scaled rows X (n, d), as the target's `combine` makes them, or probabilities."""
@@ -213,9 +210,7 @@ def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) 
 
 
 class Method(ABC):
-    """A learning method: a frozen dataclass whose fields are the options that determine its models.
-
-    A field made by `option` has a command-line option. docs/adding-a-method.md goes through a method part by part.
+    """A learning method: a frozen dataclass whose fields, made by `option`, determine its models.
 
     Attributes
     ----------
@@ -253,6 +248,10 @@ class Method(ABC):
     def remedy(self) -> str:
         """What a user can do about models that did not converge."""
         return "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"
+
+    def metrics(self, column: Callable[[str], NDArray[Any]], models: int) -> list[Metric]:
+        """What each of so many models measures distances by, where they learned it. column: a file's arrays by name."""
+        return []
 
     def default_select(self, n_classes: int) -> str:
         """What becomes the model without --select: "vote", the fold models, for two classes, "refit" for more."""

@@ -8,7 +8,7 @@ classes have a metric each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -101,8 +101,9 @@ class SVML(Method):
         """Decision functions of a saved cell."""
         return MappedPredictor(self.form, state, target, n_features)
 
-    def metrics(self, maps: Dense, models: int) -> list[Metric]:
+    def metrics(self, column: Callable[[str], NDArray[Any]], models: int) -> list[Metric]:
         """The maps of so many models, one below the other as a state has them, each as a metric."""
+        maps = column("map")
         each = maps.reshape(models, -1, maps.shape[1]) if models else ()
         return [Metric(L[0] if self.form in DIAGONALS else np.ascontiguousarray(L.T)) for L in each]
 

@@ -16,7 +16,7 @@ from localsvm.features.chain import Chain
 from localsvm.features.columns import MOST_FEATURES, KeptColumns
 from localsvm.features.learned import about_metric, learned_metric, metric_arrays
 from localsvm.features.metric import MATRIX
-from localsvm.methods.svml import SVML
+from localsvm.methods import method_called
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import Measured
@@ -66,8 +66,12 @@ class Given:
 
 def _why_none(file: MetricFile) -> str:
     """And what has one."""
-    if dict(file.config.get("method", {})).get("name") == SVML.name:
-        return " but that of svml, which belongs to its kernel; lsvm-partition --metric full makes one for other runs"
+    name = dict(file.config.get("method", {})).get("name")
+    method = method_called(name) if isinstance(name, str) else None
+    if method is not None and method.learns_metric:
+        return (
+            f" but that of {name}, which belongs to its kernel; lsvm-partition --metric full makes one for other runs"
+        )
     why = "" if about_metric(file.config) is None else ", as --metric auto kept the Euclidean one"
     return f"{why}; lsvm-partition --metric full makes one that has"
 

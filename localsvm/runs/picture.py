@@ -125,7 +125,7 @@ def _of_svml(model: LocalModel) -> Shown:
     method = model.method
     assert isinstance(method, SVML)
     L = state["map"]
-    (metric,) = method.metrics(L, 1)
+    (metric,) = method.metrics(lambda _: L, 1)
     back = np.linalg.pinv(L.astype(np.float64)).T if method.form not in DIAGONALS else None  # L x = z for x = z back
 
     def decide(Z: Dense) -> Floats:

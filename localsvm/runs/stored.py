@@ -14,7 +14,6 @@ from localsvm.features.columns import MOST_FEATURES
 from localsvm.features.learned import learned_metric
 from localsvm.features.metric import Metric
 from localsvm.methods import method_from
-from localsvm.methods.svml import SVML
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import POINTER
 from localsvm.runs.config import TrainingConfig
@@ -114,8 +113,8 @@ def metrics_of(model: Model) -> list[Metric]:
     """The metric of a checked model, or those of its models where the method learns them; none if it is Euclidean."""
     common = learned_metric(model.metric, model.config, int(model.config["features"]))
     method = method_from(dict(model.config["method"]))
-    if common is None and isinstance(method, SVML):
-        return method.metrics(model.column("map"), int(model.row_ptr["model_fold"][-1]))
+    if method.learns_metric:
+        return method.metrics(model.column, int(model.row_ptr["model_fold"][-1]))
     return [] if common is None else [common]
 
 

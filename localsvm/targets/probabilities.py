@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax
 
 from localsvm.targets.base import Values
 from localsvm.targets.classification import Classification
@@ -82,6 +81,8 @@ class CellProbabilities(Classification):
         be less spread than the held-out values, which are those of one fold model each.
         """
         problem = problem.astype(np.intp)
+        from scipy.special import expit  # which predictions of labels go without: it takes long to import
+
         p = expit(bent(self.curve, self.sigmoids[problem, 0] * values + self.sigmoids[problem, 1]))
         models = np.bincount(problem, minlength=self.n_problems)
         out = np.zeros((len(values), self.n_problems))
@@ -133,4 +134,6 @@ def logarithms(p: Values) -> tuple[Values, Values]:
 
 def log_shares(powers: Values, log_p: Values, log_rest: Values) -> Values:
     """(n, classes) logarithms of the probabilities in the proportions p^a (1 - p)^-b."""
+    from scipy.special import log_softmax
+
     return np.asarray(log_softmax(powers[0] * log_p - powers[1] * log_rest, axis=1))

@@ -9,12 +9,15 @@ from dataclasses import fields
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from command_line import clean_environment, invoke
 
 from localsvm import __version__
 from localsvm.cli import method_options, options
 from localsvm.cli.group import COMMANDS, lsvm
+from localsvm.data.synthetic import banana
+from localsvm.data.writing import write
 from localsvm.features.scaling import MODES
 from localsvm.methods import methods
 from localsvm.partition import REGISTRY
@@ -72,6 +75,21 @@ def test_no_run_waits_for_what_few_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"
+
+
+def test_a_prediction_imports_only_what_it_needs(tmp_path: Path) -> None:
+    """Half of its processor time was imports."""
+    write(tmp_path / "rows", *banana(50, np.random.default_rng(0)))
+    invoke("train", "-q", "-g", 1, "-C", 1, "--metric", "none", tmp_path / "rows", tmp_path / "m.h5")
+    heavy = ("scipy.special", "scipy.linalg", "scipy.optimize", "sklearn", "pandas", "localsvm.methods.linear")
+    code = (
+        "import sys\nfrom localsvm.cli.group import lsvm\n"
+        "try:\n    lsvm(sys.argv[1:])\nexcept SystemExit as end:\n    assert not end.code\n"
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
+    line = ("predict", "-q", tmp_path / "rows", tmp_path / "m.h5", tmp_path / "out")
+    done = subprocess.run([sys.executable, "-c", code, *map(str, line)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_options_of_methods_are_those_of_their_dataclasses() -> None:
