@@ -1,0 +1,128 @@
+"""The chain of features: what comes out does not depend on who applies it, to which blocks, from which memory."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from localsvm.data.dataset import Examples, as_examples
+from localsvm.data.reading import read_blocks
+from localsvm.errors import DataError
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
+from localsvm.features.metric import Metric
+from localsvm.features.moments import Moments
+from localsvm.features.origin import Origin
+from localsvm.features.scaling import MODES, Scaling
+
+ROWS, WIDTH = 60, 6
+FAR = 1e8  # in float32 its neighbours are 8 away
+KEPT = np.asarray([0, 1, 3, 4])
+METRICS = ("none", "weights", "matrix")
+
+
+def values(dense: bool) -> np.ndarray:
+    """Rows in float64. Column 1 is far from 0; others have zeros where rows are to be sparse."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(ROWS, WIDTH)), 3)
+    X[:, 1] += FAR
+    if not dense:
+        X[:, [0, 3, 4]] *= rng.random((ROWS, 3)) < 0.3
+    return X
+
+
+def chain_of(X: np.ndarray, mode: str, metric: str, kept: np.ndarray | None, dense: bool) -> Chain:
+    """A chain that is fitted on rows, with an origin for column 1 where differences of rows count."""
+    columns = KeptColumns(kept, WIDTH, dense)
+    known, rng = columns.known, np.random.default_rng(1)
+    origin = Origin(None if mode == "row" else np.where(known == 1, FAR, 0.0), kept)
+    found = Chain(columns, origin)
+    scaling = Scaling.fit(Moments.of(found.scaled(X)), mode)
+    shape = {"weights": (len(known),), "matrix": (len(known), 2)}
+    learned = None if metric == "none" else Metric(rng.normal(size=shape[metric]).astype(np.float32))
+    return Chain(columns, origin, scaling, learned)
+
+
+def plain(X: Examples) -> np.ndarray:
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+CHAINS = [
+    each
+    for each in product(MODES, METRICS, (None, KEPT), (True, False))
+    if each[1] != "matrix" or each[3] or each[0] in ("zscore", "minmax")  # matrices are for dense rows
+]
+
+
+@pytest.mark.parametrize("mode, metric, kept, dense", CHAINS)
+def test_rows_are_the_same_whoever_applies_it(
+    mode: str, metric: str, kept: np.ndarray | None, dense: bool, tmp_path: Path
+) -> None:
+    X = values(dense)
+    chain = chain_of(X, mode, metric, kept, dense)
+    own, before = sparse.csr_array(X), X.copy()
+    out = chain.apply(X)
+    assert_array_equal(X, before)
+    assert isinstance(out, np.ndarray) == chain.dense
+    assert out.shape == (ROWS, chain.mapped_columns) and out.dtype == np.float32
+    expected = plain(out).copy()
+
+    assert_array_equal(plain(chain.apply(own)), expected)
+    assert_array_equal(own.toarray(), before)
+    for first, last in ((0, 1), (1, 40), (40, ROWS)):
+        assert_array_equal(plain(chain.apply(X[first:last], in_place=True)), expected[first:last])
+    assert_array_equal(plain(chain.mapped(chain.scaled(before))), expected)
+
+    file = tmp_path / "rows"
+    file.write_text(
+        "".join(f"1 {' '.join(f'{i + 1}:{v!r}' for i, v in enumerate(row.tolist()) if v)}\n" for row in before)
+    )
+    blocks = list(read_blocks(file, **chain.reading._asdict(), block_bytes=1000))
+    assert len(blocks) > 1
+    read = [plain(chain.apply(block.X, read=True, in_place=True)) for block in blocks]
+    assert_array_equal(np.concatenate(read), expected)
+
+
+@pytest.mark.parametrize("mode, metric, kept, dense", CHAINS)
+def test_a_file_keeps_it(mode: str, metric: str, kept: np.ndarray | None, dense: bool) -> None:
+    X = values(dense)
+    chain = chain_of(X, mode, metric, kept, dense)
+    state, about = chain.state(), chain.as_dict()
+    columns = KeptColumns.from_state(state["columns"], about["features"], about.get("width"), about["dense"])
+    learned = state["metric"] and Metric.from_state(*state["metric"], about["features"])
+    again = Chain.from_state(columns, state["scaling"], learned)
+    assert (again.width, again.features, again.mapped_columns) == (chain.width, chain.features, chain.mapped_columns)
+    assert_array_equal(plain(again.apply(X)), plain(chain.apply(X)))
+
+
+def test_it_keeps_the_digits_that_float32_would_lose() -> None:
+    X = values(dense=True)
+    out = plain(chain_of(X, "none", "none", KEPT, dense=True).apply(X))
+    assert_array_equal(out[:, 1], (X[:, 1] - FAR).astype(np.float32))
+    assert_array_equal(out[:, [0, 2, 3]], X[:, [0, 3, 4]].astype(np.float32))
+
+
+@pytest.mark.parametrize("mode", ["std", "none", "zscore", "minmax"])
+def test_from_another_origin_rows_are_shifted_all_alike(mode: str) -> None:
+    X = values(dense=True)
+    chain = chain_of(X, mode, "none", KEPT, dense=True)
+    moved = chain.read_from(None)
+    assert chain.reading.shift is not None and moved.reading.shift is None
+    apart = plain(chain.scaled(X)).astype(np.float64) - plain(moved.scaled(X))
+    assert_array_equal(apart[:, [0, 2, 3]], 0)
+    factor = 1.0 if chain.scaling.factor is None else float(chain.scaling.factor[1])
+    lost = 16 * factor  # digits of rows and of what is subtracted from them
+    expected = 0.0 if chain.scaling.offset is not None else -FAR * factor
+    assert np.abs(apart[:, 1] - expected).max() < lost
+
+
+def test_rows_of_another_width_are_refused() -> None:
+    X = values(dense=True)
+    chain = chain_of(X, "std", "none", KEPT, dense=True)
+    with pytest.raises(DataError, match="the examples have 5 features, those of training 6"):
+        chain.apply(as_examples(X[:, :5].astype(np.float32)))
