@@ -81,11 +81,17 @@ def test_a_sample_is_drawn_by_number_and_seed(monkeypatch: pytest.MonkeyPatch) -
     numbers = np.arange(10**6)
     assert drawn(numbers[:1000], 1000, 100, 5).all()
     chosen = drawn(numbers, 10**6, 1000, 5)
-    assert abs(chosen.sum() - two_step.SAMPLE_ROWS) < 2000  # binomial: 340 is a standard deviation
+    assert abs(chosen.sum() - 32_000) < 1000  # 32 a coarse cell; binomial: 180 is a standard deviation
+    assert [two_step.sample_rows(10**6, size) for size in (10, 1000, 20_000, 65_536)] == [
+        10**6,
+        32_000,
+        40_000,
+        131_072,
+    ]
     parts = np.concatenate([drawn(part, 10**6, 1000, 5) for part in np.array_split(numbers, 7)])
     np.testing.assert_array_equal(chosen, parts)
     other = drawn(numbers, 10**6, 1000, 6)
-    share = two_step.SAMPLE_ROWS / 10**6
+    share = 32_000 / 10**6
     assert (chosen & other).mean() == pytest.approx(share**2, abs=0.001)
     assert np.corrcoef(chosen[:-1], chosen[1:])[0, 1] == pytest.approx(0.0, abs=0.005)
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
