@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -86,6 +87,20 @@ def test_rows_are_the_same_whoever_applies_it(
     assert len(blocks) > 1
     read = [plain(chain.apply(block.X, read=True, in_place=True)) for block in blocks]
     assert_array_equal(np.concatenate(read), expected)
+
+
+@pytest.mark.parametrize("mode, metric, kept, dense", CHAINS)
+def test_rows_in_float32_are_changed_only_where_they_may_be(
+    mode: str, metric: str, kept: np.ndarray | None, dense: bool
+) -> None:
+    chain = replace(chain_of(values(dense), mode, metric, kept, dense), origin=Origin())
+    X = values(dense).astype(np.float32)
+    own, before = as_examples(sparse.csr_array(X)), X.copy()
+    expected = plain(chain.apply(X)).copy()
+    assert_array_equal(X, before)
+    assert_array_equal(plain(chain.apply(own, in_place=True)), expected)  # sparse rows may never be
+    assert_array_equal(plain(own), before)
+    assert_array_equal(plain(chain.apply(X, in_place=True)), expected)
 
 
 @pytest.mark.parametrize("mode, metric, kept, dense", CHAINS)
