@@ -413,7 +413,7 @@ def make_partition(path: Path, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("centres", [None, np.ones((2, 3), np.float32)])
 def test_partition_round_trip(tmp_path: Path, centres: Any) -> None:
     content = make_partition(tmp_path / "cells.h5", centres=centres)
-    found = load_partition(tmp_path / "cells.h5", "ab" * 32)
+    found = load_partition(tmp_path / "cells.h5")
     assert found.config == {"cell_size": 3, "fingerprint": "ab" * 32}
     assert (found.scaling[0], found.partition[0]) == ("std", "voronoi")
     assert_same(found.scaling[1], SCALING[1])
@@ -423,13 +423,6 @@ def test_partition_round_trip(tmp_path: Path, centres: Any) -> None:
     assert_same({"": found.sizes}, {"": content["sizes"]})
     assert (found.centres is None) == (centres is None)
     assert found.centres is None or found.centres.tolist() == centres.tolist()
-
-
-def test_partition_of_other_data_is_refused(tmp_path: Path) -> None:
-    make_partition(tmp_path / "cells.h5")
-    assert load_partition(tmp_path / "cells.h5").sizes.tolist() == [2, 3]
-    with pytest.raises(ModelError, match="made from other data"):
-        load_partition(tmp_path / "cells.h5", "cd" * 32)
 
 
 def test_a_partition_is_no_model_and_a_model_no_partition(tmp_path: Path, model_file: Path) -> None:
