@@ -131,13 +131,16 @@ class Memory:
         return trainer.records(coarse, resources, finished)
 
     def _whole(self, wanted: Sequence[int]) -> Iterator[CoarseRows]:
-        """All rows for each; they are let go of with the last."""
-        numbers = np.arange(len(self.data.y))
+        """All rows for each; nothing here holds them after the last."""
         for coarse in wanted:
-            rows = Drawn(numbers, self.data.X, self.data.y, self.data.weight)
-            if coarse == wanted[-1]:
-                self.data.X = self.data.y = self.data.weight = None  # type: ignore[assignment]
-            yield CoarseRows(coarse, rows)
+            yield self._all(coarse, last=coarse == wanted[-1])
+
+    def _all(self, coarse: int, last: bool) -> CoarseRows:
+        data = self.data
+        rows = Drawn(np.arange(len(data.y)), data.X, data.y, data.weight)
+        if last:
+            data.X = data.y = data.weight = None  # type: ignore[assignment]
+        return CoarseRows(coarse, rows)
 
     def _coarse(self, cells: Cells, wanted: Sequence[int]) -> Iterator[CoarseRows]:
         data = self.data
