@@ -233,7 +233,7 @@ def workers() -> list[str]:
     """Command lines of this process's children that do work for a pool."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     lines = [Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode() for child in children]
-    return [line for line in lines if "localsvm.parallel.worker" in line]
+    return [line for line in lines if "loky" in line and "resource_tracker" not in line]
 
 
 def test_a_run_that_stops_leaves_no_worker(tmp_path: Path) -> None:

@@ -1,42 +1,33 @@
-"""Worker processes on this machine.
+"""Worker processes on this machine: joblib's loky, with what a run of hours needs beside it.
 
-Each worker is a fresh Python process at the end of a socket pair, and nothing else: no semaphores, no files, no
-further process. So it works where shared memory has no file system, and nothing is left of a run that was killed.
+A worker ends with its parent, however that ends. A worker that was killed costs another try of the units that had
+begun, not the run. A unit may tell things before its result.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import pickle
+import re
 import signal
-import subprocess
-import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing.connection import Connection, Pipe
-from queue import LifoQueue, SimpleQueue
+from dataclasses import dataclass, field
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from localsvm.errors import RunError, WorkerLost
-from localsvm.parallel.worker import ERROR, TOLD, done
+from localsvm.parallel import worker
+from localsvm.parallel.messages import Log
 from localsvm.store.outputs import signals_held
 
-NO_MEMORY = errno.ENOMEM  # the exit code of a worker that had too little to begin, or to receive a message
-_CODE = f"""
-import os, sys
-sys.path[:] = {{path!r}}
-try:
-    from localsvm.parallel.worker import main
-except MemoryError:
-    os._exit({NO_MEMORY})
-main({{socket}})
-"""
-THREAD_LIMITS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# A worker computes with one thread, and imports nothing from the folder in which the user is
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+SECONDS = 0.1  # between two looks at what units tell
 
 
 def cpu_count() -> int:
@@ -45,6 +36,12 @@ def cpu_count() -> int:
 
 
 Work = Callable[[Any], Any]  # a work unit, called with the object that its worker keeps
+
+
+@dataclass(frozen=True)
+class _Try:
+    work: Work
+    log: Log = field(default_factory=Log)
 
 
 class LocalPool:
@@ -57,206 +54,153 @@ class LocalPool:
         Makes an object that a worker keeps from one work unit to the next, such as its buffers. Each work unit is
         called with it.
     note : callable, optional
-        Is told of a work unit that is tried once more.
+        Is told of work units that are tried once more.
+
+    Raises
+    ------
+    RunError
+        No process can be started.
     """
 
     def __init__(self, jobs: int, keep: Callable[[], Any] = dict, note: Callable[[str], None] | None = None) -> None:
         self.jobs, self._keep, self._note = jobs, keep, note
-        self._workers: list[_Worker] = []
-        self._idle: LifoQueue[_Worker | None] = LifoQueue()  # the newest is taken first; None: the pool ends
-        self._threads: Any = None  # each speaks with one worker, so that none waits while this thread does other things
+        self._executor: Any = None
+        self._tries: dict[Future[Any], _Try] = {}
+        self._suspects: deque[Work] = deque()  # had begun when a worker was killed
 
     def __enter__(self) -> LocalPool:
         if self.jobs > 1:
-            try:
-                for _ in range(self.jobs):
-                    self._start()
-            except BaseException as error:
-                self.__exit__(type(error), error, None)
-                raise
-            self._threads = ThreadPoolExecutor(self.jobs)
+            self._executor = _started(self.jobs)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-        for worker in self._workers:
-            worker.end(kill=kind is not None)
-        if self._threads is not None:
-            for _ in range(self.jobs):
-                self._idle.put(None)
-            self._threads.shutdown(wait=True)
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, kill_workers=kind is not None)
+        while self._tries:
+            self._tries.popitem()[1].log.close()
 
     def unordered(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
         """Pairs (work unit, result), as they finish. The caller may append to `work` meanwhile.
 
-        What a unit tells comes before its result. If its worker was killed it is tried once more, with nothing beside
-        it, and tells all of it again.
+        What a unit yields comes before its result, as (work unit, what it yields). Where a worker was killed, the units
+        that had begun are tried once more, one after the other with nothing beside it, and yield all of it again.
 
         Raises
         ------
         WorkerLost
-            That worker was killed, too.
+            A worker was killed in the second try, too.
         RunError
             No process can be started.
         """
-        if self._threads is None:
+        if self._executor is None:
             yield from self._done_here(work)
             return
-        pending: dict[Future[Any], Work] = {}
-        again: deque[Work] = deque()  # their workers were killed
-        news: SimpleQueue[Future[Any] | tuple[Work, Any]] = SimpleQueue()
-        while work or pending or again:
-            while work and not again and len(pending) < 2 * self.jobs:
-                self._submit(work.popleft(), pending, news)
-            if again and not pending:
-                self._renew()
-                self._submit(again[0], pending, news)
-            new = news.get()
-            if isinstance(new, tuple):
-                yield new
-            elif not self._killed(piece := pending.pop(new), new, again):
-                yield piece, new.result()
+        while work or self._tries or self._suspects:
+            self._fill(work)
+            done, _ = wait(self._tries, SECONDS, FIRST_COMPLETED)
+            if any(isinstance(each.exception(), BrokenProcessPool) for each in done):
+                done, _ = wait(self._tries)  # all that have no result end with this error
+            for each in list(self._tries.values()):
+                yield from ((each.work, message) for message in each.log.news())
+            for future in done:
+                if not isinstance(future.exception(), BrokenProcessPool):
+                    yield self._taken(future)
+            if done & self._tries.keys():
+                self._lost(str(next(iter(self._tries)).exception()), work)
 
     def _done_here(self, work: deque[Work]) -> Iterator[tuple[Work, Any]]:
         kept = self._keep()
         while work:
             piece = work.popleft()
-            answers, kind = done(piece, kept), TOLD
-            while kind == TOLD:
+            steps, more = worker.steps(piece, kept), True
+            while more:
                 with threadpool_limits(1):  # as in workers: sums by several threads round differently
-                    kind, content = next(answers)
+                    content, more = next(steps)
                 yield piece, content
 
-    def _submit(self, piece: Work, pending: dict[Future[Any], Work], news: SimpleQueue[Any]) -> None:
-        future = self._threads.submit(self._do, piece, news)
-        pending[future] = piece
-        future.add_done_callback(news.put)
+    def _fill(self, work: deque[Work]) -> None:
+        """Hand over what workers have room for."""
+        try:
+            while work and not self._suspects and len(self._tries) < 2 * self.jobs:
+                self._submit(work[0])
+                work.popleft()
+            if self._suspects and not self._tries:
+                self._submit(self._suspects[0])
+        except BrokenProcessPool:  # a worker was killed; if it was idle, nobody waits for it
+            if not self._tries:
+                self._renew()
 
-    def _killed(self, piece: Work, done: Future[Any], again: deque[Work]) -> bool:
-        """Whether the worker of the piece was killed for the first time: it waits in `again` then."""
-        second = bool(again) and again[0] is piece
-        if not isinstance(killed := done.exception(), _Killed):
-            if second:
-                again.popleft()
-            return False
-        if second:
-            raise WorkerLost(_explained(piece, killed.how))
-        again.append(piece)
+    def _submit(self, piece: Work) -> None:
+        begun = _Try(piece)
+        try:
+            self._tries[self._executor.submit(worker.do, piece, self._keep, begun.log.path)] = begun
+        except BaseException:
+            begun.log.close()
+            raise
+
+    def _taken(self, future: Future[Any]) -> tuple[Work, Any]:
+        done = self._tries.pop(future)
+        done.log.close()
+        if self._suspects and self._suspects[0] is done.work:
+            self._suspects.popleft()
+        return done.work, future.result()
+
+    def _lost(self, how: str, work: deque[Work]) -> None:
+        """A worker was killed: plan the second tries, and begin anew."""
+        tries = list(self._tries.values())
+        begun = [each.log.begun for each in tries]
+        while self._tries:
+            self._tries.popitem()[1].log.close()
+        if self._suspects:
+            raise WorkerLost(_explained(self._suspects[0], _cause(how)))
+        if not any(begun):
+            begun[0] = True  # workers that end before they begin must not be started for ever
+        for each, suspect in zip(reversed(tries), reversed(begun), strict=True):
+            (self._suspects if suspect else work).appendleft(each.work)
         if self._note is not None:
-            self._note(f"{piece}: the worker process ended by {killed.how}; it is tried once more")
-        self._start()
-        return True
+            names = ", ".join(map(str, self._suspects))
+            self._note(f"{names}: a worker process ended by {_cause(how)}; what it may have done is tried once more")
+        self._renew()
 
     def _renew(self) -> None:
-        """Replace workers that ended while they were idle, where all are: a second try is to meet none of them.
-
-        One whose end is under way is not seen as such, so the try is given to the newest worker, which began after the
-        first one.
-        """
-        for worker in [self._idle.get() for _ in range(self._idle.qsize())][::-1]:
-            if worker is not None and worker.ended():
-                self._start()
-            else:
-                self._idle.put(worker)
-
-    def _start(self) -> None:
-        try:
-            with signals_held(), _signals_blocked():  # no signal may interrupt the start of a worker
-                worker = _Worker()
-        except OSError as error:
-            what = f"a worker process cannot be started ({error.strerror or error})"
-            raise RunError(f"{what}; use fewer jobs (-j 1 needs none), or raise the limits of the shell") from error
-        self._workers.append(worker)
-        self._idle.put(worker)
-
-    def _do(self, piece: Work, news: SimpleQueue[Any]) -> Any:
-        """Have a piece of work done by an idle worker; there is one for each thread. news: for what it tells."""
-        message = pickle.dumps((piece, self._keep), pickle.HIGHEST_PROTOCOL)
-        worker = self._idle.get()
-        if worker is None:
-            raise _Killed("the end of the pool")
-        worker.send(message)
-        while (answer := worker.answer())[0] == TOLD:
-            news.put((piece, answer[1]))
-        self._idle.put(worker)
-        if answer[0] == ERROR:
-            raise answer[1]
-        return answer[1]
+        self._executor.shutdown(wait=True, kill_workers=True)
+        self._executor = _started(self.jobs)
 
 
-class _Killed(Exception):
-    """A worker ended without an answer."""
+def _started(jobs: int) -> Any:
+    """An executor whose workers have been started."""
+    warnings.filterwarnings("ignore", ".*joblib will operate in serial mode", UserWarning)  # it does not: see below
+    warnings.filterwarnings("ignore", "Failed to kill subprocesses", UserWarning)  # of workers, where pgrep is missing
+    from joblib.externals.loky import ProcessPoolExecutor
 
-    def __init__(self, how: str) -> None:
-        super().__init__(how)
-        self.how = how
-
-
-class _Worker:
-    """A worker process; see parallel.worker."""
-
-    def __init__(self) -> None:
-        self._connection: Connection[bytes, bytes]
-        self._connection, theirs = Pipe()
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, *_interpreter_flags(), "-c", _CODE.format(path=sys.path, socket=theirs.fileno())],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-                env=os.environ | THREAD_LIMITS,
-            )  # fmt: skip
-        except BaseException:
-            self._connection.close()
-            raise
-        finally:
-            theirs.close()  # so that the end of the process is the end of what can be read
-
-    def send(self, message: bytes) -> None:
-        """Send a piece of work; _Killed if the process has ended."""
-        try:
-            self._connection.send_bytes(message)
-        except OSError:
-            raise self._ended() from None
-
-    def answer(self) -> tuple[str, Any]:
-        """Wait for the next answer, and what kind of answer it is; _Killed if the process ends before."""
-        try:
-            kind, content = pickle.loads(self._connection.recv_bytes())
-        except (EOFError, OSError):
-            raise self._ended() from None
-        return kind, content
-
-    def _ended(self) -> _Killed:
-        code = self._process.wait()
-        if code == NO_MEMORY:
-            return _Killed("lack of memory")
-        return _Killed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
-
-    def ended(self) -> bool:
-        """Whether the process has ended."""
-        return self._process.poll() is not None
-
-    def end(self, kill: bool) -> None:
-        """End an idle process, or kill it."""
-        if kill:
-            self._process.kill()
-            self._process.wait()  # before the connection is closed: a thread may still read from it
-        else:
-            self._connection.close()
-            self._process.wait()
+    executor = None
+    try:
+        with signals_held():  # no signal may interrupt the start of a worker
+            executor = ProcessPoolExecutor(jobs, initializer=worker.begin, initargs=(os.getpid(),), env=ENVIRONMENT)
+            with _signals_blocked():
+                executor.submit(os.getpid)
+    except (OSError, ImportError, NotImplementedError) as error:  # the latter two: no semaphores
+        for process in [] if executor is None else executor._processes.values():
+            process.kill()
+            process.join()
+        what = f"worker processes cannot be started ({getattr(error, 'strerror', None) or error})"
+        remedy = "use fewer jobs (-j 1 needs none), or raise the limits of the shell or of /dev/shm"
+        raise RunError(f"{what}; {remedy}") from error
+    return executor
 
 
-def _interpreter_flags() -> list[str]:
-    """Those that this interpreter was started with, such as -X dev; as multiprocessing hands them on."""
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    return flags
+def _cause(text: str) -> str:
+    """How a worker ended, as loky reports it."""
+    if found := re.search(r"\{.*?(?:(SIG\w+)|EXIT)\((-?\d+)\)", text):
+        return found[1] or f"exit code {found[2]}"
+    return text.splitlines()[0]
 
 
 def _explained(piece: Work, how: str) -> str:
     what = f"{piece}: the worker process ended twice by {how}"
-    if how in (signal.SIGKILL.name, "lack of memory"):
+    if how == signal.SIGKILL.name:
         return f"{what}, most likely because the memory ran out; use smaller cells (-c), fewer jobs (-j) or --memory"
-    return f"{what}, a mistake of localsvm or of a library; please report it"
+    return f"{what}, a mistake of localsvm or of a library, or too little memory; please report it"
 
 
 @contextmanager

@@ -240,10 +240,15 @@ def test_a_full_disk(name: str, rows: Path, whole: Path, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("options", ["ro", "size=4k"])
-def test_workers_need_no_files_in_shared_memory(options: str, rows: Path, whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "why"), [("ro", "Read-only file system"), ("size=4k", "No space left on device")])
+def test_workers_need_semaphores_and_one_job_none(
+    options: str, why: str, rows: Path, whole: Path, tmp_path: Path
+) -> None:
     own = [*privately(), "sh", "-c", f'mount -t tmpfs -o {options} none /dev/shm && exec "$@"', "sh"]
-    line = [*own, *command("train", "-q", "-j", 2, *OPTIONS, rows, tmp_path / "m.h5")]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    line = [*own, *command("train", "-q", *OPTIONS, rows, tmp_path / "m.h5")]
+    done = subprocess.run([*line, "-j", "2"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert f"worker processes cannot be started ({why}); use fewer jobs (-j 1 needs none)" in done.stderr
+    done = subprocess.run([*line, "-j", "1", "--force"], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert content(tmp_path / "m.h5") == content(whole)

@@ -180,7 +180,7 @@ def workers(process: Any) -> list[int]:
     found = []
     for number in session(process.pid):
         with suppress(OSError):  # it may have ended meanwhile
-            if b"parallel.worker" in Path(f"/proc/{number}/cmdline").read_bytes():
+            if b"popen_loky" in Path(f"/proc/{number}/cmdline").read_bytes():
                 found.append(number)
     return found
 
@@ -208,7 +208,7 @@ def test_a_cell_whose_worker_is_killed_twice_is_named(large_file: Path, tmp_path
     assert process.returncode == 1
     assert re.search(rb"error: cell \d+ \([\d,]+ rows\): the worker process ended twice by SIGKILL", stderr), stderr
     assert b"go on with --resume" in stderr and b"Traceback" not in stderr
-    notes = [line for line in stderr.splitlines() if b"it is tried once more" in line]
+    notes = [line for line in stderr.splitlines() if b"is tried once more" in line]
     assert notes and len(stderr.splitlines()) == 1 + len(notes)
 
 
@@ -220,4 +220,4 @@ def test_a_run_killed_while_workers_start_leaves_none(wait: float, large_file: P
     process.kill()
     _, stderr = process.communicate()  # also waits for the workers, which have the other end
     wait_until(lambda: not session(process.pid))
-    assert stderr == b""
+    assert not stderr or b"resource_tracker: There appear to be" in stderr  # which it removed: joblib's semaphores
