@@ -26,23 +26,8 @@ PARTITION = "cells"  # the one that lsvm partition writes
 
 # the rows, and the options of train (of partition for PARTITION)
 GOLDEN: dict[str, tuple[str, str]] = {
-    "svm": (DENSE, "-m svm --metric none -g 0.5,2 -C 1,10 -v 3"),
-    "rbf": (DENSE, "-m rbf -g 0.5,2 -C 1,10 -v 3"),
-    "lasvm": (DENSE, "-m lasvm -g 0.5,2 -C 1,10 -v 3"),
-    "linear": (DENSE, "-m linear -C 0.1,1 -v 3"),
-    "kmeans-svm": (DENSE, "-m kmeans-svm -K 3 -C 0.1,1 -v 3"),
-    "csvm": (DENSE, "-m csvm -K 3 --lambda 1,10 -C 0.1,1 -v 3"),
-    "llsvm": (DENSE, "-m llsvm -K 5 --neighbours 3 -C 0.1,1 -v 3"),
-    "l3": (DENSE, "-m l3 -K 2 -L 4 --projection rbf -g 0.5 -C 1,10 -v 3"),
-    "l3-kernel": (DENSE, "-m l3-kernel -K 2 -L 4 -g 0.5 -C 1,10 -v 3"),
-    "svm-knn": (DENSE, "-m svm-knn --neighbours 4,8 -C 0.1,1 -v 3"),
-    "mkl": (DENSE, "-m mkl --widths 0.5,2 -C 0.1,1 -v 3"),
-    "mllkm": (DENSE, "-m mllkm --map square --bank-gammas 0.1,1 -C 0.1,1 -v 3"),
     "mllkm-online": (DENSE, "-m mllkm --online kernels --bank-gammas 0.1,1 -C 0.1,1 -v 3"),
     "mllkm-one-pass": (DENSE, "-m mllkm --online full --kept-rows 30 --bank-gammas 0.1,1 -C 0.1,1"),
-    "mlsvm": (DENSE, "-m mlsvm -K 2 --shrinkage 0.1 --covariance diag -C 1,100 -v 3"),
-    "mtl": (DENSE, "-m mtl -K 3 --shrinkage 0.1 --groups 2 --coupling 1,10 -C 1,100 -v 3"),
-    "ml3": (DENSE, "-m ml3 --models 3 -C 1 -v 3"),
     "svm-voronoi": (DENSE, "-m svm -P voronoi -c 20 --metric none -g 0.5,2 -C 1,10 -v 3"),
     "svm-default": (DENSE, "-m svm"),
     "svm-metric": (DENSE, "-m svm -P voronoi -c 20 --metric rank:2 -g 0.5,2 -C 1,10 -v 3"),
@@ -58,10 +43,11 @@ GOLDEN: dict[str, tuple[str, str]] = {
 
 
 def golden() -> dict[str, tuple[str, str]]:
-    """GOLDEN, and every method that it does not name, with its default options."""
+    """Every method with its tiny grid, and GOLDEN."""
     from localsvm.methods import methods
 
-    return {name: (DENSE, f"-m {name} -v 3") for name in methods()} | GOLDEN
+    plain = {item.name: "--metric none " * (item.default_metric != "none") for item in methods().values()}
+    return {name: (DENSE, f"-m {name} {plain[name]}{item.tiny} -v 3") for name, item in methods().items()} | GOLDEN
 
 
 def main(arguments: list[str] | None = None) -> int:

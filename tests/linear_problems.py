@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from localsvm.methods.csvm import ClusteredSVM
-from localsvm.methods.kmeans_svm import KMeansSVM
-from localsvm.methods.l3 import L3SVM
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.linear_method import LinearMethod
-from localsvm.methods.llsvm import LocallyLinearSVM
+from localsvm.methods.linear.linear import LinearSVM
+from localsvm.methods.linear.method import LinearMethod
+from localsvm.methods.locally_linear.csvm import ClusteredSVM
+from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
+from localsvm.methods.locally_linear.l3 import L3SVM
+from localsvm.methods.locally_linear.llsvm import LocallyLinearSVM
 
 C = 0.7
 # decision values and penalty as functions of the parameters, and the number of parameters

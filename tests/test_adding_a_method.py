@@ -19,12 +19,11 @@ from sklearn.neighbors import NearestCentroid
 from test_train import content
 
 import localsvm.methods as package
-from localsvm.cli import method_options
 from localsvm.data.dataset import as_examples
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write
 from localsvm.methods.base import Method, option
-from localsvm.methods.linear import LinearSVM
+from localsvm.methods.linear.linear import LinearSVM
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 
@@ -102,9 +101,9 @@ def test_a_method_that_lacks_a_part_is_refused_when_methods_are_loaded(
 
 
 def test_two_files_of_one_name_are_refused(fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "svm.py").write_text("")
+    (tmp_path / "kernel.py").write_text("")
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
-    with pytest.raises(TypeError, match="svm: there are several files of this name"):
+    with pytest.raises(TypeError, match="kernel: there are several files of this name"):
         package.methods()
 
 
@@ -142,8 +141,3 @@ def test_an_option_means_one_thing_over_all_methods(other: type[Method]) -> None
     package.check_options(package.methods().values())
     with pytest.raises(TypeError, match="something else in another method"):
         package.check_options([LinearSVM, other])
-
-
-def test_the_command_line_reads_the_same_options_from_the_source() -> None:
-    found = method_options.read([EXAMPLES])["nearest-centroid"]
-    assert [(o.name, o.flags) for o in found] == [("keep", ("--keep",))]

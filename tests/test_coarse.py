@@ -16,7 +16,7 @@ from localsvm.data.dataset import Dataset, as_examples, rows_of
 from localsvm.data.synthetic import banana
 from localsvm.errors import OptionError, RunError
 from localsvm.methods import methods
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.partition import create, restore, two_step
 from localsvm.partition.two_step import drawn

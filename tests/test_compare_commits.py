@@ -9,7 +9,7 @@ import compare_commits
 import pytest
 from compare_options import changed
 
-from localsvm.methods.csvm import ClusteredSVM
+from localsvm.methods.locally_linear.csvm import ClusteredSVM
 from localsvm.runs.config import TrainingConfig
 
 

@@ -18,10 +18,10 @@ from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import RunError
-from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, Purpose, State, System, View
-from localsvm.methods.cell import ALL, WHOLE, Cell, Job, fill_held_out
+from localsvm.methods.base import ALL, WHOLE, CellSize, Fit, Fitted, Method, Prepared, Purpose, State, System, View
+from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.grids import Grid
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.scheduling import Resources

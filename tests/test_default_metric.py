@@ -19,7 +19,7 @@ from localsvm.engines.memory import Memory
 from localsvm.estimators import LocalSVC, load
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.methods import methods
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import Demand

@@ -16,7 +16,7 @@ from localsvm.data.writing import write
 from localsvm.engines import base, spark, text_parts
 from localsvm.engines.spark import Spark
 from localsvm.errors import DataError, LocalSVMError, OptionError, RunError
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.partition import two_step
 from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig

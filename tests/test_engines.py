@@ -23,8 +23,8 @@ from localsvm.engines.disk import Disk
 from localsvm.engines.memory import Memory
 from localsvm.engines.spark import Spark
 from localsvm.methods import methods
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import two_step
 from localsvm.runs import coarse_cells, preparing
 from localsvm.runs.config import TrainingConfig

@@ -14,7 +14,7 @@ from localsvm.kernels import Kernel
 from localsvm.kernels.entries import base_of, entry_radius, few_entries
 from localsvm.kernels.gram import Gram, radius
 from localsvm.kernels.scratch import Scratch
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train

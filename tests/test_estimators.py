@@ -29,8 +29,8 @@ from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalClass
 from localsvm.estimators.fitted import classes_of
 from localsvm.estimators.parameters import in_python
 from localsvm.methods import methods
-from localsvm.methods.kmeans_svm import KMeansSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.prediction import LocalModel
 

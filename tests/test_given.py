@@ -24,7 +24,7 @@ from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns
 from localsvm.features.origin import Origin
 from localsvm.features.scaling import Scaling
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.measuring import ALL_ROWS

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from localsvm.data.dataset import Dataset
 from localsvm.errors import OptionError
 from localsvm.methods.cell import Cell
-from localsvm.methods.l3_kernel import KernelL3SVM
+from localsvm.methods.locally_linear.l3_kernel import KernelL3SVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train

@@ -16,8 +16,8 @@ from localsvm.errors import OptionError
 from localsvm.kernels._kernels import aligned, padded
 from localsvm.methods import methods
 from localsvm.methods.cell import Cell
-from localsvm.methods.lasvm import LaSVM
-from localsvm.methods.rbf import GlobalSVM
+from localsvm.methods.kernel.lasvm import LaSVM
+from localsvm.methods.kernel.rbf import GlobalSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train

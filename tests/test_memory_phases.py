@@ -17,8 +17,8 @@ from localsvm.data.reading import read
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
 from localsvm.memory import PROCESS_BYTES, Budget, shown
-from localsvm.methods.l3 import L3SVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.locally_linear.l3 import L3SVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import read_given
 from localsvm.runs.partitioning import partition_only

@@ -20,7 +20,7 @@ from scipy import sparse
 from localsvm.data.dataset import Dataset, Examples, as_examples
 from localsvm.errors import DataError
 from localsvm.estimators import LocalSVC
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_choice import choose, stratified_folds
 from localsvm.representations.metric_learning import Learner, Plan
 from localsvm.runs import measuring

@@ -20,10 +20,10 @@ from localsvm.errors import OptionError
 from localsvm.estimators import MultipleKernelSVMClassifier
 from localsvm.kernels.bank import KernelBank
 from localsvm.memory import PROCESS_BYTES
-from localsvm.methods import mkl as mkl_method
 from localsvm.methods.base import CellSize, Purpose
 from localsvm.methods.cell import Cell, Job
-from localsvm.methods.mkl import MultipleKernelSVM, PreparedBank
+from localsvm.methods.kernel import mkl as mkl_method
+from localsvm.methods.kernel.mkl import MultipleKernelSVM, PreparedBank
 from localsvm.runs import scheduling
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel

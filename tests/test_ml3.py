@@ -23,7 +23,7 @@ from localsvm.estimators import ML3SVMClassifier
 from localsvm.methods import ml3
 from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
-from localsvm.methods.ml3 import ML3SVM, margin_over_others
+from localsvm.methods.locally_linear.ml3 import ML3SVM, margin_over_others
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train

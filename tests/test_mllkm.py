@@ -18,7 +18,7 @@ from test_mtl import fitted
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
-from localsvm.methods.mllkm import MOST_GAMMA, LocallyLinearKernels
+from localsvm.methods.locally_linear.mllkm import MOST_GAMMA, LocallyLinearKernels
 from localsvm.representations import local_kernels
 from localsvm.representations.component_sums import component_sums
 from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeatures
@@ -29,7 +29,8 @@ from localsvm.solvers import feature_mkl as solver
 from localsvm.solvers import group_newton
 from localsvm.solvers.feature_mkl import Found, feature_mkl
 from localsvm.solvers.feature_sdca import ActiveEpochs, feature_sdca
-from localsvm.store.pieces import Unsound, check
+from localsvm.store.checking import check
+from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import Classification
 
 GAMMAS = (0.1, 1.0)

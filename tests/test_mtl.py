@@ -23,12 +23,12 @@ from localsvm.errors import OptionError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods.base import Method
 from localsvm.methods.cell import Cell
-from localsvm.methods.kmeans_svm import KMeansSVM
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.mixture_method import MixtureMethod
-from localsvm.methods.mixture_predictor import decided
-from localsvm.methods.mlsvm import MixtureSVM
-from localsvm.methods.mtl import MultiTaskSVM
+from localsvm.methods.linear.linear import LinearSVM
+from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
+from localsvm.methods.mixtures.method import MixtureMethod
+from localsvm.methods.mixtures.mlsvm import MixtureSVM
+from localsvm.methods.mixtures.mtl import MultiTaskSVM
+from localsvm.methods.mixtures.systems.predictor import decided
 from localsvm.representations._mixture import Components
 from localsvm.representations.mixture import Prior, estimate, fit_mixture
 from localsvm.representations.mixture_screen import Screen

@@ -18,8 +18,8 @@ from localsvm.cli.reporting import summary_text
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError, RunError
 from localsvm.estimators import LocallyLinearKernelsClassifier
-from localsvm.methods.mllkm import LocallyLinearKernels
-from localsvm.methods.mllkm_online import Kept, OnePass, probabilities
+from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
+from localsvm.methods.locally_linear.systems.mllkm_online import Kept, OnePass, probabilities
 from localsvm.representations.local_kernels import LocalBank
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel

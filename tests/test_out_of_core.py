@@ -23,8 +23,8 @@ from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, OptionError, RunError
 from localsvm.features.scaling import MODES
 from localsvm.memory import PROCESS_BYTES, Budget
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import two_step
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import beyond_memory

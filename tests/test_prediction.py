@@ -13,8 +13,8 @@ from scipy import sparse
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.methods.base import Method
-from localsvm.methods.l3 import L3SVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.locally_linear.l3 import L3SVM
 from localsvm.runs import prediction
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.training import train

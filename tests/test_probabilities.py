@@ -12,9 +12,9 @@ from scipy.special import expit
 from localsvm.data.dataset import Dataset
 from localsvm.data.synthetic import banana
 from localsvm.errors import ModelError
-from localsvm.methods.l3 import L3SVM
-from localsvm.methods.ml3 import ML3SVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.locally_linear.l3 import L3SVM
+from localsvm.methods.locally_linear.ml3 import ML3SVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent

@@ -10,8 +10,8 @@ import pytest
 
 from localsvm import pulse
 from localsvm.data.dataset import Dataset
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.progress import Silent
 from localsvm.runs.training import train

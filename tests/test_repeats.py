@@ -15,8 +15,8 @@ from localsvm.data.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.errors import ModelError, OptionError
 from localsvm.estimators import LocalSVC
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import create, restore
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partitioning import partition_only

@@ -19,8 +19,8 @@ from localsvm.data.dataset import Dataset
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write
 from localsvm.errors import OptionError
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.streaming import train_stream

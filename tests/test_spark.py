@@ -22,7 +22,7 @@ from test_engines import many_classes, wide
 
 from localsvm.data.reading import read
 from localsvm.errors import DataError, RunError
-from localsvm.methods.linear import LinearSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import Spark
 from localsvm.runs.part_files import text_of

@@ -15,7 +15,7 @@ from strangers import ANOTHER, CHUNKS, HARMLESS, Damage, attributes, damaged, fo
 
 from localsvm.data.reading import read
 from localsvm.errors import DataError, ModelError
-from localsvm.methods.linear import LinearSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 

@@ -16,8 +16,8 @@ from localsvm.errors import OptionError
 from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
-from localsvm.methods.kernel_system import KernelSystem
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.systems.kernel import KernelSystem
 from localsvm.selection.cross_validation import CellPath, CellSelection, Kept, Point, Scores
 from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification

@@ -18,8 +18,8 @@ from test_mtl import fitted
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
-from localsvm.methods.llsvm import LocallyLinearSVM
-from localsvm.methods.svm_knn import NeighbourSVM
+from localsvm.methods.lazy.svm_knn import NeighbourSVM
+from localsvm.methods.locally_linear.llsvm import LocallyLinearSVM
 from localsvm.representations import neighbours
 from localsvm.representations.neighbours import Neighbours
 from localsvm.runs.config import TrainingConfig

@@ -21,7 +21,7 @@ from localsvm.data.writing import write
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
-from localsvm.methods.svml import MOST_COLUMNS, SVML
+from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
 from localsvm.representations.svm_metric import MOST_ROWS, Objective, Rows, first_map, kernel, learn, split
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel

@@ -21,14 +21,14 @@ from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import DataError, ModelError, RunError
 from localsvm.kernels import blocks
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.methods import kernel_method
 from localsvm.methods.base import FitReport, Prepared, Purpose, View
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
-from localsvm.methods.kernel_method import PreparedKernel
-from localsvm.methods.kernel_system import KernelSystem
-from localsvm.methods.kmeans_svm import KMeansSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel import method as kernel_method
+from localsvm.methods.kernel.method import PreparedKernel
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.systems.kernel import KernelSystem
+from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling
 from localsvm.runs.cell_work import CellReport, CellResult

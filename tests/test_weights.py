@@ -22,7 +22,7 @@ from localsvm.data.writing import write
 from localsvm.errors import DataError, ModelError
 from localsvm.estimators import LocalSVC
 from localsvm.methods import methods
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel

@@ -54,7 +54,7 @@ def _coarse_cells(model: Model) -> int | None:
 
 def _select(model: Model) -> str:
     """What the models are: where no fold has one, the whole cells were fitted, whatever --select says."""
-    from localsvm.methods.cell import WHOLE
+    from localsvm.methods.base import WHOLE
 
     if "model_fold" in model.row_ptr and (model.column("model_fold") == WHOLE).all():
         return "refit"

@@ -65,7 +65,7 @@ def point_options(method: str, names: Sequence[str], setting: Sequence[float], c
     for name, value in zip((*names, "cost"), (*setting, cost), strict=True):
         option = method_options.parameter(method, name)
         if option is not None and not math.isnan(value):
-            words += [option.flags[0], label_text(value)]
+            words += [option.metadata["flags"][0], label_text(value)]
     return words
 
 

@@ -41,7 +41,7 @@ from localsvm.estimators.parameters import (
 from localsvm.estimators.progress import Lines, Warned
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError
-from localsvm.methods.kernel_expansion import linear_weights
-from localsvm.methods.linear import LinearSVM
-from localsvm.methods.linear_rows import BIAS
-from localsvm.methods.rbf import GlobalSVM
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.rbf import GlobalSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.systems.expansion import linear_weights
+from localsvm.methods.linear.linear import LinearSVM
+from localsvm.methods.linear.rows import BIAS
 from localsvm.runs.prediction import LocalModel
 from localsvm.store.container import Image
 

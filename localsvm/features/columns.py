@@ -13,7 +13,8 @@ from scipy import sparse
 from localsvm.data.columns import Columns, dense_copy, keep_columns, occurring, widened
 from localsvm.data.dataset import Dataset, Examples, as_examples, is_dense, prefers_dense
 from localsvm.features.base import Transform
-from localsvm.store.pieces import Piece, Unsound, check
+from localsvm.store.checking import check
+from localsvm.store.pieces import Piece, Unsound
 
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
 Announce = Callable[[int], None]  # is told of the bytes that dense rows take, before they are made of sparse ones

@@ -15,7 +15,8 @@ from localsvm.data.dataset import Dense, Examples, row_blocks, sparse_examples
 from localsvm.errors import OptionError
 from localsvm.features.base import Transform
 from localsvm.kernels._kernels import Panels, aligned, padded
-from localsvm.store.pieces import Pieces, Unsound, check, floats32
+from localsvm.store.checking import check
+from localsvm.store.pieces import Pieces, Unsound, floats32
 
 BLOCK = 1 << 20  # elements worked on at once: bounds temporary arrays
 WEIGHTS, MATRIX = "weights", "matrix"

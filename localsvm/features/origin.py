@@ -13,7 +13,8 @@ from localsvm.data.dataset import Examples
 from localsvm.data.origin import shifted
 from localsvm.data.shift import Shift
 from localsvm.features.base import Transform
-from localsvm.store.pieces import check, floats64
+from localsvm.store.checking import check
+from localsvm.store.pieces import floats64
 
 
 @dataclass(frozen=True)

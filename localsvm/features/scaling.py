@@ -17,7 +17,8 @@ from localsvm.data.dataset import Dense, Examples, densify, is_dense, places_of,
 from localsvm.errors import DataError, OptionError
 from localsvm.features.base import Transform
 from localsvm.features.moments import Moments, moments_bytes, moments_of
-from localsvm.store.pieces import Pieces, Unsound, check, floats32
+from localsvm.store.checking import check
+from localsvm.store.pieces import Pieces, Unsound, floats32
 from localsvm.threads import ALONE, Threads
 
 MODES = ("std", "none", "zscore", "minmax", "row")

@@ -1,4 +1,7 @@
-"""Learning methods, one file each, found by looking through this folder.
+"""Learning methods: a folder for each family, and in it one file for each method, found by looking through the folders.
+
+A file here is a record, which `--help` imports: it imports what takes time inside functions. How the problems of a cell
+are solved and decided is in the folders `systems`.
 
 Folders named by the variable LOCALSVM_METHODS (separated as in PATH) are looked through as well, so that a method can
 be tried without touching this package; docs/adding-a-method.md shows one.
@@ -11,26 +14,21 @@ import inspect
 import os
 import pkgutil
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
+from dataclasses import Field, fields
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 from localsvm.errors import MethodError, OptionError
-from localsvm.methods.base import Method
+from localsvm.methods.base import Method, kind_of
 from localsvm.store.options import check_options as check_stored
 from localsvm.store.pieces import Unsound
 
+HOME = __path__[0]
 __path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
 
-BECAME_LISTS = {"neighbours"}  # options that the first models have as one number
-# options that came after the first models of a method; a model without one has its default
-LATER: dict[str, set[str]] = {
-    "mkl": {"online"},
-    "mllkm": {"online", "kept_rows", "solver", "epochs"},
-    **{name: {"start"} for name in ("kmeans-svm", "csvm", "llsvm", "mlsvm", "mtl")},
-}
+DEFAULT = "svm"
+KINDS = ("bool", "int", "float", "str", "tuple[float, ...]")
 
 
 @cache
@@ -40,7 +38,6 @@ def methods() -> dict[str, type[Method]]:
     MethodError for a folder that is not there, a file that cannot be imported, a method that lacks a part, and two
     methods that use a name or an option for different things.
     """
-    found: dict[str, type[Method]] = {}
     if missing := [folder for folder in __path__ if not os.path.isdir(folder)]:
         raise MethodError(f"LOCALSVM_METHODS names {missing[0]}, which is not a folder")
     files = Counter(module.name for folder in __path__ for module in pkgutil.iter_modules([folder]))
@@ -48,30 +45,36 @@ def methods() -> dict[str, type[Method]]:
         raise MethodError(
             f"{', '.join(twice)}: there are several files of this name in the folders of methods; rename one"
         )
-    for module in pkgutil.iter_modules(__path__):
-        defined = _loaded(module)
-        for item in vars(defined).values():
-            own = isinstance(item, type) and item.__module__ == defined.__name__
-            name = vars(item).get("name") if own else None
-            if isinstance(name, str):
-                _check_parts(name, item, found)
-                found[name] = item
+    found = dict(packaged()) if HOME in __path__ else {}
+    for folder in __path__:
+        if folder != HOME:
+            for module in pkgutil.iter_modules([folder]):
+                _add(found, module.name, folder)
     check_options(found.values())
     return found
+
+
+@cache
+def packaged() -> dict[str, type[Method]]:
+    """The methods of this package, by name."""
+    found: dict[str, type[Method]] = {}
+    for name in _files():
+        _add(found, name, HOME)
+    return dict(sorted(found.items()))
 
 
 @cache
 def method_called(name: str) -> type[Method] | None:
     """A method by its name, None where there is none.
 
-    A method of this package is the only one to be imported, where its file is called like it: a prediction needs no
-    other. MethodError as of `methods`.
+    A method of this package is the only one to be imported, where its file is called like it. MethodError as of
+    `methods`.
     """
     file = name.replace("-", "_")
-    if not os.environ.get("LOCALSVM_METHODS") and file in {module.name for module in pkgutil.iter_modules(__path__)}:
-        for item in vars(importlib.import_module(f"{__name__}.{file}")).values():
-            if isinstance(item, type) and issubclass(item, Method) and vars(item).get("name") == name:
-                return item
+    if not os.environ.get("LOCALSVM_METHODS"):
+        for module in _files():
+            if module.endswith(f".{file}"):
+                return _defined(module, HOME).get(name)
     return methods().get(name)
 
 
@@ -82,50 +85,67 @@ def method_from(options: dict[str, Any]) -> Method:
     found = method_called(name) if isinstance(name, str) else None  # a mistake in a method's file is not the model's
     if found is None:
         raise Unsound(f"the model was trained with the method {str(name)[:50]!a}, which this version does not have")
-    types = {f.name: str(f.type) for f in fields(found)}  # type: ignore[arg-type]
-    for key in BECAME_LISTS & values.keys() & types.keys():
-        values[key] = [values[key]] if isinstance(values[key], int) else values[key]
-    check_stored("/@config method", values, types, LATER.get(name, set()))
+    own = options_of(found)
+    for option in own:
+        if "became_list" in option.metadata and isinstance(values.get(option.name), int):
+            values[option.name] = [values[option.name]]
+    later = {option.name for option in own if "later" in option.metadata}
+    check_stored("/@config method", values, {option.name: kind_of(option) for option in own}, later)
     try:
         return found(**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
     except OptionError as error:
         raise Unsound(f"/@config: {error}") from error
 
 
+def options_of(method: type[Method]) -> tuple[Field[Any], ...]:
+    """The options of a method, as its fields; see `base.option`."""
+    return fields(method)  # type: ignore[arg-type]
+
+
 def check_options(classes: Iterable[type[Method]]) -> None:
     """MethodError unless an option name, and a flag, means one thing in all methods: the same field, type and help."""
     meaning: dict[str, tuple[Any, ...]] = {}
     for item in classes:
-        for field in fields(item):  # type: ignore[arg-type]
+        for field in options_of(item):
             if "flags" not in field.metadata:
                 raise MethodError(f"{item.__name__}: {field.name} is neither made by option() nor a ClassVar")
-            flags, text = field.metadata["flags"], field.metadata["help"]
+            kind, flags, text = kind_of(field), field.metadata["flags"], field.metadata["help"]
+            if kind not in KINDS:
+                raise MethodError(f"{item.__name__}: {field.name} is {kind}, not {', '.join(KINDS)}")
             if hasattr(Method, field.name):
                 raise MethodError(f"{item.__name__}: {field.name} is a part of every method; rename the option")
             for key in (field.name, *flags):
-                if meaning.setdefault(key, (field.name, field.type, flags, text)) != (
-                    field.name,
-                    field.type,
-                    flags,
-                    text,
-                ):
+                own = (field.name, kind, flags, text)
+                if meaning.setdefault(key, own) != own:
                     raise MethodError(f"{item.__name__}: {key} means something else in another method")
 
 
-def _loaded(module: pkgutil.ModuleInfo) -> ModuleType:
-    """The module. What goes wrong in a file that is not of this package is told in one line."""
+def _files() -> Iterator[str]:
+    """The modules of this package's families, without the package's name."""
+    for family in pkgutil.iter_modules([HOME]):
+        if family.ispkg:
+            for module in pkgutil.iter_modules([os.path.join(HOME, family.name)]):
+                if not module.ispkg:
+                    yield f"{family.name}.{module.name}"
+
+
+def _add(found: dict[str, type[Method]], module: str, folder: str) -> None:
+    for name, item in _defined(module, folder).items():
+        if not issubclass(item, Method) or inspect.isabstract(item):
+            missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ()))) or "the base class Method"
+            raise MethodError(f"the method {name!r} ({item.__module__}.{item.__name__}) lacks: {missing}")
+        if name in found:
+            raise MethodError(f"{item.__module__}.{item.__name__} and {found[name].__name__} are both named {name!r}")
+        found[name] = item
+
+
+def _defined(module: str, folder: str) -> dict[str, type[Any]]:
+    """The classes that a module defines and names. A mistake in a file of another folder is a MethodError."""
     try:
-        return importlib.import_module(f"{__name__}.{module.name}")
+        loaded = importlib.import_module(f"{__name__}.{module}")
     except Exception as error:
-        folder = getattr(module.module_finder, "path", __path__[0])
-        if folder == __path__[0]:
+        if folder == HOME:
             raise
-        raise MethodError(f"{folder}/{module.name}.py cannot be loaded: {type(error).__name__}: {error}") from error
-
-
-def _check_parts(name: str, item: type[Any], known: dict[str, type[Method]]) -> None:
-    if not issubclass(item, Method) or inspect.isabstract(item):
-        missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ()))) or "the base class Method"
-        raise MethodError(f"the method {name!r} ({item.__module__}.{item.__name__}) lacks: {missing}")
-    if name in known:
-        raise MethodError(f"{item.__module__}.{item.__name__} and {known[name].__name__} are both named {name!r}")
+        raise MethodError(f"{folder}/{module}.py cannot be loaded: {type(error).__name__}: {error}") from error
+    own = [item for item in vars(loaded).values() if isinstance(item, type) and item.__module__ == loaded.__name__]
+    return {name: item for item in own if isinstance(name := vars(item).get("name"), str)}

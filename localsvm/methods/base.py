@@ -10,24 +10,35 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from dataclasses import Field, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from localsvm.data.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.features.metric import Metric
-from localsvm.kernels.scratch import Scratch
-from localsvm.methods.cell import ALL, WHOLE, Cell, Job
 from localsvm.methods.grids import Grid
 from localsvm.store.pieces import Pieces
-from localsvm.targets.base import Target
 
-State = dict[str, NDArray[Any]]  # the arrays of a cell that the model file keeps, by name
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localsvm.data.dataset import Examples
+    from localsvm.features.metric import Metric
+    from localsvm.kernels.scratch import Scratch
+    from localsvm.methods.cell import Cell, Job
+    from localsvm.targets.base import Target
+
+
+WHOLE = -1  # in place of a fold: no row is left out
+ALL = -1  # in place of a problem: all of them at once
+State: TypeAlias = "dict[str, NDArray[Any]]"  # the arrays of a cell that the model file keeps, by name
 Solution = Any  # each method's own; it must survive pickle
 Start = Any  # what a method keeps of a solution to begin another one from; likewise
+
+
+def _scratch() -> Scratch:
+    from localsvm.kernels.scratch import Scratch
+
+    return Scratch()
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class View:
     fold: int = WHOLE
     problem: int = ALL
     settings: int = 1
-    scratch: Scratch = field(default_factory=Scratch, repr=False, compare=False)
+    scratch: Scratch = field(default_factory=_scratch, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -198,15 +209,26 @@ class Predictor(Protocol):
         """(n, problems) float64 for scaled rows X (n, d), as the target's `combine` makes them, or probabilities."""
 
 
-def option(default: Any, *flags: str, help: str, choices: tuple[str, ...] = ()) -> Any:
-    """A method's field with its command-line option, which is read from the source: write literals.
+def option(
+    default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), later: bool = False, became_list: bool = False
+) -> Any:
+    """A method's field with its command-line option.
 
     Parameters
     ----------
     default : of the annotated type bool, int, float, str, or tuple[float, ...], () for a default grid.
     flags, help, choices : as click has them: "-C", "--cost", "--offset/--no-offset" for a bool; values of a str.
+    later : it came after the first models of the method; a model without it has its default.
+    became_list : the first models have it as one number.
     """
-    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices})
+    marks = {name: True for name, given in (("later", later), ("became_list", became_list)) if given}
+    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, **marks})
+
+
+def kind_of(field: Field[Any]) -> str:
+    """The type of an option as it is written, whether the file postpones the evaluation of annotations or not."""
+    kind = field.type
+    return kind if isinstance(kind, str) else kind.__name__ if type(kind) is type else str(kind)
 
 
 class Method(ABC):
@@ -215,6 +237,7 @@ class Method(ABC):
     Attributes
     ----------
     name : what -m calls it.
+    tiny : options of `lsvm-train` that leave little to choose, for tests.
     sees : what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and
         problems; "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem.
     joint, gap_unit : a job is about all classes at once; the unit of duality gaps in reports and models.
@@ -224,6 +247,7 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
+    tiny: ClassVar[str] = ""
     sees: ClassVar[Literal["rows", "fold", "problem"]] = "rows"
     joint: ClassVar[bool] = False
     costs_at_once: ClassVar[int] = 1

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.kernels.scratch import Scratch
+from localsvm.methods.base import ALL, WHOLE
 from localsvm.targets.base import Target
 from localsvm.threads import ALONE, Threads
 
 Floats = NDArray[np.float64]
-WHOLE = -1  # in place of a fold: no row is left out
-ALL = -1  # in place of a problem: all of them at once
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from localsvm.errors import OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 Values = tuple[float, ...]
 
@@ -60,6 +63,8 @@ class Grid:
 
     def costs_for(self, n: float) -> NDArray[np.float64]:
         """C of each point along the cost axis, ascending, for a problem trained on n rows."""
+        import numpy as np
+
         if self.lambdas:
             return np.asarray([1.0 / (2.0 * value * n) for value in self.lambdas])
         return np.asarray(self.costs or (np.nan,), dtype=np.float64)
@@ -89,6 +94,8 @@ def default_widths(average_rows: float, features: int, radius: float, size: int 
 
 def default_lambdas(rows: float, size: int = SIZE) -> tuple[float, ...]:
     """Regularisation parameters, descending and geometric, from 0.01 to 0.001 / n for n rows trained on."""
+    import numpy as np
+
     return tuple(float(v) for v in np.geomspace(0.01, 0.001 / max(1.0, rows), size))
 
 
@@ -138,6 +145,8 @@ def parse_values(text: str, zero: bool = False) -> tuple[float, ...]:
 
 def geometric(low: float, high: float, count: int) -> tuple[float, ...]:
     """A geometric range; 2^-2:2^10:13 has a 2 in it, not a 1.9999999999999993."""
+    import numpy as np
+
     (low_part, low_power), (high_part, high_power) = math.frexp(low), math.frexp(high)
     if low_part == high_part == 0.5:  # powers of two are exact
         return tuple(float(v) for v in np.exp2(np.linspace(low_power - 1, high_power - 1, count)))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from localsvm.methods.base import Method
-from localsvm.store.pieces import Cells, Piece, Pieces, check_cells, check_values, floats64, index
-from localsvm.targets.base import Target
+from localsvm.store.pieces import Piece, Pieces, floats64, index
+
+if TYPE_CHECKING:
+    from localsvm.store.checking import Cells
+    from localsvm.targets.base import Target
 
 # of each model: m in a cell. "problems", "folds", "classes" and "features" are known of the run
 TABLE: Pieces = {
@@ -28,6 +32,8 @@ def table(*names: str) -> Pieces:
 
 def check_of(method: Method, target: Target, dense: bool, known: Mapping[str, int]) -> Callable[[Cells], object]:
     """What raises Unsound unless saved cells are as the method says; known: the lengths of TABLE's comment."""
+    from localsvm.store.checking import Cells, check_cells, check_values
+
     variants = method.variants(target, dense)
 
     def check_common(cells: Cells) -> None:

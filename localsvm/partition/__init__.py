@@ -15,7 +15,8 @@ from localsvm.partition.none import NoPartition
 from localsvm.partition.repeated import Repeated
 from localsvm.partition.two_step import POINTER, SHARE, Maker, TwoStep
 from localsvm.partition.voronoi import Voronoi
-from localsvm.store.pieces import Unsound, check
+from localsvm.store.checking import check
+from localsvm.store.pieces import Unsound
 
 REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
 

@@ -17,7 +17,8 @@ from localsvm.partition.base import Partition, PartitionState, TrainingCell, che
 from localsvm.partition.centre_tree import PIECES, CentreTree
 from localsvm.partition.growing import RowIndices
 from localsvm.partition.voronoi import Voronoi
-from localsvm.store.pieces import Cells, Piece, Unsound, check, check_cells
+from localsvm.store.checking import Cells, check, check_cells
+from localsvm.store.pieces import Piece, Unsound
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from localsvm.data.shared import ExamplesHandle, Handle
 from localsvm.kernels.scratch import Scratch
-from localsvm.methods.base import FitReport, Fitted, Method, State
-from localsvm.methods.cell import WHOLE, Cell
+from localsvm.methods.base import WHOLE, FitReport, Fitted, Method, State
+from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
 from localsvm.selection.cross_validation import CellSelection, Kept, Point, Scores, finish
 from localsvm.selection.search import Search

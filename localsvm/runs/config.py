@@ -14,7 +14,7 @@ from localsvm.features.scaling import CENTRED, MODES
 from localsvm.methods import method_from
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
-from localsvm.methods.svm import KernelSVM
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric import EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options

@@ -20,8 +20,8 @@ from localsvm.engines.stream import Stream
 from localsvm.features.scaling import CENTRED, made_bytes
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
-from localsvm.methods.linear_method import LinearMethod
-from localsvm.methods.mllkm import LocallyLinearKernels
+from localsvm.methods.linear.method import LinearMethod
+from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import sample_rows
 from localsvm.runs.coarse_cells import partition_name

@@ -1,4 +1,4 @@
-"""Training in one pass over a file that does not fit in memory: every row is learned once (methods/mllkm_online.py).
+"""Training in one pass over a file that does not fit in memory: every row is learned once.
 
 Each binary problem has a learner for each cost, with rows of its own. Where there are several costs, each part of the
 rows is decided by all learners before they learn it, and the cost with the smallest loss is chosen (progressive
@@ -17,8 +17,9 @@ from threadpoolctl import threadpool_limits
 from localsvm.data.dataset import Dense, dense_rows
 from localsvm.engines.stream import Stream
 from localsvm.methods.base import Fitted
-from localsvm.methods.mllkm import LocallyLinearKernels, pack_learned
-from localsvm.methods.mllkm_online import Kept, OnePass
+from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
+from localsvm.methods.locally_linear.systems.mllkm import pack_learned
+from localsvm.methods.locally_linear.systems.mllkm_online import Kept, OnePass
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import StreamDemand

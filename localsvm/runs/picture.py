@@ -16,10 +16,10 @@ from localsvm.data.reading import read
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError
 from localsvm.features.metric import Metric
-from localsvm.methods.mapped_expansion import DIAGONALS
-from localsvm.methods.rbf import GlobalSVM
-from localsvm.methods.svm import KernelSVM
-from localsvm.methods.svml import SVML
+from localsvm.methods.kernel.rbf import GlobalSVM
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.svml import SVML
+from localsvm.methods.kernel.systems.mapped import DIAGONALS
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.prediction import LocalModel

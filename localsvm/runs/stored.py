@@ -17,10 +17,11 @@ from localsvm.methods import method_from
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import POINTER
 from localsvm.runs.config import TrainingConfig
+from localsvm.store.checking import check
 from localsvm.store.container import parse, size_of
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
-from localsvm.store.pieces import Piece, Unsound, check, floats32, floats64
+from localsvm.store.pieces import Piece, Unsound, floats32, floats64
 from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;

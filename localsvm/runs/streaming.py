@@ -21,11 +21,11 @@ from localsvm.engines.stream import Stream, StreamBlock
 from localsvm.errors import OptionError
 from localsvm.features.scaling import off_centre_columns
 from localsvm.memory import Budget
-from localsvm.methods.base import Fitted, Method, State
-from localsvm.methods.cell import WHOLE, Job
-from localsvm.methods.linear_method import LinearMethod
-from localsvm.methods.linear_model import pack_linear
-from localsvm.methods.mllkm import LocallyLinearKernels
+from localsvm.methods.base import WHOLE, Fitted, Method, State
+from localsvm.methods.cell import Job
+from localsvm.methods.linear.method import LinearMethod
+from localsvm.methods.linear.systems.model import pack_linear
+from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
 from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.representations.metric import EUCLIDEAN

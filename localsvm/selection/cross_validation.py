@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import RunError
-from localsvm.methods.base import Fit, Fitted, Method, Prepared, Purpose, Solution, Start, System, View
-from localsvm.methods.cell import ALL, WHOLE, Cell, Job
+from localsvm.methods.base import ALL, WHOLE, Fit, Fitted, Method, Prepared, Purpose, Solution, Start, System, View
+from localsvm.methods.cell import Cell, Job
 from localsvm.methods.grids import Grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import RunError
+from localsvm.store.checking import Cells
 from localsvm.store.container import MODEL, PARTITION, AnyPath, Container, checked, missing, open_container
 from localsvm.store.container_writing import Column, Writer, create
-from localsvm.store.pieces import Array, Cells, Unsound
+from localsvm.store.pieces import Array, Unsound
 from localsvm.store.structure import Rows
 
 MAY_BE_NAN = {"model_fall"}  # in methods that do not know it

@@ -22,12 +22,12 @@ from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import methods
 from localsvm.methods.base import Fitted, Method, State
 from localsvm.methods.cell import Cell
-from localsvm.methods.csvm import ClusteredSVM
 from localsvm.methods.grids import parse_values
-from localsvm.methods.l3 import L3SVM
-from localsvm.methods.mixture_predictor import decided
-from localsvm.methods.svm import KernelSVM
-from localsvm.methods.svml import SVML
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.svml import SVML
+from localsvm.methods.locally_linear.csvm import ClusteredSVM
+from localsvm.methods.locally_linear.l3 import L3SVM
+from localsvm.methods.mixtures.systems.predictor import decided
 from localsvm.partition import create, size_spread
 from localsvm.representations import svm_metric
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES

@@ -1,12 +1,11 @@
-"""The options of methods, read from source: fields that are inherited, and options that several methods share."""
+"""The options of methods: fields that are inherited, and options that several methods share."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,10 @@ import pytest
 
 from localsvm import methods as package
 from localsvm.cli import method_options
-from localsvm.cli.method_options import MethodOption, merged
+from localsvm.cli.method_options import merged, value_type
+from localsvm.methods.base import option
+from localsvm.methods.linear.linear import LinearSVM
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 BASE = """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -94,67 +94,39 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_fields_are_inherited_in_a_dataclass_s_order(folder: Path) -> None:
-    found = method_options.read([folder])
-    assert {name: [o.name for o in found[name]] for name in OPTIONS} == OPTIONS
-    classes = package.methods()
-    assert classes.keys() == OPTIONS.keys()
-    for name, own in found.items():
-        for option, field in zip(own, fields(classes[name]), strict=True):  # type: ignore[arg-type]
-            assert (option.name, option.default) == (field.name, field.default)
-            assert {"flags": option.flags, "help": option.help, "choices": option.choices} == dict(field.metadata)
-    assert (found["first"][1].default, found["second"][2].default) == (True, False)
+    found = package.methods()
+    assert {name: [o.name for o in package.options_of(found[name])] for name in found} == OPTIONS
+    defaults = [{o.name: o.default for o in package.options_of(found[name])}["offset"] for name in ("first", "second")]
+    assert defaults == [True, False]
 
 
-def test_a_folder_of_methods_does_not_make_the_package_s_read_for_each_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: Counter[Path] = Counter()
-    monkeypatch.setattr(method_options, "FOLDERS", [*method_options.FOLDERS[:1], EXAMPLES])
-    classes = method_options._classes
-
-    def counted(path: Path) -> method_options.Classes:
-        parsed[path] += 1
-        return classes(path)
-
-    monkeypatch.setattr(method_options, "_classes", counted)
-    caches = method_options._loaded, method_options._packaged
-    for cache in caches:
-        cache.cache_clear()
-    try:
-        assert "nearest-centroid" in method_options.methods() and method_options.problem() is None
-        assert len(method_options.options()) > 30 and max(parsed.values()) <= 2
-    finally:
-        for cache in caches:
-            cache.cache_clear()
+COST = option((), "-C", "--cost", help="The cost.")
+KERNEL = option("gaussian", "-t", help="Kernel.", choices=("gaussian", "linear"))
 
 
-COST = MethodOption("cost", "tuple[float, ...]", (), ("-C", "--cost"), "The cost.")
-KERNEL = MethodOption("kernel", "str", "gaussian", ("-t",), "Kernel.", ("gaussian", "linear"))
+def made(kind: Any, own: Any) -> Any:
+    """A class of options with one of them."""
+    name = "cost" if own.metadata["flags"][0] == "-C" else "kernel"
+    return make_dataclass("Made", [(name, kind, own)], bases=(LinearSVM,), namespace={"name": "made"}, frozen=True)
 
 
-def shown(*options: MethodOption) -> click.Option:
-    (option,) = merged({str(i): (o,) for i, o in enumerate(options)})
-    return option
+def shown(*classes: Any) -> click.Option:
+    one, *_ = (each for each in merged({str(i): c for i, c in enumerate(classes)}) if each.name in ("cost", "kernel"))
+    return one
 
 
 def test_methods_share_an_option() -> None:
-    assert (shown(COST, COST).show_default, shown(COST, COST).help) == ("grid", "The cost.")
-    assert shown(COST, COST, replace(COST, default=(1.0,)), COST).show_default == "by method"
-    assert shown(COST, COST).opts == ["-C", "--cost"] and shown(COST, COST).default is None
+    first, other = made("tuple[float, ...]", COST), made("tuple[float, ...]", option((1.0,), "-C", help="The cost."))
+    assert (shown(first, first).show_default, shown(first, first).help) == ("grid", "The cost.")
+    assert shown(first, first, other, first).show_default == "by method"
+    assert shown(first, first).opts == ["-C", "--cost"] and shown(first, first).default is None
 
 
 def test_a_choice_of_any_method_can_be_given() -> None:
-    kind = shown(KERNEL, replace(KERNEL, choices=("linear", "cosine"))).type
+    more = option("linear", "-t", help="Kernel.", choices=("linear", "cosine"))
+    found = {each.name: each for each in merged({"0": made("str", KERNEL), "1": made("str", more)})}
+    kind = found["kernel"].type
     assert isinstance(kind, click.Choice) and list(kind.choices) == ["gaussian", "linear", "cosine"]
-
-
-@pytest.mark.parametrize("other", [{"flags": ("--cost",)}, {"annotation": "float"}, {"help": "Another cost."}])
-def test_another_meaning_is_an_error(other: dict[str, Any]) -> None:
-    with pytest.raises(TypeError, match="cost of 1 has other flags, another type or another help than before"):
-        shown(COST, replace(COST, **other))
-
-
-def test_a_flag_of_another_option_is_an_error() -> None:
-    with pytest.raises(TypeError, match="price of 1 has a flag of another option"):
-        merged({"0": (COST,), "1": (replace(COST, name="price", flags=("-C",)),)})
 
 
 def test_no_flag_has_two_meanings() -> None:
@@ -165,6 +137,6 @@ def test_no_flag_has_two_meanings() -> None:
 def test_a_list_takes_zero_where_it_is_a_default() -> None:
     coupling, shrinkage = (method_options.parameter("mtl", name) for name in ("coupling", "shrinkage"))
     assert coupling is not None and shrinkage is not None
-    assert coupling._type().convert("10,0", None, None) == (0.0, 10.0)
+    assert value_type(coupling).convert("10,0", None, None) == (0.0, 10.0)
     with pytest.raises(click.BadParameter, match="'0' is not a positive number"):
-        shrinkage._type().convert("0", None, None)
+        value_type(shrinkage).convert("0", None, None)

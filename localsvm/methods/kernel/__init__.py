@@ -1,0 +1,1 @@
+"""Kernel SVMs: one expansion over support vectors a problem."""

@@ -1,0 +1,149 @@
+"""What the kernel SVMs share: their options, the kernel of a cell, and its memory.
+
+For each binary problem on n rows (Thomann et al. 2017, section 2): min lambda |f|^2 + 1/n sum_i w_i max(0, 1 - y_i
+f(x_i)) over the RKHS of the kernel, in its dual with C = 1 / (2 lambda n); with `offset` LIBSVM's problem, f + b.
+
+One matrix of squared distances serves a cell, and one kernel matrix a gamma serves all folds and all binary problems;
+localsvm/methods/kernel/systems/kernel.py has what is done with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from localsvm.errors import OptionError
+from localsvm.kernels import Kernel
+from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prepared, State, View, option
+from localsvm.methods.grids import LARGEST_COST, SIZE
+from localsvm.store.pieces import Pieces
+
+if TYPE_CHECKING:
+    from localsvm.methods.cell import Cell
+    from localsvm.targets.base import Target
+
+
+# cells of more rows are solved block by block, without the whole matrix (3.2 GB with its distances at this size): by
+# the number of rows and points alone, so that neither -j nor --memory decides what a model is
+WHOLE_ROWS = 20_000
+SINGLE_ROWS = 6_000  # for a single point, where folds and costs do not share the matrix and fresh memory costs more
+# float32 kernels carry the certified gap down to these; beyond them the matrix is made in float64. C is the cell's: a
+# pair of classes with few of its rows has a larger one for the same lambda, and as much less to sum up
+SINGLE_TOLERANCE = 1e-4
+SINGLE_COST = 1e4
+LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
+
+
+@dataclass(frozen=True)
+class KernelMethod(Method):
+    """The options of kernel SVMs. gamma and cost are empty for the default grid."""
+
+    costs_at_once: ClassVar[int] = 1 << 30  # the path along the costs is solved in C
+    by_blocks: ClassVar[bool] = True  # many rows, or few support vectors, do without the whole matrix
+
+    kernel: str = option(
+        "gaussian", "-t", "--kernel", help="Kernel.", choices=("gaussian", "laplacian", "polynomial", "linear")
+    )
+    gamma: tuple[float, ...] = option(
+        (),
+        "-g",
+        "--gamma",
+        help="Gamma of the kernel as in LIBSVM, exp(-gamma |x-y|^2): one value, a list (0.1,1,10) or a geometric range "
+        "LOW:HIGH:COUNT (2^-5:2^3:9). A width w of liquidSVM is gamma = 1/w^2.",
+    )
+    cost: tuple[float, ...] = option(
+        (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
+    )
+    degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
+    coef0: float = option(0.0, "--coef0", help="Constant of the polynomial kernel.")
+    offset: bool = option(
+        False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
+    )
+    tolerance: float = option(
+        1e-3,
+        "-e",
+        "--tolerance",
+        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
+    )
+
+    def __post_init__(self) -> None:
+        self.check_choices()
+        if not all(0.0 < value < math.inf for value in self.gamma) or not all(
+            0.0 < v <= LARGEST_COST for v in self.cost
+        ):
+            raise OptionError(f"-g/--gamma takes positive numbers, and -C/--cost those up to {LARGEST_COST:g}")
+        if not 0.0 < self.tolerance < math.inf:
+            raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
+        if not 1 <= self.degree < 1 << 31:
+            raise OptionError(f"--degree must be a whole number from 1, not {self.degree}")
+        if not math.isfinite(self.coef0):
+            raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Kernels of distances."""
+        return self.kernel_of(1.0).uses_distances
+
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        """The distances of the cell's rows."""
+        from localsvm.methods.kernel.systems.prepared import PreparedKernel
+
+        return PreparedKernel(self, cell, view.scratch, several=view.settings > 1)
+
+    def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
+        """The union of the support vectors, and the models' coefficients."""
+        from localsvm.methods.kernel.systems.expansion import pack_models, report_of
+
+        models = [fit.solution for fit in fits if fit.solution is not None]
+        return Fitted(pack_models(cell.X, cell.Y, models), report_of(models, cell))
+
+    def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
+        """Decision functions of a saved cell."""
+        from localsvm.methods.kernel.systems.expansion import ExpansionPredictor
+
+        return ExpansionPredictor(state, self.kernel_of(1.0), target, n_features)
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """Those of an expansion."""
+        from localsvm.methods.kernel.systems.expansion import expansion_pieces
+
+        return expansion_pieces(dense)
+
+    def memory(self, size: CellSize) -> int:
+        """Distances and kernel (in float64 with the product they are made from) or a block of it, what is copied of it
+        for a problem of some rows, the rows, paths and votes.
+        """
+        from localsvm.kernels._kernels import padded
+        from localsvm.solvers.blocks import working_bytes
+
+        side = padded(size.rows)
+        costs = self.cost or (LARGEST_DEFAULT_COST,)
+        paths = 8 * size.rows * size.solutions * (len(self.cost) or SIZE)
+        double = self.is_double(max(costs) * size.weight)
+        if self.by_blocks and size.rows > self.whole_rows:
+            return working_bytes(size.rows, size.features, double) + 2 * paths + 16 * side * 64
+        square = side * side * (3 * 8 if double else 2 * 4)
+        square += size.part * (size.part + side) * (8 if double else 4)
+        copies = 8 * side * side if size.few else 3 * 4 * size.rows * size.features
+        return square + copies + 2 * paths + 16 * side * 64
+
+    @property
+    def whole_rows(self) -> int:
+        """The most rows of a cell whose kernel is held whole."""
+        one_gamma = len(self.gamma) == 1 or (not self.gamma and self.kernel in ("linear", "polynomial"))
+        return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
+
+    @property
+    def online_epochs(self) -> int:
+        """Epochs of LaSVM before the solver; 0 for none."""
+        return 0
+
+    def kernel_of(self, gamma: float) -> Kernel:
+        """The kernel with this gamma."""
+        return Kernel(self.kernel, gamma, self.coef0, self.degree)
+
+    def is_double(self, cost: float) -> bool:
+        """Whether the tolerance, or the largest weighted cost, asks for a float64 kernel."""
+        return self.tolerance < SINGLE_TOLERANCE or cost > SINGLE_COST

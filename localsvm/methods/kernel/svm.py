@@ -1,0 +1,48 @@
+"""Kernel SVM with the hinge loss: what each cell of a partition is given by default.
+
+The problem is that of localsvm/methods/kernel/method.py; its default grid is that of Thomann et al. 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths
+from localsvm.methods.kernel.method import KernelMethod
+
+if TYPE_CHECKING:
+    from localsvm.methods.cell import Cell
+
+
+@dataclass(frozen=True)
+class KernelSVM(KernelMethod):
+    """Options of the method."""
+
+    name: ClassVar[str] = "svm"
+    tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
+    default_metric: ClassVar[str] = "auto"  # hold-outs in docs/metric.md
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""
+        import numpy as np
+
+        from localsvm.kernels.gram import radius
+
+        train = 1.0 - 1.0 / max(2, folds)
+        features = cell.X.shape[1]
+        if self.kernel == "linear":
+            gammas: tuple[float, ...] = (1.0,)
+        elif self.gamma:
+            gammas = check_values(self.gamma)
+        elif self.kernel == "polynomial":
+            gammas = (1.0 / max(1, features),)
+        else:
+            power = 2 if self.kernel == "gaussian" else 1
+            widths = default_widths(np.floor(average_rows * train), features, radius(cell.X))
+            gammas = tuple(w**-power for w in widths)
+        settings = tuple((gamma,) for gamma in gammas)
+        if self.cost:
+            return Grid(settings, ("gamma",), costs=check_values(self.cost))
+        lambdas = default_lambdas(np.floor(cell.rows * train))
+        return Grid(settings, ("gamma",), lambdas=lambdas, of_problem=True)

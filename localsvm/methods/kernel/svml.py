@@ -1,0 +1,145 @@
+"""SVML: a kernel SVM whose metric is learned with it (Xu, Weinberger, Chapelle 2012).
+
+For each binary problem: f(x) = sum_i a_i exp(-|L(x - x_i)|^2) + b, the SVM with the squared hinge, a free offset and
+cost C. L and C are learned together from at most 8 000 rows (see localsvm/representations/svm_metric.py); then the SVM
+with this L and C is solved on all rows (see localsvm/solvers/squared_hinge.py). There is no grid. Problems of several
+classes have a metric each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from localsvm.errors import OptionError
+from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, State, View, option
+from localsvm.methods.grids import Grid
+from localsvm.store.pieces import Lengths, Pieces, floats32
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localsvm.features.metric import Metric
+    from localsvm.methods.cell import Cell
+    from localsvm.methods.kernel.systems.mapped import MappedPredictor
+    from localsvm.targets.base import Target
+
+    Floats = NDArray[np.float64]
+
+
+FORMS = ("full", "diag", "sphere")
+RANK = "rank:"
+MOST_COLUMNS = 2000  # of a square matrix L: with more, a step takes seconds and the search gigabytes
+LBFGS_VECTORS = 34  # of the size of L, in float64: those of scipy's L-BFGS and around it
+
+
+@dataclass(frozen=True)
+class SVML(Method):
+    """Options of the method."""
+
+    name: ClassVar[str] = "svml"
+    learns_metric: ClassVar[bool] = True
+
+    form: str = option(
+        "full", "--form", help="Map that svml learns: full, diag, sphere (a multiple of the identity) or rank:R."
+    )
+    pull: float = option(0.1, "--pull", help="Weight of |L - I/d|^2 in svml; 100 leaves the metric as it is.")
+
+    def __post_init__(self) -> None:
+        count = self.form.removeprefix(RANK)
+        ranked = self.form.startswith(RANK) and count.isdecimal() and int(count) >= 1
+        if self.form not in FORMS and not ranked:
+            raise OptionError(f"--form {self.form}: choose one of {', '.join(FORMS)} or rank:R, as rank:2")
+        if not 0.0 <= self.pull < math.inf:
+            raise OptionError(f"--pull must be a number from 0, not {self.pull:g}")
+
+    @property
+    def shift_invariant(self) -> bool:
+        """The kernel is one of differences."""
+        return True
+
+    @property
+    def remedy(self) -> str:
+        """For Newton's method, which has no tolerance."""
+        return "scale the data (--scale std)"
+
+    def default_select(self, n_classes: int) -> str:
+        """One model on all rows, as the paper has it."""
+        return "refit"
+
+    def height(self, columns: int) -> int:
+        """Rows of a stored map; a diagonal is one."""
+        if self.form == "full":
+            return columns
+        return min(columns, int(self.form.removeprefix(RANK))) if self.form.startswith(RANK) else 1
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        """One point: C is learned."""
+        return Grid()
+
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        """Nothing is shared: a metric is of a problem and a fold."""
+        from localsvm.methods.kernel.systems.svml import PreparedRows
+
+        return PreparedRows(self, cell)
+
+    def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
+        """The expansion's arrays over the rows as they are, and the maps one below the other."""
+        import numpy as np
+
+        from localsvm.methods.kernel.systems.expansion import pack_models, report_of
+
+        models = [fit.solution.model for fit in fits]
+        state = pack_models(cell.X, cell.Y, models)
+        state["map"] = np.concatenate([fit.solution.L for fit in fits])
+        return Fitted(state, report_of(models, cell))
+
+    def predictor(self, state: State, target: Target, n_features: int) -> MappedPredictor:
+        """Decision functions of a saved cell."""
+        from localsvm.methods.kernel.systems.mapped import MappedPredictor
+
+        return MappedPredictor(self.form, state, target, n_features)
+
+    def metrics(self, column: Callable[[str], NDArray[Any]], models: int) -> list[Metric]:
+        """The maps of so many models, one below the other as a state has them, each as a metric."""
+        import numpy as np
+
+        from localsvm.features.metric import Metric
+        from localsvm.methods.kernel.systems.mapped import DIAGONALS
+
+        maps = column("map")
+        each = maps.reshape(models, -1, maps.shape[1]) if models else ()
+        return [Metric(L[0] if self.form in DIAGONALS else np.ascontiguousarray(L.T)) for L in each]
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """Those of an expansion, and a map a model."""
+        from localsvm.methods.kernel.systems.expansion import expansion_pieces
+
+        def rows(lengths: Lengths) -> Any:
+            return lengths["m"] * self.height(int(lengths["features"]))
+
+        return {**expansion_pieces(dense), "map": floats32(rows, "features")}
+
+    def memory(self, size: CellSize) -> int:
+        """A kernel, its factor and a border; rows in float64 and their like in a gradient; vectors of the search.
+
+        OptionError where the map would be too large, or have more rows than columns.
+        """
+        from localsvm.representations.svm_metric import MOST_ROWS
+
+        n, part, columns, height = size.rows, min(size.rows, MOST_ROWS), size.features, self.height(size.width)
+        if self.form == "full" and size.width > MOST_COLUMNS:
+            raise OptionError(
+                f"--form full learns a square matrix for at most {MOST_COLUMNS:,} columns, and there are "
+                f"{size.width:,}; give --form diag or rank:10"
+            )
+        if self.form.startswith(RANK) and int(self.form.removeprefix(RANK)) > size.width:
+            raise OptionError(
+                f"--form {self.form}: there are only {size.width:,} features; give at most {RANK}{size.width}"
+            )
+        learning = 10 * part**2 + 40 * part * columns
+        solving = 17 * n**2 + 20 * n * columns
+        return int(max(learning, solving) + 8 * LBFGS_VECTORS * height * columns + 16 * height * size.width)

@@ -1,0 +1,1 @@
+"""Kernels of a cell, their dual problems, and expansions that decide."""

@@ -1,0 +1,283 @@
+"""The binary problems of a cell over one kernel: solved along the costs fold by fold, and the models to keep.
+
+Held-out rows stay in the solver's gradient with coefficient 0, so that their decision values come with the solution,
+and each cost starts from the solution of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import padded
+from localsvm.kernels.blocks import KernelRows
+from localsvm.methods.base import WHOLE, System
+from localsvm.methods.cell import Cell, Job
+from localsvm.methods.kernel.systems.expansion import KernelModel
+from localsvm.solvers._smo import DualReport, KernelDual
+from localsvm.solvers.blocks import BlockDual
+from localsvm.solvers.lasvm import OnlineDual
+
+Floats = NDArray[np.float64]
+Matrix = NDArray[Any] | KernelRows
+Dual = KernelDual | BlockDual | OnlineDual
+
+
+class PathPoint(NamedTuple):
+    """The solution of a job at one cost.
+
+    b (rows of the problem,): coefficients; held_out: decision values of the problem's rows that the fold holds out;
+    end: where the path goes on, (cost, b, Kb) padded as the solver has them, None but at the last of some costs.
+    """
+
+    b: Floats
+    bias: float
+    iterations: int
+    held_out: Floats
+    end: tuple[float, Floats, Floats] | None
+
+
+class KernelStart(NamedTuple):
+    """Coefficients to begin from, found in so many iterations."""
+
+    b: Floats
+    iterations: int
+
+
+class KernelSystem(System):
+    """Every binary problem of a cell over one kernel.
+
+    Parameters
+    ----------
+    K : the kernel matrix of the cell's rows, padded, or rows whose kernel is computed as it is needed
+    offset : with LIBSVM's offset b
+    tolerance : of the models
+    known : the rows of the cell's problems, shared by its systems; filled as they are needed
+    online_epochs : of LaSVM, before the solver; the kernel matrix is whole then
+    """
+
+    def __init__(
+        self,
+        cell: Cell,
+        K: Matrix,
+        kernel: Kernel,
+        offset: bool,
+        tolerance: float,
+        known: dict[tuple[int, bool], BinaryRows] | None = None,
+        online_epochs: int = 0,
+    ) -> None:
+        self.cell, self.K, self.kernel, self.offset, self.tolerance = cell, K, kernel, offset, tolerance
+        self._known, self.online_epochs = {} if known is None else known, online_epochs
+
+    def solve(self, jobs: Sequence[Job], starts: Sequence[PathPoint | None], roughness: float) -> list[list[PathPoint]]:
+        """Problem by problem, as their kernels share memory."""
+        return [
+            path
+            for p, first, last in _by_problem(jobs)
+            for path in self._problem(p).paths(jobs[first:last], starts[first:last], roughness * self.tolerance)
+        ]
+
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[PathPoint]], out: Floats) -> None:
+        """Rows of other classes count too: where there are many, decisions are made between all problems."""
+        for p, first, last in _by_problem(jobs):
+            self._problem(p).held_out(jobs[first:last], solutions[first:last], out[:, p])
+
+    def final(self, jobs: Sequence[Job], starts: Sequence[KernelStart | None]) -> list[KernelModel | None]:
+        """Solved on to the tolerance; None for a job that has no rows."""
+        return [
+            model
+            for p, first, last in _by_problem(jobs)
+            for model in self._problem(p).models(jobs[first:last], starts[first:last])
+        ]
+
+    def start(self, solution: PathPoint) -> KernelStart:
+        """A copy of the coefficients: they are a view of the whole path."""
+        return KernelStart(solution.b.copy(), solution.iterations)
+
+    def whole_start(self, starts: Sequence[KernelStart]) -> KernelStart | None:
+        """The mean, as each row is in all folds' training but one; with an offset nothing, as it would not add up."""
+        if self.offset:
+            return None
+        return KernelStart(np.sum([start.b for start in starts], axis=0) / max(1, len(starts) - 1), 0)
+
+    def support_share(self, cost: float) -> float:
+        """Share of the rows that are support vectors of the first problem at this cost; 1 where nothing is solved."""
+        return self._problem(0).support_share(cost)
+
+    def _problem(self, index: int) -> BinaryProblem:
+        key = index, not isinstance(self.K, KernelRows)
+        if key not in self._known:
+            self._known[key] = BinaryRows(self.cell, *key)
+        return BinaryProblem(self, self._known[key])
+
+
+class BinaryRows:
+    """The rows of a cell that take part in one binary problem.
+
+    Attributes: places (n,) of the rows in the cell; y, weight (size,), padded with zeros for a solver on a matrix.
+    """
+
+    def __init__(self, cell: Cell, problem: int, pad: bool) -> None:
+        self.problem = problem
+        self.places = np.flatnonzero(cell.Y[:, problem])
+        self.n = len(self.places)
+        self.everybody = self.n == len(cell.y)
+        self.size = padded(self.n) if pad else self.n
+        self.y = self.pad(cell.Y[self.places, problem])
+        self.weight = self.pad(cell.weight[self.places])
+        self.folds = cell.folds[self.places]
+        self._edges = np.searchsorted(self.folds, np.arange(cell.n_folds + 1)).tolist()
+        low, high = self.y.min(initial=0.0), self.y.max(initial=0.0)
+        # rows of one side only need no solver: their constant is the answer; with no rows nobody answers
+        self.solved = low < 0.0 < high
+        self.constant = 0.0 if self.solved else float(low + high)
+
+    def pad(self, values: Floats) -> Floats:
+        """(size,) values (n,), then zeros."""
+        out = np.zeros(self.size)
+        out[: self.n] = values
+        return out
+
+    def held(self, fold: int) -> slice:
+        """The problem's own rows that the fold holds out."""
+        return slice(self._edges[fold], self._edges[fold + 1])
+
+    def trained_on(self, fold: int) -> int:
+        """How many rows are left without the fold."""
+        held = self.held(fold) if fold != WHOLE else slice(0, 0)
+        return self.n - (held.stop - held.start)
+
+    def weight_without(self, fold: int) -> Floats:
+        """(size,) weights, 0 for the rows that the fold holds out; a copy."""
+        weight = self.weight.copy()
+        if fold != WHOLE:
+            weight[self.held(fold)] = 0.0
+        return weight
+
+
+class BinaryProblem:
+    """One binary problem of a cell over the kernel of a system."""
+
+    def __init__(self, system: KernelSystem, rows: BinaryRows) -> None:
+        self.system, self.cell, self.rows = system, system.cell, rows
+
+    def paths(self, jobs: Sequence[Job], starts: Sequence[PathPoint | None], tolerance: float) -> list[list[PathPoint]]:
+        """The solutions along the costs of the problem's jobs, one a fold."""
+        if not self.rows.solved:
+            return [self._constant_path(job) for job in jobs]
+        solver = self._solver()
+        units = self._units(solver, jobs) if starts[0] is None else [None] * len(jobs)
+        found = []
+        for job, start, unit in zip(jobs, starts, units, strict=True):
+            weight, end = self.rows.weight_without(job.fold), None if start is None else start.end
+            b, f, reports = solver.path(weight, unit, job.costs, tolerance, end)
+            held, last = self.rows.held(job.fold), len(job.costs) - 1
+            ends = [None] * last + [(float(job.costs[last]), b[last].copy(), f[last].copy())]
+            found.append(
+                [
+                    PathPoint(b[c, : self.rows.n], report.bias, report.iterations, f[c, held] + report.bias, ends[c])
+                    for c, report in enumerate(reports)
+                ]
+            )
+        return found
+
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[PathPoint]], out: Floats) -> None:
+        """Fill out (costs, rows of the cell) with decision values by the model of the fold that holds the row out."""
+        K = self.system.K
+        part: Matrix | None = None
+        if not self.rows.everybody and self.rows.solved:
+            part = K.part(self.rows.places) if isinstance(K, KernelRows) else K[self.rows.places]  # once for all folds
+        for job, path in zip(jobs, solutions, strict=True):
+            held = self.cell.held_out(job.fold)
+            if not self.rows.everybody:
+                out[:, held] = np.asarray([point.bias for point in path])[:, None]
+            if part is not None:
+                out[:, held] += _products(K, part, np.stack([point.b for point in path]), held)
+            own = held if self.rows.everybody else self.rows.places[self.rows.held(job.fold)]
+            for values, point in zip(out, path, strict=True):
+                values[own] = point.held_out
+
+    def models(self, jobs: Sequence[Job], starts: Sequence[KernelStart | None]) -> list[KernelModel | None]:
+        """The models to keep; rows of one side have one constant model for all folds."""
+        if not self.rows.solved:
+            report = DualReport(0.0, 0.0, 0.0, self.rows.constant, 0, True)
+            nothing = np.empty(0, np.int64), np.empty(0)
+            model = KernelModel(self.rows.problem, WHOLE, self.system.kernel, 0.0, 0.0, report, *nothing)
+            return [model if self.rows.n else None, *[None] * (len(jobs) - 1)]
+        solver = self._solver()
+        return [
+            self._model(solver, job, start) if self.rows.trained_on(job.fold) else None
+            for job, start in zip(jobs, starts, strict=True)
+        ]
+
+    def support_share(self, cost: float) -> float:
+        """Share of the rows that are support vectors at this cost; 1 where nothing is solved."""
+        if not self.rows.solved:
+            return 1.0
+        signed = cost * self.rows.weight * self.rows.y
+        lo, hi = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
+        b, _, _ = self._solver().solve(lo, hi, self.system.tolerance)
+        return float(np.count_nonzero(b)) / self.rows.n
+
+    def _model(self, solver: Dual, job: Job, start: KernelStart | None) -> KernelModel:
+        """Solve and certify."""
+        cost = float(job.costs[0])
+        box = cost * self.rows.weight_without(job.fold)
+        hi, lo = np.where(self.rows.y > 0, box, 0.0), np.where(self.rows.y < 0, -box, 0.0)
+        first = None if start is None else np.clip(self.rows.pad(start.b), lo, hi)
+        b, _, report = solver.solve(lo, hi, self.system.tolerance, first)
+        report.iterations += 0 if start is None else start.iterations
+        keep = np.flatnonzero(b[: self.rows.n])
+        gap = report.gap / box.sum() if box.sum() else 0.0
+        rows, kernel = self.rows, self.system.kernel
+        return KernelModel(rows.problem, job.fold, kernel, cost, gap, report, rows.places[keep], b[keep])
+
+    def _solver(self) -> Dual:
+        K, offset = self.system.K, self.system.offset
+        if isinstance(K, KernelRows):
+            return BlockDual(K if self.rows.everybody else K.part(self.rows.places), self.rows.y, offset)
+        part = K if self.rows.everybody else self._gather(K)
+        dual = KernelDual(part, self.rows.y, offset, self.system.kernel.uses_distances)
+        epochs = self.system.online_epochs
+        return OnlineDual(dual, epochs, self.cell.random) if epochs else dual
+
+    def _gather(self, K: NDArray[Any]) -> NDArray[Any]:
+        out = self.cell.scratch.array("part", (self.rows.size, self.rows.size), K.dtype)
+        out[:] = 0
+        out[: self.rows.n, : self.rows.n] = K[np.ix_(self.rows.places, self.rows.places)]
+        return out
+
+    def _units(self, solver: Dual, jobs: Sequence[Job]) -> list[Floats]:
+        """K (y * weight) without each fold, where the paths begin: the sum over the other folds."""
+        if self.system.offset:  # paths start at zero
+            return [np.zeros(self.rows.size) for _ in jobs]
+        whole = (self.rows.weight * self.rows.y)[: self.rows.n]
+        parts = [solver.multiply(self.rows.pad(whole * (self.rows.folds == k))) for k in range(self.cell.n_folds)]
+        total = np.sum(parts, axis=0)
+        return [total - parts[job.fold] for job in jobs]
+
+    def _constant_path(self, job: Job) -> list[PathPoint]:
+        rows = self.rows.held(job.fold)
+        values = np.full(rows.stop - rows.start, self.rows.constant)
+        return [PathPoint(np.zeros(self.rows.n), self.rows.constant, 0, values, None) for _ in job.costs]
+
+
+def _by_problem(jobs: Sequence[Job]) -> list[tuple[int, int, int]]:
+    """(problem, first, last): the jobs first .. last - 1 are that problem's."""
+    problems = [job.problem for job in jobs]
+    edges = [i for i in range(len(jobs)) if i == 0 or problems[i] != problems[i - 1]]
+    return [(problems[a], a, z) for a, z in zip(edges, [*edges[1:], len(jobs)], strict=True)]
+
+
+def _products(K: Matrix, part: Matrix, b: Floats, held: slice) -> Any:
+    """(costs, held rows): b (costs, rows of part) times the kernel of part with the held-out rows."""
+    if isinstance(K, KernelRows):
+        assert isinstance(part, KernelRows)
+        rows = K.part(np.arange(held.start, held.stop))
+        return np.asarray([rows.times(part, coef) for coef in b])
+    assert isinstance(part, np.ndarray)
+    return b.astype(K.dtype) @ part[:, held]

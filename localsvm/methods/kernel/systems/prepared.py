@@ -1,0 +1,66 @@
+"""The kernel of a cell, whole or block by block, for any gamma."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import rows_of
+from localsvm.kernels import Kernel
+from localsvm.kernels.blocks import BlockGram, KernelRows
+from localsvm.kernels.gram import Gram
+from localsvm.kernels.scratch import Scratch
+from localsvm.methods.base import Prepared, Purpose
+from localsvm.methods.cell import Cell
+from localsvm.methods.kernel.method import KernelMethod
+from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
+
+# where the solution of a single point has few support vectors, blocks need few kernel values: below this share in a
+# solution on every eighth row up to 4 times faster, above .3 slower (skin_nonskin, ijcnn1, cod-rna, covtype)
+PILOT_SHARE = 0.2
+PILOT_ROWS = 2_000
+PILOT_STEP = 8
+PILOT_TOLERANCE = 0.1
+
+
+class PreparedKernel(Prepared):
+    """The rows of a cell, ready for any gamma; several: whether more than one will be asked for."""
+
+    def __init__(self, method: KernelMethod, cell: Cell, scratch: Scratch, several: bool) -> None:
+        self.method, self.cell, self._scratch, self._several = method, cell, scratch, several
+        self._gram: Gram | BlockGram | None = None
+        self._known: dict[tuple[int, bool], BinaryRows] = {}
+
+    def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem:
+        """The kernel of the cell's rows, whole or to be computed block by block."""
+        method, cell, kernel = self.method, self.cell, self.method.kernel_of(setting["gamma"])
+        double = method.is_double(purpose.cost * float(cell.weight.max()))
+        if purpose.single and self._few_support_vectors(kernel, purpose.cost):
+            K: NDArray[Any] | KernelRows = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
+        else:
+            K = self._whole().matrix(kernel, double)
+        return KernelSystem(cell, K, kernel, method.offset, method.tolerance, self._known, method.online_epochs)
+
+    def _whole(self) -> Gram | BlockGram:
+        """Distances once for all settings, or nothing where the rows are too many."""
+        if self._gram is None:
+            cell = self.cell
+            if self.method.by_blocks and len(cell.y) > self.method.whole_rows:
+                self._gram = BlockGram(cell.X, cell.threads, cell.scratch)
+            else:
+                self._gram = Gram(cell.X, self._scratch, self._several)
+        return self._gram
+
+    def _few_support_vectors(self, kernel: Kernel, cost: float) -> bool:
+        """Whether a part of the rows says so; several problems share the whole matrix in any case."""
+        cell, method = self.cell, self.method
+        if not method.by_blocks or cell.target.n_problems > 1 or not PILOT_ROWS <= len(cell.y) <= method.whole_rows:
+            return False
+        own = {name: getattr(cell, name)[::PILOT_STEP] for name in ("y", "count", "cost", "folds")}
+        part = replace(cell, X=rows_of(cell.X, np.arange(0, len(cell.y), PILOT_STEP)), **own)
+        K = Gram(part.X, part.scratch, several=False).matrix(kernel, False)
+        pilot = KernelSystem(part, K, kernel, method.offset, PILOT_TOLERANCE)
+        return pilot.support_share(cost) < PILOT_SHARE

@@ -1,0 +1,118 @@
+"""How `svml` solves the problems of a cell, each with a metric of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Dense, Examples, between, rows_of
+from localsvm.kernels.entries import base_of, few_entries
+from localsvm.kernels.gram import active_columns, columns_of, double_base, transform_double
+from localsvm.methods.base import Prepared, Purpose, System
+from localsvm.methods.cell import Cell, Job, fill_held_out
+from localsvm.methods.kernel.svml import SVML
+from localsvm.methods.kernel.systems.expansion import KernelModel, pack_models
+from localsvm.methods.kernel.systems.mapped import GAUSSIAN, MappedPredictor, mapped, stored
+from localsvm.methods.random import stream
+from localsvm.partition import copies
+from localsvm.partition._nearest import Matrix
+from localsvm.representations.svm_metric import MOST_ROWS, Learned, Rows, first_map, learn, split
+from localsvm.solvers._smo import DualReport
+from localsvm.solvers.squared_hinge import solve
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MetricSolution:
+    """A map (rows, d) float32 as it is stored, and the expansion over the mapped rows."""
+
+    L: Dense
+    model: KernelModel
+
+
+class PreparedRows(Prepared):
+    """The rows of a cell."""
+
+    def __init__(self, method: SVML, cell: Cell) -> None:
+        self.method, self.cell = method, cell
+
+    def at(self, setting: dict[str, float], purpose: Purpose) -> MetricSystem:
+        """There is one setting."""
+        return MetricSystem(self.method, self.cell)
+
+
+class MetricSystem(System):
+    """The problems of a cell, each with a metric of its own."""
+
+    def __init__(self, method: SVML, cell: Cell) -> None:
+        self.method, self.cell = method, cell
+
+    def solve(
+        self, jobs: Sequence[Job], starts: Sequence[MetricSolution | None], roughness: float
+    ) -> list[list[MetricSolution]]:
+        """One by one, as a kernel of all rows is in memory. The solutions are exact."""
+        return [[self._solve(job)] for job in jobs]
+
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[MetricSolution]], out: Floats) -> None:
+        """As a predictor has it."""
+        cell, method = self.cell, self.method
+
+        def values(i: int, c: int, rows: slice) -> Floats:
+            found = solutions[i][c]
+            state = pack_models(cell.X, cell.Y, [found.model]) | {"map": found.L}
+            predictor = MappedPredictor(method.form, state, cell.target, cell.X.shape[1])
+            return predictor.values(between(cell.X, rows.start, rows.stop))[:, 0]
+
+        fill_held_out(cell, jobs, out, values)
+
+    def _solve(self, job: Job) -> MetricSolution:
+        cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
+        taken = np.flatnonzero((y != 0) & (weight > 0))
+        found = self._learn(taken, y[taken], weight[taken], job)
+        L = stored(found.L, self._columns, cell.X.shape[1], self.method.form)
+        cost = found.cost * weight[taken]
+        solution = solve(kernel_of(mapped(rows_of(cell.X, taken), L, self.method.form)), y[taken], cost)
+        gap = solution.gap(y[taken], cost) / max(float(cost.sum()), np.finfo(np.float64).tiny)
+        report = DualReport(0.0, gap, 0.0, solution.bias, found.solved + 1, solution.converged)
+        rows, coef = taken[solution.support], solution.coef[solution.support]
+        return MetricSolution(L, KernelModel(job.problem, job.fold, GAUSSIAN, found.cost, gap, report, rows, coef))
+
+    def _learn(self, taken: NDArray[np.intp], y: Floats, weight: Floats, job: Job) -> Learned:
+        """The map over the columns that have values, of rows of this problem."""
+        cell, method = self.cell, self.method
+        random = stream(cell.random, 1 + (job.fold + 1) * cell.target.n_problems + job.problem)
+        parts = split(y, random, None if self._copies is None else self._copies[taken])
+        index = parts or [np.arange(min(len(y), MOST_ROWS))]
+        dense = [columns_of(rows_of(cell.X, taken[i]), self._columns).astype(np.float64) for i in index]
+        centre = dense[0].mean(axis=0) if len(dense[0]) else 0.0
+        L0 = first_map(method.form, method.height(cell.X.shape[1]), dense[0], cell.X.shape[1])
+        if parts is None:
+            return Learned(L0, 1.0, 0)
+        train, validation, check = (Rows(X - centre, y[i], weight[i]) for X, i in zip(dense, parts, strict=True))
+        return learn(train, validation, check, L0, method.pull)
+
+    @cached_property
+    def _copies(self) -> NDArray[np.int64] | None:
+        """Which rows of the cell are equal."""
+        return copies(Matrix(self.cell.X))
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64] | None:
+        return active_columns(self.cell.X)
+
+
+def kernel_of(X: Examples) -> Floats:
+    """exp(-|x - x'|^2) of mapped rows, in float64."""
+    if few_entries(X):
+        base = base_of(X, X, True)
+    else:
+        rows = columns_of(X, active_columns(X))
+        base = double_base(rows, rows, True)
+    np.fill_diagonal(base, 0.0)
+    transform_double(GAUSSIAN, base, base)
+    return base

@@ -1,0 +1,1 @@
+"""Methods that keep the rows and solve when a row asks."""

@@ -1,0 +1,1 @@
+"""Neighbours, and what decides by them."""

@@ -1,0 +1,174 @@
+"""How `svm-knn` decides: the neighbours of rows, and the SVM of those that are of several classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Examples, between, rows_of
+from localsvm.kernels.gram import active_columns, columns_of
+from localsvm.methods.base import Prepared, Purpose, State, System
+from localsvm.methods.cell import Cell, Job
+from localsvm.methods.kernel.systems.expansion import sparse_support
+from localsvm.methods.lazy.svm_knn import NeighbourSVM
+from localsvm.representations.neighbours import Neighbours
+from localsvm.solvers.local_svm import decision_values
+from localsvm.targets.base import Target
+
+Floats = NDArray[np.float64]
+
+Indices = NDArray[np.int64]
+STRIP = 1024  # rows that a thread decides at once
+
+
+class PreparedNeighbours(Prepared):
+    """The neighbours of the rows of a cell, found when they are first asked for."""
+
+    def __init__(self, method: NeighbourSVM, cell: Cell) -> None:
+        self.method, self.cell = method, cell
+        self._known: dict[int, Indices] = {}
+
+    def at(self, setting: dict[str, float], purpose: Purpose) -> NeighbourSystem:
+        """With so many neighbours."""
+        return NeighbourSystem(self, int(setting["neighbours"]))
+
+    def outside(self, fold: int) -> Indices:
+        """(rows of the fold, most neighbours) places of their nearest rows outside it, the nearest first."""
+        if fold not in self._known:
+            cell, held = self.cell, self.cell.held_out(fold)
+            others = np.flatnonzero(cell.folds != fold)
+            search = Neighbours(rows_of(cell.X, others))
+            queries = between(cell.X, held.start, held.stop)
+            most = min(int(max(self.method.neighbours)), len(others))
+            found: Indices = np.empty((held.stop - held.start, most), np.int64)
+
+            def strip(first: int, last: int) -> None:
+                found[first:last] = others[search.nearest(between(queries, first, last), most)]
+
+            cell.threads.strips(strip, len(found), STRIP)
+            self._known[fold] = found
+        return self._known[fold]
+
+
+class NeighbourSystem(System):
+    """The problems of a cell with k neighbours. There is nothing to solve before a row asks."""
+
+    def __init__(self, prepared: PreparedNeighbours, k: int) -> None:
+        self.prepared, self.cell, self.k = prepared, prepared.cell, k
+
+    def solve(self, jobs: Sequence[Job], starts: Sequence[Any], roughness: float) -> list[list[Any]]:
+        """Nothing."""
+        return [[() for _ in job.costs] for job in jobs]
+
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Any]], out: Floats) -> None:
+        """By the neighbours outside the fold, of all problems of a fold at once."""
+        for fold in sorted({job.fold for job in jobs}):
+            self._fill([job for job in jobs if job.fold == fold], out)
+
+    def _fill(self, jobs: Sequence[Job], out: Floats) -> None:
+        cell, fold, problems = self.cell, jobs[0].fold, [job.problem for job in jobs]
+        near, first_held = self.prepared.outside(fold), cell.held_out(fold).start
+        known = Known(cell.X, cell.Y[:, problems], cell.count, cell.weight / cell.count)
+
+        def strip(first: int, last: int) -> None:
+            held = slice(first_held + first, first_held + last)
+            rows = between(cell.X, held.start, held.stop)
+            values = known.values(rows, near[first:last], self.k, jobs[0].costs, self.prepared.method.tolerance)
+            for p, problem in enumerate(problems):
+                out[:, problem, held] = values[:, :, p]
+
+        cell.threads.strips(strip, len(near), STRIP)
+
+    def final(self, jobs: Sequence[Job], starts: Sequence[Any]) -> list[Any]:
+        """Nothing."""
+        return [() for _ in jobs]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Training rows. X (n, d), Y (n, problems); count (n,) how many each is, and weight (n,) of one of these."""
+
+    X: Examples
+    Y: Floats
+    count: Floats
+    weight: Floats
+
+    def values(self, rows: Examples, near: Indices, k: int, costs: Floats, tolerance: float) -> Floats:
+        """(costs, m, problems) decision values of rows by the first k of their neighbours near (m, most), near to far.
+
+        Rows with the same neighbours share their SVM.
+        """
+        count = self.count[near]
+        counted = np.clip(
+            k - (np.cumsum(count, axis=1) - count), 0.0, count
+        )  # of the last as many as there is room for
+        many = np.count_nonzero(counted, axis=1)
+        order = np.argsort(np.where(counted > 0, near, len(self.weight)), axis=1)  # the same for the same neighbours
+        places, counted = np.take_along_axis(near, order, axis=1), np.take_along_axis(counted, order, axis=1)
+        groups: dict[bytes, list[int]] = {}
+        for i, m in enumerate(many):
+            groups.setdefault(places[i, :m].tobytes() + counted[i, :m].tobytes(), []).append(i)
+        out = np.empty((len(costs), len(near), self.Y.shape[1]))
+        for members in groups.values():
+            own, weight = places[members[0], : many[members[0]]], counted[members[0], : many[members[0]]]
+            out[:, members] = self._decided(own, weight * self.weight[own], costs, rows, members, tolerance)
+        return out
+
+    def _decided(
+        self, places: Indices, weight: Floats, costs: Floats, rows: Examples, members: list[int], tolerance: float
+    ) -> Floats:
+        Y, taking = self.Y[places], weight > 0
+        if all(one_sided(Y[taking, p]) for p in range(Y.shape[1])):
+            none: Floats = np.empty((len(places), 0))
+            return decision_values(none, Y, weight, costs, none[:1].repeat(len(members), axis=0), tolerance)
+        X = rows_of(self.X, places)
+        columns = active_columns(X)  # without a value in them, others have no weight
+        points = columns_of(rows_of(rows, np.asarray(members)), columns).astype(np.float64)
+        return decision_values(columns_of(X, columns).astype(np.float64), Y, weight, costs, points, tolerance)
+
+
+class NeighbourPredictor:
+    """Decision functions of a saved cell; the search is made ready on first use."""
+
+    def __init__(self, tolerance: float, state: State, target: Target, n_features: int) -> None:
+        self._tolerance, self._state, self._target, self._n_features = tolerance, state, target, n_features
+        self._k = int(state["neighbours"][0])
+
+    def decision_function(self, X: Examples) -> Floats:
+        """(n, problems) float64, see Target.combine."""
+        state, problem = self._state, self._state["model_problem"]
+        out = np.zeros((X.shape[0], len(problem)))
+        for fold, (search, others) in self._searches.items():
+            mine = np.flatnonzero(state["model_fold"] == fold)
+            known = replace(self._known, Y=self._known.Y[:, problem[mine]])
+            costs = state["model_cost"][mine[:1]].astype(np.float64)
+            for first in range(0, len(out), STRIP):
+                rows = between(X, first, min(first + STRIP, len(out)))
+                near = others[search.nearest(rows, min(self._k, len(others)))]
+                values = known.values(rows, near, self._k, costs, self._tolerance)
+                out[first : first + STRIP, mine] = values[0]
+        return self._target.combine(out, problem)
+
+    @cached_property
+    def _known(self) -> Known:
+        state = self._state
+        X = state["support"] if "support" in state else sparse_support(state, self._n_features)
+        count, weight = (state[f"support_{name}"].astype(np.float64) for name in ("count", "weight"))
+        return Known(X, self._target.encode(state["support_label"].astype(np.float64)), count, weight)
+
+    @cached_property
+    def _searches(self) -> dict[int, tuple[Neighbours, Indices]]:
+        """By the fold that a model leaves out, the rows that it has."""
+        folds = np.unique(self._state["model_fold"])
+        others = {int(fold): np.flatnonzero(self._state["support_fold"] != fold) for fold in folds}
+        return {fold: (Neighbours(rows_of(self._known.X, rows)), rows) for fold, rows in others.items()}
+
+
+def one_sided(y: Floats) -> bool:
+    """Whether there are not both sides among them."""
+    return not ((y > 0).any() and (y < 0).any())

@@ -1,0 +1,1 @@
+"""The linear SVM, and what all methods made of linear models share."""

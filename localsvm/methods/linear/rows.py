@@ -1,0 +1,81 @@
+"""What rows are to a linear local method: features phi, and memberships m in tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from localsvm.errors import OptionError
+from localsvm.methods.base import State, option
+from localsvm.methods.linear.options import LinearOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localsvm.data.dataset import Examples
+    from localsvm.solvers._linear import LinearRows
+
+    Floats = NDArray[np.float64]
+
+
+BIAS = 1.0  # the constant appended to every row: the bias is regularised, as in LIBLINEAR with -B 1
+
+
+@dataclass(frozen=True)
+class LinearRepresentation(LinearOptions):
+    """How a linear method sees its rows. Subclasses add options, and say what their rows are."""
+
+    one_task_each: ClassVar[bool] = True  # each row belongs to one task, with share 1
+    of_pairs: ClassVar[bool] = False  # a pair of classes has a representation of its own
+    drawn_by: ClassVar[tuple[str, ...]] = ()  # the parameters that `drawn` depends on; () for all
+
+    loss: str = option("hinge", "--loss", help="Loss of a linear method.", choices=("hinge", "squared"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.solver == "sgd" and self.loss != "hinge":
+            raise OptionError("-s sgd is for --loss hinge; the squared hinge has -s sdca, -s primal and -s sag")
+        if self.solver == "sag" and self.loss != "squared":
+            raise OptionError("-s sag needs a smooth loss: give --loss squared, or another solver such as -s primal")
+
+    @property
+    def remedy(self) -> str:
+        """Stochastic subgradients come near, whatever the tolerance, and average gradients do where costs are large."""
+        remedies = {"sgd": "more --passes, or a smaller C (-C)", "sag": "-s primal, or a smaller C (-C)"}
+        return remedies.get(self.solver) or super().remedy
+
+    def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
+        """What is learned from the rows, whatever their labels, for one choice of parameters: arrays to keep."""
+        return self.drawn(X, setting, random) | self.chosen(setting)
+
+    def drawn(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
+        """What of it takes time."""
+        return {}
+
+    def chosen(self, setting: dict[str, float]) -> State:
+        """What of it the parameters are."""
+        return {}
+
+    def joined(self, states: Sequence[State]) -> State:
+        """The representations of several models as arrays of one name each."""
+        return states[0]
+
+    def parted(self, state: State) -> list[State]:
+        """What `joined` was given; one where all models have the same."""
+        return [state]
+
+    def rows(self, X: Examples, state: State) -> LinearRows:
+        """Rows as the solver sees them."""
+        from localsvm.solvers._linear import LinearRows
+
+        return LinearRows(X, bias=BIAS)
+
+    def prediction_rows(self, X: Examples, state: State) -> LinearRows:
+        """Rows as prediction sees them, for the weights that `prediction_weights` gives."""
+        return self.rows(X, state)
+
+    def prediction_weights(self, w: Floats, state: State) -> Floats:
+        """The weights that prediction uses, made of the solver's."""
+        return w

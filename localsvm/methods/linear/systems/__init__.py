@@ -1,0 +1,1 @@
+"""Linear problems of a cell, and models that decide."""

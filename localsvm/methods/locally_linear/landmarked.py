@@ -1,0 +1,97 @@
+"""What the forms of L3-SVM share: k-means clusters, landmarks, and rows as their projections on these."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from localsvm.errors import OptionError
+from localsvm.methods.base import CellSize, State, option
+from localsvm.methods.grids import Values
+from localsvm.methods.locally_linear.clustered import CENTRES_PIECE, Clustered
+from localsvm.methods.random import LANDMARKS, stream
+from localsvm.store.pieces import Lengths, Piece, Pieces, floats64
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localsvm.data.dataset import Dense, Examples
+
+
+@dataclass(frozen=True)
+class Landmarked(Clustered):
+    """The options of clusters and landmarks, to be inherited beside a method."""
+
+    landmarks_count: tuple[float, ...] = option(
+        (), "-L", "--n-landmarks", help="Landmarks of l3: one number, or a list to choose from."
+    )
+    landmarks: str = option(
+        "random", "--landmarks", help="Landmarks of l3: random rows, or principal axes.", choices=("random", "pca")
+    )
+    projection: str = option(
+        "linear",
+        "--projection",
+        help="What l3 makes of a row and a landmark: their product, or a Gaussian of their distance (gamma by -g; of "
+        "l3-kernel by --projection-gamma).",
+        choices=("linear", "rbf"),
+    )
+
+    def check_landmarks(self, gamma: tuple[float, ...], flag: str) -> None:
+        """OptionError unless the options, and the gammas of projections (the option `flag`), are what they must be."""
+        self.check_clusters()
+        if not all(k >= 1 and k == int(k) for k in self.landmarks_count):
+            raise OptionError("-L/--n-landmarks takes whole numbers from 1")
+        if not all(0.0 < value < math.inf for value in gamma):
+            raise OptionError(f"{flag} takes positive numbers")
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Gaussians around rows."""
+        return self.projection == "rbf" and self.landmarks == "random"
+
+    def landmark_axes(self, features: int) -> dict[str, Values]:
+        """Numbers of clusters and of landmarks: as many as there are features."""
+        return {"clusters": self.clusters, "landmarks_count": self.landmarks_count or (float(features),)}
+
+    def landmark_state(
+        self, X: Examples, setting: dict[str, float], gamma: float, random: np.random.SeedSequence
+    ) -> State:
+        """Centres, landmarks, and the gamma of projections (0 where they are linear)."""
+        import numpy as np
+
+        from localsvm.representations.landmarks import choose_landmarks
+
+        points = choose_landmarks(X, int(setting["landmarks_count"]), self.landmarks, stream(random, LANDMARKS))
+        return self.clustering(X, setting, random) | {"landmarks": points, "gamma": np.asarray([gamma])}
+
+    def landmark_pieces(self) -> Pieces:
+        """What `landmark_state` gives: K centres and L landmarks."""
+
+        def most(lengths: Lengths) -> int:
+            return self.most_landmarks(lengths["features"])
+
+        landmarks = Piece("f4", ("L", "features"), least=1, most=most)
+        return {**CENTRES_PIECE, "landmarks": landmarks, "gamma": floats64(1, low=0)}
+
+    def most_landmarks(self, features: int) -> int:
+        """The most that a cell may have."""
+        return int(max(self.landmarks_count or (features,)))
+
+    def projected(self, X: Examples, state: State) -> tuple[Dense, NDArray[np.int32]]:
+        """(n, L) float32 projections and (n,) the nearest centre of each row."""
+        from localsvm.representations.kmeans import Centres
+        from localsvm.representations.landmarks import project
+
+        phi = project(X, state["landmarks"], self.projection, float(state["gamma"][0]))
+        return phi, Centres(state["centres"]).nearest(X)
+
+    def landmark_bytes(self, size: CellSize, clusters: int, landmarks: int) -> tuple[int, int]:
+        """What centres, landmarks and projections take, and what else is needed while they are made."""
+        from localsvm.representations.kmeans import BLOCK_ELEMENTS
+
+        kept = 4 * (size.rows * landmarks + (landmarks + clusters) * size.width)
+        making = self.clustering_bytes(size, clusters) + 8 * landmarks * size.width + 8 * BLOCK_ELEMENTS
+        whole = 8 * size.rows * size.width if self.landmarks == "pca" else 0
+        return kept, making + whole

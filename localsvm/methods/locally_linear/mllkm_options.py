@@ -1,0 +1,131 @@
+"""The options of MLLKM, see localsvm/methods/locally_linear/mllkm.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localsvm.errors import OptionError
+from localsvm.methods.base import option
+from localsvm.methods.grids import SIZE, Values
+from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
+from localsvm.methods.locally_linear.clustered import Clustered
+
+LEAST_KEPT = 10
+COSTS: Values = (0.1, 1.0, 10.0, 100.0, 1000.0)
+
+
+@dataclass(frozen=True)
+class LocalOptions(Clustered, CostOptions):
+    """Maps, candidates, and how they are looked for."""
+
+    map: str = option(
+        "gaussian",
+        "--map",
+        help="How a local linear function of mllkm fades with the distance r from its anchor: exp(-g r), exp(-g r^2), "
+        "max(0, 1 - g r), max(0, 1 - g r^2), or not at all.",
+        choices=("exponential", "gaussian", "linear", "square", "plain"),
+    )
+    componentwise: bool = option(
+        False, "--componentwise/--no-componentwise", help="Let each feature fade by its own distance."
+    )
+    bank_gammas: tuple[float, ...] = option(
+        (),
+        "--bank-gammas",
+        help="Gammas g of the maps of mllkm, all of which are candidates together: one value, a list or a range.",
+    )
+    anchors: str = option(
+        "rows",
+        "--anchors",
+        help="Candidates for the anchors of mllkm: all training rows, or -K k-means centres.",
+        choices=("rows", "kmeans"),
+    )
+    clusters: tuple[float, ...] = option(
+        (32.0,), "-K", "--clusters", help="Clusters of a method that makes its own: a number, or a list to choose from."
+    )
+    admit: int = option(32, "--admit", help="Kernels that enter the active set of mllkm in a round.")
+    online: str = option(
+        "none",
+        "--online",
+        help="See each kernel once, in random order (kernels), or each kernel and row, as a file streams by (full).",
+        choices=("none", "kernels", "full"),
+        later=True,
+    )
+    kept_rows: int = option(
+        5000, "--kept-rows", help="Rows that mllkm keeps for each problem with --online full.", later=True
+    )
+    solver: str = option(
+        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca"), later=True
+    )
+    epochs: int = option(
+        5, "--epochs", help="Epochs: of lasvm before its finishing step, of mllkm with -s sdca.", later=True
+    )
+    tolerance: float = option(
+        1e-2,
+        "-e",
+        "--tolerance",
+        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_clusters()
+        if not all(1e-30 <= g <= 1e30 for g in self.bank_gammas):
+            raise OptionError("--bank-gammas takes numbers from 1e-30 to 1e30")
+        if self.bank_gammas and self.map == "plain":
+            raise OptionError("--bank-gammas is for maps that fade; leave it or --map plain out")
+        if not 1 <= self.admit < 1 << 31:
+            raise OptionError(f"--admit must be a whole number from 1, not {self.admit}")
+        if not LEAST_KEPT <= self.kept_rows < 1 << 31:
+            raise OptionError(f"--kept-rows must be a whole number from {LEAST_KEPT}, not {self.kept_rows}")
+        if not 1 <= self.epochs < 1 << 31:
+            raise OptionError(f"--epochs must be a whole number from 1, not {self.epochs}")
+        if self.kept_rows != type(self).kept_rows and self.online != "full":
+            raise OptionError("--kept-rows is for --online full; give that, or leave --kept-rows out")
+        if self.epochs != type(self).epochs and self.solver != "sdca":
+            raise OptionError("--epochs of mllkm is for -s sdca; give that, or leave --epochs out")
+        if self.clusters != type(self).clusters and self.anchors != "kmeans":
+            raise OptionError("-K of mllkm is for --anchors kmeans; give that, or leave -K out")
+        if self.solver == "sdca" and self.online != "none":
+            raise OptionError("-s sdca is the paper's Algorithm 1; leave it or --online out")
+        if self.online == "full" and self.anchors != "rows":
+            raise OptionError("--online full takes rows for anchors, as they stream by; leave --anchors out")
+
+    @property
+    def remedy(self) -> str:
+        """A pass over the kernels, and epochs, end where they end."""
+        if self.solver == "sdca":
+            return "leave -s sdca out"
+        return super().remedy if self.online == "none" else ONCE_REMEDY
+
+    @property
+    def default_costs(self) -> Values:
+        """The paper has 100."""
+        return COSTS
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Features are of differences from anchors."""
+        return True
+
+    def gammas(self, spread: float) -> Values:
+        """Those of the bank. By default (r the root mean squared distance of rows, in one feature for component-wise
+        maps) g r^2, or g r where the map is one of r, goes from 0.1 to 100, or 0.1 to 10; a plain map has none.
+
+        Parameters
+        ----------
+        spread : r^2.
+        """
+        import numpy as np
+
+        if self.map == "plain":
+            return (1.0,)
+        if self.bank_gammas:
+            return self.bank_gammas
+        unit = spread if 1e-30 < spread < 1e30 else 1.0
+        if self.map in ("exponential", "linear"):
+            return tuple(float(g) for g in np.geomspace(0.1, 10.0, SIZE) / np.sqrt(unit))
+        return tuple(float(g) for g in np.geomspace(0.1, 100.0, SIZE) / unit)
+
+    def axes(self, features: int) -> dict[str, Values]:
+        """The number of k-means centres."""
+        return {"clusters": self.clusters} if self.anchors == "kmeans" else {}

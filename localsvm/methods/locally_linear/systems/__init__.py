@@ -1,0 +1,1 @@
+"""The problems of the methods that are no linear SVM over clusters."""

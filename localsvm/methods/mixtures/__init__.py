@@ -1,0 +1,1 @@
+"""Mixtures of linear SVMs, found by EM."""

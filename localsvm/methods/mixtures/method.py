@@ -1,0 +1,177 @@
+"""What the mixtures of linear SVMs share: a Gaussian and a linear SVM for each of K components, found by EM.
+
+The problem is stated in localsvm/representations/svm_mixture.py. A row is decided by all components, each as far as it
+answers for the row: f(x) = sum_j r_j(x) (exp(-loss(f_j)) - exp(-loss(-f_j))), r_j(x) the component's share of the
+density of x. So f is in [-1, 1], and classes compare.
+
+Points of the grid are scored with a mixture that EM finds without labels (systems/parts.py), and the weights
+for its responsibilities. The models to keep go on from there by EM with the labels of their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from localsvm.errors import OptionError
+from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, State, View, option
+from localsvm.methods.grids import Values
+from localsvm.methods.linear.options import MeanLoss, most_first
+from localsvm.methods.locally_linear.clustered import Restarted
+from localsvm.methods.saved import table
+from localsvm.store.pieces import Lengths, Piece, Pieces, floats64, pointer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from localsvm.methods.cell import Cell
+    from localsvm.methods.mixtures.systems.predictor import MixturePredictor
+    from localsvm.representations.svm_mixture import SVMMixture, Tasks
+    from localsvm.targets.base import Target
+
+    Floats = NDArray[np.float64]
+
+
+COSTS: Values = tuple(10.0**k for k in range(7))
+PAIRS = 1.3  # of a row and a component that answers for it, for each row
+SPARSE_BYTES = 24  # for each entry of sparse rows while some are taken
+KNOWN, BLOCK_COPIES = 6, 6  # arrays of a number for each row and component; of a block of dense rows, in float64
+MOST_COLUMNS = 1000  # of full covariances
+
+
+@dataclass(frozen=True)
+class MixtureMethod(Restarted, MeanLoss):
+    """What all mixtures do. Subclasses say how the tasks are coupled."""
+
+    covariance: str = option(
+        "full", "--covariance", help="Covariances of a mixture: full or diagonal.", choices=("full", "diag")
+    )
+    shrinkage: tuple[float, ...] = option(
+        (1e-4, 0.1, 10.0),
+        "--shrinkage",
+        help="Weight of a spherical prior on the covariances of a mixture, in rows over those of a component: a "
+        "number, or a list to choose from.",
+    )
+    rule: str = option(
+        "soft",
+        "--rule",
+        help="What decides in a mixture: all components by their share of the density, or the one with the largest.",
+        choices=("soft", "hard"),
+    )
+    loss: str = option("hinge", "--loss", help="Loss of a linear method.", choices=("hinge", "squared"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_clusters()
+        if not self.shrinkage or not all(1e-12 <= s <= 1e12 for s in self.shrinkage):
+            raise OptionError("--shrinkage takes numbers from 1e-12 to 1e12")
+
+    @property
+    def default_costs(self) -> Values:
+        """Tasks have few rows, and want large costs."""
+        return COSTS
+
+    def axes(self, features: int) -> dict[str, Values]:
+        """Components, their start, and shrinkage, smoothest first; then what couples the tasks."""
+        return self.cluster_axes | {"shrinkage": most_first(self.shrinkage)}
+
+    def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
+        """How the tasks are coupled at a setting."""
+        from localsvm.representations.svm_mixture import Tasks
+
+        return Tasks(0.0, 0.0, self.loss == "squared", tolerance)
+
+    def prepare(self, cell: Cell, view: View) -> Prepared:
+        """Mixtures without labels, kept from setting to setting."""
+        from localsvm.methods.mixtures.systems.mixture import PreparedMixture
+
+        return PreparedMixture(self, cell)
+
+    def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
+        """The components of all models one below the other, their weights, and what EM did."""
+        import numpy as np
+
+        found: list[SVMMixture] = [fit.solution for fit in fits]
+        reports = [one.weights.report for one in found]
+        gaps = [(r.primal - r.dual) / r.primal if r.primal > 0 else 0.0 for r in reports]
+        done = [one.ended and not one.fell and one.weights.report.converged for one in found]
+        factors = [one.mixture.factor.reshape(-1, cell.X.shape[1]) for one in found]
+        state: dict[str, NDArray[Any]] = {
+            "model_problem": np.asarray([fit.job.problem for fit in fits], np.int32),
+            "model_fold": np.asarray([fit.job.fold for fit in fits], np.int32),
+            "model_cost": np.asarray([float(fit.job.costs[0]) for fit in fits]),
+            "model_gap": np.asarray(gaps, np.float64),
+            "model_iterations": np.asarray([len(one.trace) - 1 for one in found], np.int64),
+            "model_converged": np.asarray(done, np.uint8),
+            "components": np.asarray([len(one.mixture.mean) for one in found], np.int32),
+            "offset": np.concatenate([one.mixture.offsets for one in found]),
+            "mean": np.concatenate([one.mixture.mean for one in found]),
+            "factor": np.concatenate(factors),
+            "weights": np.concatenate([one.weights.W for one in found]),
+            "trace": np.concatenate([one.trace for one in found]),
+            "trace_ptr": np.cumsum([0, *(len(one.trace) for one in found)]).astype(np.int64),
+        }
+        rounds = int(state["model_iterations"].sum())
+        report = FitReport(len(found), rounds, sum(not ok for ok in done), max(gaps, default=0.0))
+        return Fitted(state, report)
+
+    def predictor(self, state: State, target: Target, n_features: int) -> MixturePredictor:
+        """Decision functions of a saved cell."""
+        from localsvm.methods.mixtures.systems.predictor import MixturePredictor
+
+        return MixturePredictor(state, target, self.loss == "squared", self.rule == "hard")
+
+    def pieces(self, target: Target, dense: bool) -> Pieces:
+        """m models of K components each; a factor has a row a component, or as many as there are features."""
+
+        def components(n: Lengths) -> Any:
+            return n["m"] * n["K"]
+
+        def factors(n: Lengths) -> Any:
+            return n["m"] * n["K"] * (n["features"] if self.covariance == "full" else 1)
+
+        def weights(n: Lengths) -> Any:
+            return n["features"] + 1
+
+        return {
+            **table("problem", "fold", "cost", "gap", "iterations", "converged"),
+            "components": Piece("i4", ("m",), least=1, value="K"),
+            "offset": floats64(components),
+            "mean": floats64(components, "features"),
+            "factor": floats64(factors, "features"),
+            "weights": floats64(components, weights),
+            "trace": floats64("T"),
+            "trace_ptr": pointer("m", ends="T"),
+        }
+
+    def memory(self, size: CellSize) -> int:
+        """Rows of pairs, of all problems and of one in EM; what is known of rows and components; solutions; and the
+        larger of a block of rows with its differences from means and what a solver takes.
+
+        OptionError where full covariances would be too large.
+        """
+        from localsvm.representations.mixture import BLOCK
+        from localsvm.solvers.linear import working_bytes
+        from localsvm.solvers.weighted_tasks import LARGEST_SYSTEM
+
+        n, d, K = size.rows, size.width, int(max(self.clusters))
+        if self.covariance == "full" and d > MOST_COLUMNS:
+            raise OptionError(
+                f"--covariance full makes square matrices for at most {MOST_COLUMNS:,} columns, and there are {d:,}; "
+                "give --covariance diag"
+            )
+        pairs, entries = int(PAIRS * n), None if size.dense else int(PAIRS * size.stored)
+        rows = 4 * pairs * d if entries is None else SPARSE_BYTES * entries
+        one = 8 * K * (d * (d + 2 if self.covariance == "full" else 3) + K)
+        scored = 8 * K * (d + 1 + K) * size.problems * size.folds * min(3, self.grid_for(d).n_points)
+        models = size.problems * (size.folds if self.default_select(2) == "vote" else 1)
+        system = 24 * min(K * (d + 1), LARGEST_SYSTEM) ** 2 if K * (d + 1) <= LARGEST_SYSTEM else 0
+        solving = working_bytes(pairs, d, K, entries, "primal", True) + system
+        parts = (
+            size.solutions // size.folds if size.part else 0
+        )  # pairs of classes that a row is in: each knows its rows
+        own = (size.folds + 1) * (parts * (rows + 8 * n * K) + (size.problems * one if parts else 0))
+        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored + own
+        return int(kept + max(BLOCK_COPIES * 8 * min(n * d, max(BLOCK, d)), solving))

@@ -1,0 +1,1 @@
+"""Mixtures of a cell, EM with labels, and components that decide."""

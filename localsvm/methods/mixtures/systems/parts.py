@@ -1,0 +1,70 @@
+"""A mixture without labels for each set of rows that binary problems are about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.dataset import Examples
+from localsvm.methods.cell import Cell
+from localsvm.methods.linear.systems.parts import Part, Parts, Taken
+from localsvm.methods.random import starting
+from localsvm.representations._mixture import Components
+from localsvm.representations.kmeans import Centres, find_centres
+from localsvm.representations.mixture import Mixture, Prior, fit_mixture, responsibilities
+from localsvm.solvers.weighted_tasks import WeightedTasks
+
+Floats = NDArray[np.float64]
+LABEL_FREE = (1e-3, 100)  # of EM: the least rise of the objective a row, and the most rounds
+
+
+@dataclass(frozen=True)
+class MixturePart(Part):
+    """Rows of a cell with their mixture.
+
+    Attributes
+    ----------
+    mixture, logs : and the logarithms (m, K) of its densities at these rows.
+    tasks : the rows for the weights, by the responsibilities.
+    """
+
+    mixture: Mixture
+    logs: Floats
+    tasks: WeightedTasks
+
+    def decide(self, X: Examples, W: Floats, squared: bool, hard: bool) -> Floats:
+        """(n,) decision values, with weights W, of rows X (n, d) that need not be of the part."""
+        at = self.mixture
+        dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
+        return np.asarray(Components(at.offsets, at.mean, at.factor, W, squared, hard).decide(dense))
+
+
+def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full: bool) -> Parts[MixturePart]:
+    """The parts of a cell at one number of components, start of k-means, and shrinkage."""
+
+    def make(taken: Taken) -> MixturePart:
+        part = Part(taken)
+        X, count = part.rows(cell.X), part.of(mass(cell))
+        centres = find_centres(X, clusters, starting(cell.random, start))
+        # as many components for all pairs, those of few rows with some that are empty: models of a cell are alike
+        components = len(centres) if taken is None else clusters
+        mixture = _mixture(X, count, centres, components, shrinkage, full)
+        logs = mixture.log_densities(X)
+        return MixturePart(taken, mixture, logs, WeightedTasks(X, responsibilities(logs)))
+
+    return Parts(cell, make, cell.target.leaves_out)
+
+
+def _mixture(
+    X: Examples, count: Floats, centres: NDArray[np.float32], components: int, shrinkage: float, full: bool
+) -> Mixture:
+    q = np.zeros((X.shape[0], components))
+    q[np.arange(len(q)), Centres(centres).nearest(X)] = 1.0
+    return fit_mixture(X, count, q, Prior.of(X, count, shrinkage, len(centres), full), *LABEL_FREE)
+
+
+def mass(cell: Cell) -> Floats:
+    """How many rows each row is: identical ones and their own weights, not those of classes, which are of the loss."""
+    return cell.count if cell.mass is None else cell.mass
