@@ -436,6 +436,8 @@ def _of_config(config: dict[str, Any], owner: str, seen: set[tuple[str, ...]]) -
         source = new if isinstance(new, str) else json.dumps(new)
         return Damage(f"/@config {key}", kind, lambda file: _set(file, "config", np.bytes_(source.encode())))
 
+    own = methods.options_of(methods.methods()[config["method"]["name"]])
+    later = {option.name for option in own if "later" in option.metadata}
     where = [(config, key, lambda new: new) for key in config]
     where += [(config["method"], key, lambda new: config | {"method": new}) for key in config["method"]]  # type: ignore[misc]
     for owner_, key, whole in where:
@@ -443,7 +445,7 @@ def _of_config(config: dict[str, Any], owner: str, seen: set[tuple[str, ...]]) -
             continue
         seen.add(("/@config", key))
         rest = {name: value for name, value in owner_.items() if name != key}
-        if key not in LATER | OPTIONAL | methods.LATER.get(config["method"]["name"], set()):
+        if key not in LATER | OPTIONAL | later:
             yield with_("missing", key, whole(rest))
         for kind, value in _VALUES.items():
             if value != owner_[key] and (key, kind) not in _ALLOWED:

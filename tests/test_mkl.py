@@ -22,8 +22,9 @@ from localsvm.kernels.bank import KernelBank
 from localsvm.memory import PROCESS_BYTES
 from localsvm.methods.base import CellSize, Purpose
 from localsvm.methods.cell import Cell, Job
-from localsvm.methods.kernel import mkl as mkl_method
-from localsvm.methods.kernel.mkl import MultipleKernelSVM, PreparedBank
+from localsvm.methods.kernel.mkl import MultipleKernelSVM
+from localsvm.methods.kernel.systems import mkl as mkl_method
+from localsvm.methods.kernel.systems.mkl import PreparedBank
 from localsvm.runs import scheduling
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
@@ -336,7 +337,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], words: 
 def test_a_bank_that_is_too_large_is_refused() -> None:
     size = CellSize(rows=100, features=5000, weight=1.0, solutions=5, part=0)
     with pytest.raises(OptionError, match="--bank whole"):
-        SMALL.memory(size)
+        SMALL.check(size)
     assert replace(SMALL, bank="whole").memory(size) > 0
 
 

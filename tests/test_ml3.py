@@ -20,10 +20,11 @@ from localsvm.cli.group import lsvm
 from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.estimators import ML3SVMClassifier
-from localsvm.methods import ml3
 from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
-from localsvm.methods.locally_linear.ml3 import ML3SVM, margin_over_others
+from localsvm.methods.locally_linear.ml3 import ML3SVM
+from localsvm.methods.locally_linear.systems import ml3
+from localsvm.methods.locally_linear.systems.ml3 import margin_over_others
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train

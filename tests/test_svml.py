@@ -265,14 +265,14 @@ def test_there_is_one_metric_to_learn() -> None:
 def test_a_square_map_of_many_columns_is_refused() -> None:
     size = CellSize(rows=100, features=MOST_COLUMNS + 1, weight=1.0, solutions=5, part=0)
     with pytest.raises(OptionError, match="for at most 2,000 columns, and there are 2,001; give --form diag"):
-        SVML().memory(size)
+        SVML().check(size)
     assert SVML(form="diag").memory(size) > 0
 
 
 def test_a_map_has_no_more_dimensions_than_there_are_features() -> None:
     size = CellSize(rows=100, features=3, weight=1.0, solutions=5, part=0)
     with pytest.raises(OptionError, match="--form rank:4: there are only 3 features"):
-        SVML(form="rank:4").memory(size)
+        SVML(form="rank:4").check(size)
     assert SVML(form="rank:3").memory(size) > 0
 
 

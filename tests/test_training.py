@@ -25,9 +25,9 @@ from localsvm.methods.base import FitReport, Prepared, Purpose, View
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel import method as kernel_method
-from localsvm.methods.kernel.method import PreparedKernel
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.kernel.systems.kernel import KernelSystem
+from localsvm.methods.kernel.systems.prepared import PreparedKernel
 from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.runs import scheduling

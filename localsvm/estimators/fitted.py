@@ -11,11 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError
-from localsvm.methods.kernel.rbf import GlobalSVM
-from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.methods.kernel.systems.expansion import linear_weights
-from localsvm.methods.linear.linear import LinearSVM
-from localsvm.methods.linear.rows import BIAS
 from localsvm.runs.prediction import LocalModel
 from localsvm.store.container import Image
 
@@ -103,14 +98,9 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     if model.file.n_cells != 1 or scaling.mode == "row":
         raise KeyError("coef_: it has several cells, or rows scaled to length 1")
     state = model.file.cell(0)
-    known = chain.mapped_columns
-    if isinstance(method, LinearSVM):
-        both = state["weights"].reshape(len(state["model_problem"]), -1)
-        weights, offsets = both[:, :-2], BIAS * both[:, -2:].sum(axis=1)  # of the task and shared: one of them is 0
-    elif isinstance(method, KernelSVM | GlobalSVM) and method.kernel == "linear":
-        weights, offsets = linear_weights(state, known), state["model_bias"]
-    else:
+    if (planes := method.hyperplanes(state, chain.mapped_columns)) is None:
         raise KeyError("coef_: it is not linear")
+    weights, offsets = planes
     problem = state["model_problem"]
     problems = range(model.target.n_problems)
     weights, offsets = (np.stack([v[problem == p].mean(axis=0) for p in problems]) for v in (weights, offsets))

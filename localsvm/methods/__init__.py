@@ -78,6 +78,13 @@ def method_called(name: str) -> type[Method] | None:
     return methods().get(name)
 
 
+def default_method() -> Method:
+    """The method without -m, with its default options."""
+    found = method_called(DEFAULT)
+    assert found is not None, "it is in this package"
+    return found()
+
+
 def method_from(options: dict[str, Any]) -> Method:
     """The method of a model's config; Unsound where this version does not know it, or would not train with it."""
     values = dict(options)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from localsvm.features.metric import Metric
     from localsvm.kernels.scratch import Scratch
     from localsvm.methods.cell import Cell, Job
+    from localsvm.methods.streams import Descending, LearningOnce
     from localsvm.targets.base import Target
 
 
@@ -238,6 +239,7 @@ class Method(ABC):
     ----------
     name : what -m calls it.
     tiny : options of `lsvm-train` that leave little to choose, for tests.
+    shows_support : a cell's state has the rows that a picture marks, under "support".
     sees : what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and
         problems; "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem.
     joint, gap_unit : a job is about all classes at once; the unit of duality gaps in reports and models.
@@ -248,6 +250,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     tiny: ClassVar[str] = ""
+    shows_support: ClassVar[bool] = False
     sees: ClassVar[Literal["rows", "fold", "problem"]] = "rows"
     joint: ClassVar[bool] = False
     costs_at_once: ClassVar[int] = 1
@@ -280,6 +283,24 @@ class Method(ABC):
     def default_select(self, n_classes: int) -> str:
         """What becomes the model without --select: "vote", the fold models, for two classes, "refit" for more."""
         return "vote" if n_classes == 2 else "refit"
+
+    @property
+    def descending(self) -> Descending | None:
+        """The method in passes over rows that are not held, None where its options ask for none."""
+        return None
+
+    @property
+    def learning_once(self) -> LearningOnce | None:
+        """The method in one pass over rows that are not held, None where its options ask for none."""
+        return None
+
+    def hyperplanes(self, state: State, features: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Weights (models, features) and offsets (models,) of a saved cell; None where its models are not linear."""
+        return None
+
+    def check(self, size: CellSize) -> None:
+        """OptionError where the options are none for cells of this size."""
+        return None
 
     @abstractmethod
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:

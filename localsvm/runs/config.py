@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from localsvm.errors import DataError, OptionError
 from localsvm.features.scaling import CENTRED, MODES
-from localsvm.methods import method_from
+from localsvm.methods import default_method, method_from
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
-from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric import EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options
@@ -60,7 +59,7 @@ class TrainingConfig:
     OptionError : for a value that makes no sense.
     """
 
-    method: Method = field(default_factory=KernelSVM)
+    method: Method = field(default_factory=default_method)
     partition: str | None = None
     cell_size: int = DEFAULT_CELL_SIZE
     scale: str = "std"

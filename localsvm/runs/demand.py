@@ -20,8 +20,7 @@ from localsvm.engines.stream import Stream
 from localsvm.features.scaling import CENTRED, made_bytes
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
-from localsvm.methods.linear.method import LinearMethod
-from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
+from localsvm.methods.streams import Descending, LearningOnce
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import sample_rows
 from localsvm.runs.coarse_cells import partition_name
@@ -132,7 +131,7 @@ class StreamDemand:
         """Learning the scaling, and a sample of the rows."""
         return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes()
 
-    def training(self, method: LinearMethod, target: Target, folds: int) -> int:
+    def training(self, method: Descending, target: Target, folds: int) -> int:
         """What a linear method makes of the sample, and then every pass that solves or scores."""
         block = self._stream.block
         drawn = self._size(min(self._sample, self._stream.rows), self._entries(self._sample), target, folds)
@@ -143,7 +142,7 @@ class StreamDemand:
         passing = self._scaled() + weights + 8 * problems * block.rows + method.memory(size)
         return int(self._sample_bytes() + max(passing, method.memory(drawn)))
 
-    def one_pass(self, method: LocallyLinearKernels, target: Target, part: int, threads: int) -> int:
+    def one_pass(self, method: LearningOnce, target: Target, part: int, threads: int) -> int:
         """Rows that are kept for each cost and problem, and what solving on them and a part takes on each thread."""
         rows = method.kept_rows + part
         size = self._size(rows, rows * self._stream.features, target, 1)

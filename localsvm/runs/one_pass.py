@@ -8,7 +8,7 @@ validation: Blum, Kalai, Langford, COLT 1999). Rows of a block are learned in ra
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,7 @@ from threadpoolctl import threadpool_limits
 from localsvm.data.dataset import Dense, dense_rows
 from localsvm.engines.stream import Stream
 from localsvm.methods.base import Fitted
-from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
-from localsvm.methods.locally_linear.systems.mllkm import pack_learned
-from localsvm.methods.locally_linear.systems.mllkm_online import Kept, OnePass
+from localsvm.methods.streams import Learner, LearningOnce
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import StreamDemand
@@ -45,10 +43,11 @@ class Part(NamedTuple):
 class OnePassCell:
     """The one cell of all rows of a file, whose learners hold some rows each."""
 
-    def __init__(
-        self, stream: Stream, survey: Survey, method: LocallyLinearKernels, config: TrainingConfig, demand: StreamDemand
-    ) -> None:
-        self.stream, self.survey, self.method, self.demand = stream, survey, method, demand
+    def __init__(self, stream: Stream, survey: Survey, config: TrainingConfig, demand: StreamDemand) -> None:
+        method = config.method.learning_once
+        assert method is not None, "asked for before"
+        self.stream, self.survey, self.demand = stream, survey, demand
+        self.method: LearningOnce = method
         self.target, self.seed = config.target(survey.labels), config.seed
         self.costs = method.grid_for(stream.features).costs
         self._factors = np.ones(len(survey.labels))  # on the cost, by class
@@ -58,7 +57,7 @@ class OnePassCell:
         rows = dense_rows(survey.sample, np.arange(survey.sample.shape[0]))
         self._centre = rows.mean(axis=0, dtype=np.float64)
         spread = 2.0 * float(np.square(rows - self._centre).sum()) / max(1, len(rows))
-        self.gammas = method.gammas(spread / max(1, stream.features) if method.componentwise else spread)
+        self.gammas = method.gammas_of(spread, stream.features)
 
     def fit(self, jobs: int) -> tuple[Fitted, CellReport]:
         """Learn all rows, with the cost that decides best."""
@@ -77,17 +76,17 @@ class OnePassCell:
                 best = min(range(len(losses)), key=lambda c: losses[c])
             chosen = learners[best * problems : (best + 1) * problems]
             threads.map(lambda p: chosen[p].finish(), problems)
-        fitted = pack_learned(chosen, self.costs[best], self.gammas, self._moved_back)
+        fitted = self.method.pack_learned(chosen, self.costs[best], self.gammas, self._moved_back)
         mass, wrong = (tally.mass, tally.wrong(best)) if several else (np.empty(0), np.empty(0))
         report = CellReport(
             self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()), len(self.costs)
         )
         return fitted, report
 
-    def _learners(self) -> list[OnePass]:
+    def _learners(self) -> list[Learner]:
         """For each cost, one a problem."""
         seeds = np.random.SeedSequence(self.seed, spawn_key=(0, 2)).spawn(len(self.costs) * self.target.n_problems)
-        return [OnePass(self.method, self.gammas, self.stream.features, np.random.default_rng(s)) for s in seeds]
+        return [self.method.learner(self.gammas, self.stream.features, np.random.default_rng(s)) for s in seeds]
 
     def _threads(self, jobs: int) -> int:
         """As many as memory has room for; RunError where there is none for one."""
@@ -110,10 +109,10 @@ class OnePassCell:
                 yield Part(dense_rows(block.X, rows) - self._centre, y, weight, first + rows)
             first += n
 
-    def _rows(self, part: Part, Y: Floats, cost: float, problem: int) -> Kept:
+    def _rows(self, part: Part, Y: Floats, cost: float, problem: int) -> Any:
         """Those that take part in a problem."""
         rows = np.flatnonzero(Y[:, problem])
-        return Kept(part.X[rows], Y[rows, problem], cost * part.weight[rows], np.zeros(len(rows)), part.number[rows])
+        return self.method.part(part.X[rows], Y[rows, problem], cost * part.weight[rows], part.number[rows])
 
     def _moved_back(self, anchors: Floats) -> Dense:
         """Anchors as they were read and scaled."""

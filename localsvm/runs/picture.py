@@ -15,11 +15,8 @@ from localsvm.data.dataset import Dense, Examples
 from localsvm.data.reading import read
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError
-from localsvm.features.metric import Metric
-from localsvm.methods.kernel.rbf import GlobalSVM
-from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.methods.kernel.svml import SVML
-from localsvm.methods.kernel.systems.mapped import DIAGONALS
+from localsvm.features.metric import MATRIX, Metric
+from localsvm.methods import method_called
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.prediction import LocalModel
@@ -58,12 +55,13 @@ class Shown:
 def shown(path: str | Path) -> Iterator[Shown]:
     """What can be shown of a model or partition file; ModelError where it has no metric, or several."""
     file = load_metric(path)
-    own = file.kind == MODEL and file.metric is None and dict(file.config.get("method", {})).get("name") == SVML.name
+    method = method_called(str(dict(file.config.get("method", {})).get("name")))
+    own = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
     if file.kind != MODEL or (file.metric is None and not own):
         yield _of_given(read_given(path))
         return
     with LocalModel(path) as model:
-        yield _of_svml(model) if own else _of_model(model)
+        yield _of_learned(model) if own else _of_model(model)
 
 
 def sampled(blocks: Iterable[Labelled], most: int, rng: np.random.Generator) -> Labelled:
@@ -109,24 +107,21 @@ def _of_model(model: LocalModel) -> Shown:
     metric = model.chain.metric
     assert metric is not None, "the file has one"
     support = None
-    if model.file.n_cells == 1 and isinstance(model.method, KernelSVM | GlobalSVM):
+    if model.file.n_cells == 1 and model.method.shows_support:
         support = model.file.cell(0).get("support")
     return Shown(metric, _numbers(model), _rows(model), support, model.values_of_mapped, model.target)
 
 
-def _of_svml(model: LocalModel) -> Shown:
+def _of_learned(model: LocalModel) -> Shown:
     """The one model of a cell; its support vectors are kept before they are mapped."""
     if model.file.n_cells > 1 or int(model.file.row_ptr["model_fold"][-1]) != 1:
         raise ModelError(
-            f"{model.file.path}: several metrics, of problems, folds or cells; a picture is of one: train -m svml on "
-            "two classes with -P none"
+            f"{model.file.path}: several metrics, of problems, folds or cells; a picture is of one: train -m "
+            f"{model.method.name} on two classes with -P none"
         )
     state = model.file.cell(0)
-    method = model.method
-    assert isinstance(method, SVML)
-    L = state["map"]
-    (metric,) = method.metrics(lambda _: L, 1)
-    back = np.linalg.pinv(L.astype(np.float64)).T if method.form not in DIAGONALS else None  # L x = z for x = z back
+    (metric,) = model.method.metrics(lambda name: state[name], 1)
+    back = np.linalg.pinv(metric.values.astype(np.float64)) if metric.kind == MATRIX else None  # M'x = z for x = z back
 
     def decide(Z: Dense) -> Floats:
         assert back is not None, "a diagonal maps onto no plane"

@@ -332,6 +332,7 @@ class CellMemory:
         """Memory that the work on the largest cell needs, beside the data and the process itself."""
         size = self._largest_cell(int(self._own.sizes.max()))
         method = self._trainer.config.method
+        method.check(size)
         return method.memory(size) + size.held_out_bytes(method)
 
     def workers(self) -> int:

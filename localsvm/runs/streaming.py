@@ -21,11 +21,8 @@ from localsvm.engines.stream import Stream, StreamBlock
 from localsvm.errors import OptionError
 from localsvm.features.scaling import off_centre_columns
 from localsvm.memory import Budget
-from localsvm.methods.base import WHOLE, Fitted, Method, State
-from localsvm.methods.cell import Job
-from localsvm.methods.linear.method import LinearMethod
-from localsvm.methods.linear.systems.model import pack_linear
-from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
+from localsvm.methods.base import WHOLE, Fitted, State
+from localsvm.methods.streams import Descending
 from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.representations.metric import EUCLIDEAN
@@ -40,7 +37,6 @@ from localsvm.runs.survey import Survey, surveyed
 from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
-from localsvm.solvers.linear import LinearSolution
 from localsvm.solvers.stochastic import Block, Descended, descend
 from localsvm.store.model import write_model
 
@@ -58,7 +54,7 @@ def train_stream(
     memory: bytes that the run may use, None for what is free; it does not depend on them either. weights: their file.
     Raises OptionError for what streams cannot do, DataError for a file, RunError for the output or the memory.
     """
-    method = _check(config)
+    _check(config)
     clock = Clock(observer := observer or Silent())
     with clock("read"):
         stream = Stream(
@@ -68,11 +64,11 @@ def train_stream(
         survey = _survey(stream, config, observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):
-        if isinstance(method, LinearMethod):
-            fitted, report = StreamedCell(stream, survey, method, config).fit()
+        if config.method.learning_once is not None:
+            demand = StreamDemand(stream, config.scale, one_pass.SAMPLE_ROWS)
+            fitted, report = one_pass.OnePassCell(stream, survey, config, demand).fit(jobs)
         else:
-            demand = StreamDemand(stream, config.scale, _sampled(stream, method))
-            fitted, report = one_pass.OnePassCell(stream, survey, method, config, demand).fit(jobs)
+            fitted, report = StreamedCell(stream, survey, config).fit()
     with clock("write"):
         write_model(
             output,
@@ -85,7 +81,7 @@ def train_stream(
             force=force,
         )
     about = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
-    progressive = not isinstance(method, LinearMethod)
+    progressive = config.method.learning_once is not None
     return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds, progressive=progressive)
 
 
@@ -94,7 +90,7 @@ def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Surve
         tell_left_out(observer, stream.rows, stream.left_out)
     check_features(stream.features, stream.name)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
-    most = _sampled(stream, config.method)
+    most = _sampled(stream, config)
     stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, config.scale, most).survey())
     survey = surveyed(stream, config.scale, most, rng)
     check_labels(survey.labels, stream.rows, config, stream.name)
@@ -103,11 +99,12 @@ def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Surve
     return survey
 
 
-def _sampled(stream: Stream, method: Method) -> int:
+def _sampled(stream: Stream, config: TrainingConfig) -> int:
     """The most rows of the sample."""
-    if not isinstance(method, LinearMethod):
+    descending = config.method.descending
+    if descending is None:
         return one_pass.SAMPLE_ROWS
-    return max(SAMPLE_ROWS, ROWS_PER_CLUSTER * method.sizes(stream.features)[0])
+    return max(SAMPLE_ROWS, ROWS_PER_CLUSTER * descending.sizes(stream.features)[0])
 
 
 def _described(stream: Stream) -> dict[str, Any]:
@@ -116,11 +113,9 @@ def _described(stream: Stream) -> dict[str, Any]:
     return known if stream.columns is None else known | {"width": stream.width}
 
 
-def _check(config: TrainingConfig) -> LinearMethod | LocallyLinearKernels:
-    method, name = config.method, "--stream"
-    if isinstance(method, LocallyLinearKernels) and method.online == "full":
-        name = "--online full"
-    elif not isinstance(method, LinearMethod) or method.solver != "sgd":
+def _check(config: TrainingConfig) -> None:
+    name = "--stream" if config.method.learning_once is None else "--online full"
+    if config.method.learning_once is None and config.method.descending is None:
         others = "and for -m mllkm --online full"
         raise OptionError(f"--stream is for linear methods with -s sgd, {others}; try -m linear -s sgd")
     if config.partition not in (None, "none"):
@@ -134,16 +129,18 @@ def _check(config: TrainingConfig) -> LinearMethod | LocallyLinearKernels:
         raise OptionError(f"{name} keeps one model of all rows; leave --select vote out")
     if config.probability:
         raise OptionError(f"{name} keeps no held-out values to make probabilities of; leave -b 1 or {name} out")
-    return method
 
 
 class StreamedCell:
     """The one cell of all rows of a file: selection as of any cell, but solved and scored block by block."""
 
-    def __init__(self, stream: Stream, survey: Survey, method: LinearMethod, config: TrainingConfig) -> None:
-        self.stream, self.survey, self.method, self.config = stream, survey, method, config
+    def __init__(self, stream: Stream, survey: Survey, config: TrainingConfig) -> None:
+        method = config.method.descending
+        assert method is not None, "checked before the file is read"
+        self.stream, self.survey, self.config = stream, survey, config
+        self.method: Descending = method
         self.target = config.target(survey.labels)
-        demand = StreamDemand(stream, config.scale, _sampled(stream, method))
+        demand = StreamDemand(stream, config.scale, _sampled(stream, config))
         needed = demand.training(method, self.target, config.folds)
         stream.fit_in("training block by block needs", needed)
         self.grid = method.grid_for(stream.features)
@@ -164,11 +161,7 @@ class StreamedCell:
         state = self.represent(best.setting)
         found = self.solve(best.cost, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.mass)[best.cost])
-        models = [
-            (Job(p, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, reached))
-            for p, (w, reached) in enumerate(zip(found.weights, found.reports, strict=True))
-        ]
-        fitted = pack_linear(self.method, [state], cost, models, found.support)
+        fitted = self.method.packed(state, cost, found)
         return fitted, CellReport(
             self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()), grid.n_points
         )

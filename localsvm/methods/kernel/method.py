@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
@@ -21,6 +21,8 @@ from localsvm.methods.grids import LARGEST_COST, SIZE
 from localsvm.store.pieces import Pieces
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from localsvm.methods.cell import Cell
     from localsvm.targets.base import Target
 
@@ -40,6 +42,7 @@ LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 class KernelMethod(Method):
     """The options of kernel SVMs. gamma and cost are empty for the default grid."""
 
+    shows_support: ClassVar[bool] = True
     costs_at_once: ClassVar[int] = 1 << 30  # the path along the costs is solved in C
     by_blocks: ClassVar[bool] = True  # many rows, or few support vectors, do without the whole matrix
 
@@ -104,6 +107,12 @@ class KernelMethod(Method):
         from localsvm.methods.kernel.systems.expansion import ExpansionPredictor
 
         return ExpansionPredictor(state, self.kernel_of(1.0), target, n_features)
+
+    def hyperplanes(self, state: State, features: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """The expansions, summed, where the kernel is linear."""
+        from localsvm.methods.kernel.systems.expansion import linear_weights
+
+        return (linear_weights(state, features), state["model_bias"]) if self.kernel == "linear" else None
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
         """Those of an expansion."""

@@ -130,15 +130,18 @@ class MultipleKernelSVM(CostOptions):
             "kernel_scale": floats64("q", low=np.finfo(np.float64).tiny),
         }
 
-    def memory(self, size: CellSize) -> int:
-        """Kernel matrices, of which one is kept, rows, and solutions. OptionError where kernels are too many."""
-        from localsvm.kernels._kernels import padded
-
+    def check(self, size: CellSize) -> None:
+        """Refuse a bank of too many kernels."""
         kernels = len(self.kinds) * (1 + (size.features if self.bank == "each" else 0))
         if kernels > MOST_KERNELS:
             raise OptionError(
                 f"{size.features:,} variables have {kernels:,} kernels, and -m mkl takes up to {MOST_KERNELS:,}; give "
                 "--bank whole"
             )
+
+    def memory(self, size: CellSize) -> int:
+        """Kernel matrices, of which one is kept, rows, and solutions."""
+        from localsvm.kernels._kernels import padded
+
         matrix = 8 * padded(size.rows) ** 2
         return (1 + SQUARES) * matrix + 24 * size.rows * size.features + 48 * size.rows * size.solutions

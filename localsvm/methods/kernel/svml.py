@@ -123,14 +123,8 @@ class SVML(Method):
 
         return {**expansion_pieces(dense), "map": floats32(rows, "features")}
 
-    def memory(self, size: CellSize) -> int:
-        """A kernel, its factor and a border; rows in float64 and their like in a gradient; vectors of the search.
-
-        OptionError where the map would be too large, or have more rows than columns.
-        """
-        from localsvm.representations.svm_metric import MOST_ROWS
-
-        n, part, columns, height = size.rows, min(size.rows, MOST_ROWS), size.features, self.height(size.width)
+    def check(self, size: CellSize) -> None:
+        """Refuse a map that would be too large, or have more rows than columns."""
         if self.form == "full" and size.width > MOST_COLUMNS:
             raise OptionError(
                 f"--form full learns a square matrix for at most {MOST_COLUMNS:,} columns, and there are "
@@ -140,6 +134,12 @@ class SVML(Method):
             raise OptionError(
                 f"--form {self.form}: there are only {size.width:,} features; give at most {RANK}{size.width}"
             )
+
+    def memory(self, size: CellSize) -> int:
+        """A kernel, its factor and a border; rows in float64 and their like in a gradient; vectors of the search."""
+        from localsvm.representations.svm_metric import MOST_ROWS
+
+        n, part, columns, height = size.rows, min(size.rows, MOST_ROWS), size.features, self.height(size.width)
         learning = 10 * part**2 + 40 * part * columns
         solving = 17 * n**2 + 20 * n * columns
         return int(max(learning, solving) + 8 * LBFGS_VECTORS * height * columns + 16 * height * size.width)

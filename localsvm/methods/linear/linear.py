@@ -6,9 +6,14 @@ For each binary problem: min 1/2 |w|^2 + 1/2 b^2 + C sum_i loss(y_i (w . x_i + b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from localsvm.methods.base import State
 from localsvm.methods.linear.method import LinearMethod
+from localsvm.methods.linear.rows import BIAS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -17,3 +22,8 @@ class LinearSVM(LinearMethod):
 
     name: ClassVar[str] = "linear"
     tiny: ClassVar[str] = "-C 0.1,1"
+
+    def hyperplanes(self, state: State, features: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The weights of the rows, and those of the constant: of the task, and shared; one of them is 0."""
+        both = state["weights"].reshape(len(state["model_problem"]), -1)
+        return both[:, :-2], BIAS * both[:, -2:].sum(axis=1)

@@ -22,6 +22,7 @@ from localsvm.store.pieces import Lengths, Piece, Pieces
 if TYPE_CHECKING:
     from localsvm.methods.cell import Cell
     from localsvm.methods.linear.systems.linear import LinearSystem
+    from localsvm.solvers.stochastic import Descended
     from localsvm.targets.base import Target
 
 
@@ -55,6 +56,17 @@ class LinearMethod(LinearRepresentation):
         if not system.parts.paired:
             states = states[:1]
         return pack_linear(self, states, system.cost, models, int(np.count_nonzero(inside)))
+
+    @property
+    def descending(self) -> LinearMethod | None:
+        """With stochastic subgradients."""
+        return self if self.solver == "sgd" else None
+
+    def packed(self, state: State, cost: float, found: Descended) -> Fitted:
+        """See `streams.Descending`."""
+        from localsvm.methods.linear.systems.model import pack_descended
+
+        return pack_descended(self, state, cost, found)
 
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""

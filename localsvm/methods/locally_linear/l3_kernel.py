@@ -34,6 +34,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
     name: ClassVar[str] = "l3-kernel"
     tiny: ClassVar[str] = "-K 2 -L 4 -g 0.5 -C 1,10"
     divides: ClassVar[bool] = False
+    shows_support: ClassVar[bool] = False  # they are projections
     by_blocks: ClassVar[bool] = False  # blocks of rows have no kernel that is zero between clusters
 
     projection_gamma: tuple[float, ...] = option(
@@ -109,6 +110,10 @@ class KernelL3SVM(Landmarked, KernelMethod):
         from localsvm.methods.locally_linear.systems.l3_kernel import ClusterPredictor
 
         return ClusterPredictor(self, state, target)
+
+    def hyperplanes(self, state: State, features: int) -> None:
+        """One in each cluster."""
+        return None
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
         """Those of an expansion over projections, each support vector's cluster, and what makes projections."""

@@ -11,13 +11,13 @@ localsvm/representations/local_kernels.py for the maps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, State, View
-from localsvm.methods.grids import SIZE
+from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.locally_linear.mllkm_options import LocalOptions
 from localsvm.methods.saved import table
 from localsvm.store.pieces import Pieces, floats32, floats64, index, pointer
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from localsvm.data.dataset import Dense
     from localsvm.methods.cell import Cell
     from localsvm.methods.locally_linear.systems.mllkm import LocalSystem
+    from localsvm.methods.locally_linear.systems.mllkm_online import Kept, OnePass
     from localsvm.methods.locally_linear.systems.mllkm_predictor import LocalPredictor
     from localsvm.solvers.feature_mkl import Found
     from localsvm.targets.base import Target
@@ -50,7 +52,6 @@ class LocallyLinearKernels(LocalOptions):
         """The rows in float64, from their mean; k-means centres of all of them."""
         from localsvm.methods.locally_linear.systems.mllkm import PreparedRows
 
-        self._refuse_cells()
         return PreparedRows(self, cell)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
@@ -89,14 +90,14 @@ class LocallyLinearKernels(LocalOptions):
             "weights": floats64("k", "features"),
         }
 
-    def memory(self, size: CellSize) -> int:
-        """What solving takes. OptionError where rows are to stream by."""
-        self._refuse_cells()
-        return self.solving_bytes(size)
-
-    def _refuse_cells(self) -> None:
+    def check(self, size: CellSize) -> None:
+        """Refuse cells where rows are to stream by."""
         if self.online == "full":
             raise OptionError("--online full trains on a file, as a stream: it is for lsvm-train, without cells")
+
+    def memory(self, size: CellSize) -> int:
+        """What solving takes."""
+        return self.solving_bytes(size)
 
     def solving_bytes(self, size: CellSize) -> int:
         """The rows in float64 and their copies, a block of distances, the scores, and what active kernels take."""
@@ -106,3 +107,28 @@ class LocallyLinearKernels(LocalOptions):
         candidates = (n if self.anchors == "rows" else int(max(self.clusters))) * (len(self.bank_gammas) or SIZE)
         values = 8 * n * active * (d if self.componentwise else 1)
         return int(ROWS * 8 * n * d + 8 * BLOCK + 8 * SCORES * candidates + COPIES * values)
+
+    @property
+    def learning_once(self) -> LocallyLinearKernels | None:
+        """With --online full."""
+        return self if self.online == "full" else None
+
+    def learner(self, gammas: Values, features: int, rng: np.random.Generator) -> OnePass:
+        """See `streams.LearningOnce`, as the two that follow."""
+        from localsvm.methods.locally_linear.systems.mllkm_online import OnePass
+
+        return OnePass(self, gammas, features, rng)
+
+    def part(self, X: Floats, y: Floats, cost: Floats, number: NDArray[np.int64]) -> Kept:
+        """Rows without coefficients."""
+        from localsvm.methods.locally_linear.systems.mllkm_online import Kept
+
+        return Kept(X, y, cost, 0.0 * y, number)
+
+    def pack_learned(
+        self, learners: Sequence[OnePass], cost: float, gammas: Values, stored: Callable[[Floats], Dense]
+    ) -> Fitted:
+        """The anchors of all learners, and their models."""
+        from localsvm.methods.locally_linear.systems.mllkm import pack_learned
+
+        return pack_learned(learners, cost, gammas, stored)

@@ -107,6 +107,10 @@ class LocalOptions(Clustered, CostOptions):
         """Features are of differences from anchors."""
         return True
 
+    def gammas_of(self, spread: float, features: int) -> Values:
+        """Those of rows whose squared distances have the mean `spread`."""
+        return self.gammas(spread / max(1, features) if self.componentwise else spread)
+
     def gammas(self, spread: float) -> Values:
         """Those of the bank. By default (r the root mean squared distance of rows, in one feature for component-wise
         maps) g r^2, or g r where the map is one of r, goes from 0.1 to 100, or 0.1 to 10; a plain map has none.

@@ -146,22 +146,23 @@ class MixtureMethod(Restarted, MeanLoss):
             "trace_ptr": pointer("m", ends="T"),
         }
 
+    def check(self, size: CellSize) -> None:
+        """Refuse full covariances that would be too large."""
+        if self.covariance == "full" and size.width > MOST_COLUMNS:
+            raise OptionError(
+                f"--covariance full makes square matrices for at most {MOST_COLUMNS:,} columns, and there are "
+                f"{size.width:,}; give --covariance diag"
+            )
+
     def memory(self, size: CellSize) -> int:
         """Rows of pairs, of all problems and of one in EM; what is known of rows and components; solutions; and the
         larger of a block of rows with its differences from means and what a solver takes.
-
-        OptionError where full covariances would be too large.
         """
         from localsvm.representations.mixture import BLOCK
         from localsvm.solvers.linear import working_bytes
         from localsvm.solvers.weighted_tasks import LARGEST_SYSTEM
 
         n, d, K = size.rows, size.width, int(max(self.clusters))
-        if self.covariance == "full" and d > MOST_COLUMNS:
-            raise OptionError(
-                f"--covariance full makes square matrices for at most {MOST_COLUMNS:,} columns, and there are {d:,}; "
-                "give --covariance diag"
-            )
         pairs, entries = int(PAIRS * n), None if size.dense else int(PAIRS * size.stored)
         rows = 4 * pairs * d if entries is None else SPARSE_BYTES * entries
         one = 8 * K * (d * (d + 2 if self.covariance == "full" else 3) + K)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples, thinned
-from localsvm.methods.base import FitReport, Fitted, State
+from localsvm.methods.base import WHOLE, FitReport, Fitted, State
 from localsvm.methods.cell import Job
 from localsvm.methods.linear.rows import LinearRepresentation
 from localsvm.solvers.linear import LinearSolution
+from localsvm.solvers.stochastic import Descended
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
@@ -54,6 +55,15 @@ def pack_linear(
         support_vectors=support,
     )
     return Fitted(method.joined(states) | kept, report)
+
+
+def pack_descended(method: LinearRepresentation, state: State, cost: float, found: Descended) -> Fitted:
+    """The fitted cell of a model a problem, all rows trained on."""
+    models = [
+        (Job(problem, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, report))
+        for problem, (w, report) in enumerate(zip(found.weights, found.reports, strict=True))
+    ]
+    return pack_linear(method, [state], cost, models, found.support)
 
 
 class LinearPredictor:

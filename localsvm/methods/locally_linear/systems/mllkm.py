@@ -92,7 +92,7 @@ class PreparedRows(Prepared):
         self.centre = rows.mean(axis=0, dtype=np.float64)
         self.X = rows - self.centre
         spread = 2.0 * float(np.square(self.X).sum()) / max(1, len(self.X))
-        self.gammas = method.gammas(spread / max(1, self.X.shape[1]) if method.componentwise else spread)
+        self.gammas = method.gammas_of(spread, self.X.shape[1])
         self._centres: dict[int, Dense] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> LocalSystem:
