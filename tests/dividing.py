@@ -16,7 +16,7 @@ from localsvm.partition import Partition
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
 from localsvm.runs.measuring import Measured
-from localsvm.runs.preparing import Asked, Prepared, prepare
+from localsvm.runs.preparing import Asked, PreparedRun, prepare
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.reading import engine_of
 from localsvm.runs.scheduling import CellTrainer
@@ -41,7 +41,7 @@ class _Collector:
 class Divided:
     """What is known before cells are trained: of the whole run, and of each coarse cell (a repeat is one)."""
 
-    prepared: Prepared
+    prepared: PreparedRun
     trainer: CellTrainer
     coarse: list[SharedCells]
     partition: Partition

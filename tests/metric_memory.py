@@ -16,7 +16,7 @@ from cell_memory import made, peak
 from localsvm.data.dataset import size_of
 from localsvm.engines.memory import Memory
 from localsvm.memory import UNBOUNDED, Budget
-from localsvm.representations.metric_learning import Plan
+from localsvm.representations.metric_learning import LearningPlan
 from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.demand import Demand
@@ -34,11 +34,13 @@ class Asked(Budget):
 
 def shorten() -> None:
     """Few steps, but two pools of near samples, by samples of the size that is usual."""
-    measuring.CHOICE_PLAN = Plan(sample=measuring.CHOICE_PLAN.sample, weight_steps=2, matrix_steps=4, near_steps=11)
-    measuring.Plan = Short  # type: ignore[misc]
+    measuring.CHOICE_PLAN = LearningPlan(
+        sample=measuring.CHOICE_PLAN.sample, weight_steps=2, matrix_steps=4, near_steps=11
+    )
+    measuring.LearningPlan = Short  # type: ignore[misc]
 
 
-class Short(Plan):
+class Short(LearningPlan):
     """A plan of few steps."""
 
     def __init__(self, names: tuple[str, ...]) -> None:

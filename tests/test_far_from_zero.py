@@ -22,7 +22,7 @@ from localsvm.runs.training import train
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.linear import solve
-from localsvm.solvers.ml3_round import Metric, SortedRows
+from localsvm.solvers.ml3_round import Coordinates, SortedRows
 from localsvm.store.model import write_model
 
 RNG = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_time_stamps(method: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("offset", [1e6, 1e8])
 def test_coordinates_of_ml3_where_the_moment_is_singular(offset: float) -> None:
     X, codes = (Z + offset).astype(np.float32), (Y > 0).astype(np.int32)
-    metric = Metric.of(SortedRows.sorted_by_class(X, codes, np.ones(200)), 1e-3)
+    metric = Coordinates.of(SortedRows.sorted_by_class(X, codes, np.ones(200)), 1e-3)
     W = RNG.normal(size=(4, 4))
     assert np.isfinite(metric.root).all()
     np.testing.assert_allclose(metric.weights(metric.coordinates(W)), W, rtol=1e-3, atol=1e-3 * offset)

@@ -19,7 +19,7 @@ from localsvm.features.scaling import scaling_of
 from localsvm.solvers._linear import Descent, LinearRows, Margins
 from localsvm.solvers.linear import LinearSolution, few_weights, small_tasks, solve
 from localsvm.solvers.primal import newton
-from localsvm.solvers.stochastic import Block, descend
+from localsvm.solvers.stochastic import DescentBlock, descend
 
 KINDS = ("one", "hard", "soft")
 
@@ -267,7 +267,9 @@ def in_blocks(kind: str, step: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
         for first in range(0, rows.n, step):
             part = slice(first, first + step)
             task = None if rows.task is None else rows.task[part]
-            yield Block(LinearRows(rows.X[part], rows.tasks, task, 0.7), y[None, part].copy(), cost[None, part].copy())
+            yield DescentBlock(
+                LinearRows(rows.X[part], rows.tasks, task, 0.7), y[None, part].copy(), cost[None, part].copy()
+            )
 
     return rows, blocks, y, cost
 
@@ -293,7 +295,7 @@ def test_stochastic_subgradients_come_near_the_solution(kind: str, step: int) ->
 def test_stochastic_steps_skip_rows_that_take_no_part() -> None:
     rows, _, y, cost = in_blocks("one", 300)
     y[::2], cost[1::4] = 0.0, 0.0
-    found = descend(lambda: [Block(rows, y[None], cost[None])], 3, np.random.default_rng(0))
+    found = descend(lambda: [DescentBlock(rows, y[None], cost[None])], 3, np.random.default_rng(0))
     assert found.reports[0].steps == 3 * np.count_nonzero((y != 0) & (cost > 0))
 
 

@@ -12,7 +12,7 @@ from localsvm.data.dataset import Dataset, sparse_examples
 from localsvm.errors import OptionError
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.itml import Pairs, draw, project
-from localsvm.representations.lmnn import Neighbours, lmnn
+from localsvm.representations.lmnn import TargetNeighbours, lmnn
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measure
 from localsvm.threads import Threads
@@ -94,7 +94,7 @@ def test_pairs_have_the_classes_that_they_say() -> None:
     assert pairs.bound[0] < pairs.bound[-1]
 
 
-def loss_by_loops(rows: Neighbours, M: np.ndarray) -> float:
+def loss_by_loops(rows: TargetNeighbours, M: np.ndarray) -> float:
     Z, total = rows.X @ M, 0.0
     for i, targets in enumerate(rows.targets):
         for j in targets[targets >= 0]:
@@ -105,10 +105,10 @@ def loss_by_loops(rows: Neighbours, M: np.ndarray) -> float:
     return total
 
 
-def small() -> Neighbours:
+def small() -> TargetNeighbours:
     random = rng(5)
     codes = np.asarray([0] * 12 + [1] * 9 + [2] * 3 + [3])  # the last classes have fewer rows than targets are wanted
-    return Neighbours.of(random.normal(size=(25, 3)), codes)
+    return TargetNeighbours.of(random.normal(size=(25, 3)), codes)
 
 
 def test_lmnn_has_the_nearest_rows_of_the_class_as_targets() -> None:
@@ -129,7 +129,7 @@ def test_the_loss_of_lmnn_and_its_gradient(columns: int) -> None:
 
 def test_lmnn_lowers_its_loss_below_that_of_every_multiple_of_the_euclidean_metric() -> None:
     X, codes = noisy(150, 1)
-    rows, M = Neighbours.of(X, codes), lmnn(X, codes, rng())
+    rows, M = TargetNeighbours.of(X, codes), lmnn(X, codes, rng())
     euclidean = min(rows.loss(factor * np.eye(3))[0] for factor in np.geomspace(0.01, 10.0, 40))
     assert rows.loss(M)[0] < 0.7 * euclidean
 

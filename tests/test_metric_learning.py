@@ -22,7 +22,7 @@ from localsvm.errors import DataError
 from localsvm.estimators import LocalSVC
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_choice import choose, stratified_folds
-from localsvm.representations.metric_learning import Learner, Plan
+from localsvm.representations.metric_learning import LearningPlan, MetricLearner
 from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measure
@@ -41,10 +41,10 @@ USUAL = measuring.CHOICE_PLAN
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few steps, by small samples."""
-    plan = Plan(sample=60, weight_steps=12, matrix_steps=12, near_steps=6)
+    plan = LearningPlan(sample=60, weight_steps=12, matrix_steps=12, near_steps=6)
     monkeypatch.setattr(measuring, "CHOICE_PLAN", plan)
-    monkeypatch.setattr(measuring, "Plan", lambda names: Plan(names, 60, 12, 12, 6))
-    measuring.Plan.rng = Plan.rng  # type: ignore[attr-defined]
+    monkeypatch.setattr(measuring, "LearningPlan", lambda names: LearningPlan(names, 60, 12, 12, 6))
+    measuring.LearningPlan.rng = LearningPlan.rng  # type: ignore[attr-defined]
 
 
 def rows(n: int = 240, d: int = 4, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +76,7 @@ def trained(path: Path, X: Examples, y: np.ndarray, config: TrainingConfig, **ex
 # --- learning
 
 
-def loss_at(learner: Learner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
+def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
     """The mean loss of a sample, by refits in float64."""
     X = np.asarray(learner._rows_at(part), np.float64)
     L = np.exp(scalars[0]) * values
@@ -94,7 +94,7 @@ def test_the_gradient_by_the_metric_is_that_of_differences(shape: tuple[int, ...
     X, y = rows(classes=classes)
     Y = np.where(y[:, None] == np.arange(1, 2 if classes == 2 else classes + 1) % classes, 1.0, -1.0)
     rng = np.random.default_rng(1)
-    learner = Learner(X + 100.0, Y.astype(np.float32), rng.random(240) + 0.1, np.arange(240), 40)
+    learner = MetricLearner(X + 100.0, Y.astype(np.float32), rng.random(240) + 0.1, np.arange(240), 40)
     part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
     slope, scalar_slope = learner._gradient(RidgeLoss(40, Y.shape[1]), part, values, scalars)
     step = 1e-5
@@ -150,7 +150,7 @@ def test_labels_at_random_keep_the_euclidean_metric() -> None:
 
 def test_folds_without_rows_choose_nothing() -> None:
     X, y = rows(4)
-    data = measuring.Labelled(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
+    data = measuring.MetricRows(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
     folds = stratified_folds(y.astype(np.intp), np.random.default_rng(0))
     found = choose(data, np.arange(4), folds, measuring.CHOICE_PLAN, 0, ALONE)
     assert (found.name, found.best, found.loss) == ("none", "none", ())
@@ -190,8 +190,8 @@ def test_threads_end_soon_when_nobody_waits() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_ends_the_learning(jobs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A learning that would last for hours."""
-    monkeypatch.setattr(measuring, "CHOICE_PLAN", Plan(sample=20, weight_steps=10**9))
-    steps, once = Learner._gradient, threading.Event()
+    monkeypatch.setattr(measuring, "CHOICE_PLAN", LearningPlan(sample=20, weight_steps=10**9))
+    steps, once = MetricLearner._gradient, threading.Event()
 
     def gradient(*args: Any) -> Any:
         if not once.is_set():
@@ -199,7 +199,7 @@ def test_ctrl_c_ends_the_learning(jobs: int, monkeypatch: pytest.MonkeyPatch, tm
             os.kill(os.getpid(), signal.SIGINT)
         return steps(*args)
 
-    monkeypatch.setattr(Learner, "_gradient", gradient)
+    monkeypatch.setattr(MetricLearner, "_gradient", gradient)
     X, y = rows()
     with pytest.raises(KeyboardInterrupt):
         train(Dataset(X, y), TrainingConfig(POINT, metric="auto"), tmp_path / "m.h5", jobs=jobs)
@@ -376,7 +376,7 @@ def test_hard_rows_give_finite_models_without_a_warning(
 ) -> None:
     """By as many steps as users have."""
     monkeypatch.setattr(measuring, "CHOICE_PLAN", USUAL)
-    monkeypatch.setattr(measuring, "Plan", Plan)
+    monkeypatch.setattr(measuring, "LearningPlan", LearningPlan)
     tried = Mock(side_effect=choose)
     monkeypatch.setattr(measuring, "choose", tried)
     X, y = hard()[name]

@@ -31,7 +31,7 @@ from localsvm.runs.prediction import LocalModel
 from localsvm.runs.scheduling import CellMemory, Resources
 from localsvm.runs.training import train
 from localsvm.solvers import active_set, mixed_svm
-from localsvm.solvers.mkl import ActiveMatrices, Mixture, sequential_mkl, simple_mkl
+from localsvm.solvers.mkl import ActiveMatrices, KernelMixture, sequential_mkl, simple_mkl
 from localsvm.targets.classification import Classification
 
 SOLVERS = (sequential_mkl, simple_mkl)
@@ -82,7 +82,7 @@ def scores(bank: Any, b: np.ndarray) -> np.ndarray:
     return np.asarray([0.5 * b @ bank.matrix(m) @ b for m in range(bank.size)])
 
 
-def check_certificate(bank: Any, y: np.ndarray, cost: np.ndarray, found: Mixture) -> None:
+def check_certificate(bank: Any, y: np.ndarray, cost: np.ndarray, found: KernelMixture) -> None:
     """Both objectives, written out: P by the norms of the functions of the kernels, D by the largest score of all."""
     assert np.all((found.b * y >= 0) & (found.b * y <= cost * (1 + 1e-12)))
     assert found.beta.min() > 0 and found.beta.sum() == pytest.approx(1)

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from localsvm.data.dataset import as_examples
 from localsvm.solvers import ml3
 from localsvm.solvers.ml3 import ML3Problem, dual_exponent, exact, objective, scores, stochastic
-from localsvm.solvers.ml3_round import Metric, Round, SortedRows
+from localsvm.solvers.ml3_round import Coordinates, Round, SortedRows
 from localsvm.solvers.ml3_smooth import best_combinations, capped_simplex, largest, norm_slopes, norms
 
 POWERS = [1.0, 1.5, 2.0]
@@ -170,7 +170,7 @@ def round_of(X: np.ndarray, codes: np.ndarray, p: float, models: int = 3) -> Rou
     beta = rng.random((models, len(codes)))
     beta /= (beta**p).sum(axis=0) ** (1 / p)
     lam = 0.05
-    return Round(rows, beta, int(codes.max()) + 1, dual_exponent(p), lam, Metric.of(rows, lam))
+    return Round(rows, beta, int(codes.max()) + 1, dual_exponent(p), lam, Coordinates.of(rows, lam))
 
 
 @pytest.mark.parametrize("p", POWERS)
@@ -233,7 +233,7 @@ def test_one_model_is_a_multiclass_linear_svm_with_a_class_of_score_zero() -> No
     W, report = exact(problem, np.random.default_rng(0), 1e-5)
     assert scores(W, X, 1.0)[np.arange(9), codes].min() > 0
     rows = SortedRows.sorted_by_class(X.astype(np.float64), codes, problem.weight)
-    linear = Round(rows, np.ones((1, 9)), 3, np.inf, 0.02, Metric.of(rows, 0.02))
+    linear = Round(rows, np.ones((1, 9)), 3, np.inf, 0.02, Coordinates.of(rows, 0.02))
     assert report.objective == pytest.approx(round_by_epigraph(linear, 1), rel=0.01)
 
 
@@ -253,7 +253,7 @@ def test_round_equals_the_objective_where_it_begins() -> None:
     problem = problem_of(X, codes, models=4)
     W = random_weights(np.random.default_rng(7), 3, 4, 4)
     rows = SortedRows.sorted_by_class(X, codes, problem.weight)
-    begun = Round.at(W, rows, problem.q, problem.lam, Metric.of(rows, problem.lam))
+    begun = Round.at(W, rows, problem.q, problem.lam, Coordinates.of(rows, problem.lam))
     assert begun.value(W.astype(float), 1e-6)[0] == pytest.approx(objective(problem, W), rel=1e-5)
 
 

@@ -19,7 +19,7 @@ from localsvm.data.dataset import Dataset, as_examples
 from localsvm.errors import OptionError, RunError
 from localsvm.estimators import LocallyLinearKernelsClassifier
 from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
-from localsvm.methods.locally_linear.systems.mllkm_online import Kept, OnePass, probabilities
+from localsvm.methods.locally_linear.systems.mllkm_online import KeptRows, OnePass, probabilities
 from localsvm.representations.local_kernels import LocalBank
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
@@ -44,7 +44,7 @@ def learned(X: np.ndarray, y: np.ndarray, cost: float, kept: int, part: int, see
     one = OnePass(method, GAMMAS, X.shape[1], np.random.default_rng(seed))
     for first in range(0, len(y), part):
         rows = np.arange(first, min(len(y), first + part))
-        one.learn(Kept(X[rows], y[rows], np.full(len(rows), cost), np.zeros(len(rows)), rows))
+        one.learn(KeptRows(X[rows], y[rows], np.full(len(rows), cost), np.zeros(len(rows)), rows))
     one.finish()
     return one
 

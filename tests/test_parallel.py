@@ -15,7 +15,7 @@ import pytest
 from localsvm import pulse
 from localsvm.errors import DataError, WorkerLost
 from localsvm.parallel.local import LocalPool
-from localsvm.parallel.messages import Log, Writer
+from localsvm.parallel.messages import Log, LogWriter
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def test_idle_workers_that_were_killed_are_replaced(tmp_path: Path) -> None:
 
 def test_a_message_that_is_not_whole_waits() -> None:
     log = Log()
-    with Writer(log.path) as told:
+    with LogWriter(log.path) as told:
         assert log.begun
         told.write("first")
         with open(log.path, "ab", 0) as file:

@@ -14,14 +14,14 @@ from command_line import error, invoke, usage_error
 from parts_of_text import Parts
 from test_engines import far, many_classes, plain, wide, with_gaps
 
-from localsvm.cli.labels import Lines
+from localsvm.cli.labels import PredictionLines
 from localsvm.cli.paths import parts_output
 from localsvm.data.synthetic import banana
 from localsvm.data.writing import write
 from localsvm.errors import DataError, RunError
 from localsvm.runs import part_prediction
 from localsvm.runs.part_prediction import Prediction, predict_text
-from localsvm.runs.prediction import Indices, LocalModel, Score
+from localsvm.runs.prediction import IndexBase, LocalModel, Score
 
 OPTIONS = ("-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
 
@@ -30,11 +30,11 @@ def path_of(path: Path) -> str:
     return str(path)
 
 
-def in_parts(text: Parts, model: Path, **how: bool) -> tuple[list[str], Score, Indices]:
+def in_parts(text: Parts, model: Path, **how: bool) -> tuple[list[str], Score, IndexBase]:
     """The text of each part, and what is told of all."""
     with LocalModel(model) as found:
-        score, indices = Score(found.target), Indices(found)
-    lines = partial(Lines, **how)
+        score, indices = Score(found.target), IndexBase(found)
+    lines = partial(PredictionLines, **how)
     task = Prediction(text.name, partial(path_of, model), lines, None, how.get("probabilities", False))
     return list(predict_text(text, task, score, indices)), score, indices  # type: ignore[arg-type]
 
@@ -109,7 +109,7 @@ def test_what_is_said_of_indices_is_said_of_all_parts(tmp_path: Path) -> None:
     rows.write_text(text.replace("1:", "3:", 1).replace(" 2:", " 4:", 1))
     _, _, indices = in_parts(Parts(rows, [300, 500]), model)
     with LocalModel(model) as found:
-        one = Indices(found)
+        one = IndexBase(found)
         for _ in one.seen(found.read(str(rows), tell=one.count)):
             pass
     assert vars(indices) == vars(one)

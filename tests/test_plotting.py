@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from localsvm.cli import plotting
-from localsvm.runs.validation import MeanGrid, Point, mean_grid
+from localsvm.runs.validation import GridPoint, MeanGrid, mean_grid
 
 COSTS = tuple(float(c) for c in np.geomspace(0.1, 100, 7))
 LINES = {
@@ -24,7 +24,7 @@ LINES = {
 }
 
 
-def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[Point]:
+def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[GridPoint]:
     """A bowl around C = 1 and the middle line; its errors differ a little between cells."""
     found = []
     for cell in range(cells):
@@ -34,7 +34,7 @@ def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[Point]:
             for cost in COSTS
         }
         best = min(errors, key=lambda key: errors[key])
-        found += [Point(cell, 100 + cell, *key, error, key == best) for key, error in errors.items()]
+        found += [GridPoint(cell, 100 + cell, *key, error, key == best) for key, error in errors.items()]
     return found
 
 
@@ -103,7 +103,7 @@ def star(axes: Any, x: float, y: float) -> None:
 
 def test_the_star_is_the_point_that_the_only_cell_chose(tmp_path: Path, figures: list[Any]) -> None:
     """Of equal errors the hinge loss chose one, which need not be the first."""
-    table = [Point(0, 50, (g,), c, 0.1, (g, c) == (2.0, 3.0)) for g in (1.0, 2.0) for c in (1.0, 3.0, 9.0)]
+    table = [GridPoint(0, 50, (g,), c, 0.1, (g, c) == (2.0, 3.0)) for g in (1.0, 2.0) for c in (1.0, 3.0, 9.0)]
     grid = mean_grid(table)
     assert (grid.best, grid.shared) == ((1, 1), True)
     plotting.grid_loss(("gamma",), grid, str(tmp_path / "a.png"))
@@ -126,7 +126,7 @@ def test_an_axis_of_one_value_is_not_drawn(
 def test_an_axis_shows_the_geometric_mean_of_the_cells_and_what_they_share_as_it_is() -> None:
     grids = [((1.0, 50.0), 2.0), ((4.0, 50.0), 8.0)]
     table = [
-        Point(i, 100, line, cost, error, True) for i, (line, cost) in enumerate(grids) for error in [0.1 * (i + 1)]
+        GridPoint(i, 100, line, cost, error, True) for i, (line, cost) in enumerate(grids) for error in [0.1 * (i + 1)]
     ]
     grid = mean_grid(table)
     assert grid.settings.tolist() == [[pytest.approx(2.0), pytest.approx(50.0)]]

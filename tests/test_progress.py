@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from localsvm.cli.progress import Progress
-from localsvm.estimators.progress import Lines
+from localsvm.estimators.progress import ProgressLines
 from localsvm.runs.progress import Standing, Work
 
 
@@ -151,7 +151,7 @@ def test_on_a_terminal_a_bar_tells_of_settings(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_verbose_tells_of_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = ProgressLines()
     lines.cells(1, 0)
     for setting in range(31):
         lines.work(setting / 31, setting)

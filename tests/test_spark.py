@@ -24,7 +24,7 @@ from localsvm.data.reading import read
 from localsvm.errors import DataError, RunError
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.parallel import spark as engine
-from localsvm.parallel.spark import Spark
+from localsvm.parallel.spark import SparkApplication
 from localsvm.runs.part_files import text_of
 from localsvm.runs.training import train
 
@@ -33,12 +33,12 @@ SETTINGS = {"spark.ui.enabled": "false"}
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Spark]:
+def cluster() -> Iterator[SparkApplication]:
     """One session for all tests: it takes a while to start."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
     if JAVA is None:
         pytest.skip("there is no Java: install openjdk-17-jre-headless")
-    with Spark("local-cluster[2,1,1024]", SETTINGS) as found:
+    with SparkApplication("local-cluster[2,1,1024]", SETTINGS) as found:
         yield found
 
 
@@ -52,7 +52,9 @@ def cluster() -> Iterator[Spark]:
     ],
     ids=["plain", "classes", "wide"],
 )
-def test_the_model_is_that_of_one_process(cluster: Spark, make: Any, own: dict[str, Any], tmp_path: Path) -> None:
+def test_the_model_is_that_of_one_process(
+    cluster: SparkApplication, make: Any, own: dict[str, Any], tmp_path: Path
+) -> None:
     config, file = replace(COARSE, **own), tmp_path / "rows"
     make(file)
     summary = train(read(file, shifts=config.shifts), config, tmp_path / "one.h5")
@@ -63,7 +65,7 @@ def test_the_model_is_that_of_one_process(cluster: Spark, make: Any, own: dict[s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("ending", "packed"), [("gz", gzip.compress), ("bz2", bz2.compress)])
-def test_compressed_files_are_their_text(cluster: Spark, ending: str, packed: Any, tmp_path: Path) -> None:
+def test_compressed_files_are_their_text(cluster: SparkApplication, ending: str, packed: Any, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
     (tmp_path / f"rows.{ending}").write_bytes(packed((tmp_path / "rows").read_bytes()))
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
@@ -72,8 +74,10 @@ def test_compressed_files_are_their_text(cluster: Spark, ending: str, packed: An
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read_by", [text_of, Spark.text], ids=["workers", "Spark"])
-def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark, read_by: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("read_by", [text_of, SparkApplication.text], ids=["workers", "Spark"])
+def test_the_files_of_a_folder_count_in_the_order_of_their_names(
+    cluster: SparkApplication, read_by: Any, tmp_path: Path
+) -> None:
     plain(tmp_path / "rows")
     lines = (tmp_path / "rows").read_text().splitlines(keepends=True)
     (folder := tmp_path / "parts of a text").mkdir()
@@ -86,7 +90,7 @@ def test_the_files_of_a_folder_count_in_the_order_of_their_names(cluster: Spark,
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
-def as_parquet(spark: Spark, rows: Path, folder: Path, how: str) -> None:
+def as_parquet(spark: SparkApplication, rows: Path, folder: Path, how: str) -> None:
     """LIBSVM text as Parquet files, as a user of Spark would write it."""
     from pyspark.sql import SparkSession
 
@@ -104,7 +108,7 @@ def as_parquet(spark: Spark, rows: Path, folder: Path, how: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["vectors", "arrays", "columns"])
-def test_parquet_is_read_as_the_text_it_came_from(cluster: Spark, how: str, tmp_path: Path) -> None:
+def test_parquet_is_read_as_the_text_it_came_from(cluster: SparkApplication, how: str, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
     as_parquet(cluster, tmp_path / "rows", tmp_path / "columns of numbers", how)
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
@@ -113,7 +117,7 @@ def test_parquet_is_read_as_the_text_it_came_from(cluster: Spark, how: str, tmp_
 
 
 @pytest.mark.slow
-def test_parquet_of_other_columns_is_refused_in_a_line(cluster: Spark, tmp_path: Path) -> None:
+def test_parquet_of_other_columns_is_refused_in_a_line(cluster: SparkApplication, tmp_path: Path) -> None:
     from pyspark.sql import SparkSession
 
     session = SparkSession(cluster._context)
@@ -165,7 +169,7 @@ class KillsOne:
 
 
 @pytest.mark.slow
-def test_a_killed_executor_costs_time_and_nothing_else(cluster: Spark, tmp_path: Path) -> None:
+def test_a_killed_executor_costs_time_and_nothing_else(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 2500)
     config = replace(COARSE, coarse_size=150)
     train(read(tmp_path / "rows", shifts=True), config, tmp_path / "one.h5")
@@ -189,7 +193,7 @@ class StopsOnce(KillsOne):
 
 
 @pytest.mark.slow
-def test_a_resumed_run_gives_the_same_model(cluster: Spark, tmp_path: Path) -> None:
+def test_a_resumed_run_gives_the_same_model(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
     text = text_of(cluster, str(tmp_path / "rows"))
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
@@ -201,7 +205,7 @@ def test_a_resumed_run_gives_the_same_model(cluster: Spark, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_an_interrupted_call_leaves_no_trace(cluster: Spark, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_call_leaves_no_trace(cluster: SparkApplication, capfd: pytest.CaptureFixture[str]) -> None:
     """What PySpark does when Ctrl-C ends a call, and SIGTERM a connection."""
     try:
         raise EOFError
@@ -212,10 +216,10 @@ def test_an_interrupted_call_leaves_no_trace(cluster: Spark, capfd: pytest.Captu
 
 
 @pytest.mark.slow
-def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
+def test_mistakes_are_told_in_a_line(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     (tmp_path / "wrong").write_text((tmp_path / "rows").read_text() + "1 1:x\n")
-    for read_by in (text_of, Spark.text):
+    for read_by in (text_of, SparkApplication.text):
         with pytest.raises(DataError, match=r"wrong:101:\d+: "):
             train_text(read_by(cluster, str(tmp_path / "wrong")), COARSE, tmp_path / "m.h5")
     with pytest.raises(RunError, match=r"none: no such file or folder$"):
@@ -229,7 +233,7 @@ def test_mistakes_are_told_in_a_line(cluster: Spark, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="no file in this folder"):
         cluster.text(str(tmp_path / "empty"))
-    texts = [read_by(cluster, str(tmp_path / "rows")) for read_by in (text_of, Spark.text)]
+    texts = [read_by(cluster, str(tmp_path / "rows")) for read_by in (text_of, SparkApplication.text)]
     (tmp_path / "rows").rename(tmp_path / "gone")  # as if the machines of the cluster did not have it
     for text in texts:
         text.head = lambda lines: (tmp_path / "gone").read_bytes()  # this one has
@@ -298,11 +302,13 @@ def lines_of(folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_predictions_are_those_of_one_process(cluster: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_are_those_of_one_process(
+    cluster: SparkApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     many_classes(rows := tmp_path / "rows to predict")
     options = ("-b", "1", "-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
     invoke("train", *options, rows, model := tmp_path / "a model.h5")
-    monkeypatch.setattr(engine, "Spark", lambda master: nullcontext(cluster))
+    monkeypatch.setattr(engine, "SparkApplication", lambda master: nullcontext(cluster))
     own = ("predict", "--backend", "spark", "--master", "local-cluster[2,1,1024]")
     for flags in ((), ("--decision-values",), ("-b", "1", "--confusion")):
         told = invoke("predict", "--force", *flags, rows, model, tmp_path / "one")

@@ -22,7 +22,7 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
-from localsvm.representations.svm_metric import MOST_ROWS, Objective, Rows, first_map, kernel, learn, split
+from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, kernel, learn, split
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.training import train
@@ -41,11 +41,11 @@ def one_thread() -> Iterator[None]:
 FORMS = ("full", "diag", "sphere", "rank:2")
 
 
-def examples(n: int, columns: int = 4, seed: int = 0) -> Rows:
+def examples(n: int, columns: int = 4, seed: int = 0) -> ProblemRows:
     """The sign of a product of two columns, with noise; the other columns say nothing."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, columns))
-    return Rows(X, np.sign(X[:, 0] * X[:, 1] + 0.2 * rng.standard_normal(n)), rng.uniform(0.5, 2.0, n))
+    return ProblemRows(X, np.sign(X[:, 0] * X[:, 1] + 0.2 * rng.standard_normal(n)), rng.uniform(0.5, 2.0, n))
 
 
 def problem(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -54,7 +54,7 @@ def problem(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return kernel(rows.X, rows.X), rows.y, 3.0 * rows.weight
 
 
-def cell_of(rows: Rows, folds: int = 4, y: np.ndarray | None = None) -> Cell:
+def cell_of(rows: ProblemRows, folds: int = 4, y: np.ndarray | None = None) -> Cell:
     y, n = rows.y if y is None else y, len(rows.y)
     return Cell(
         rows.X.astype(np.float32), y, Classification(np.unique(y), "ova"), np.ones(n), np.ones(n),

@@ -40,12 +40,12 @@ def test_the_course_is_that_of_the_search() -> None:
     assert 0 < kept < last
     parts = svm_metric.split(train[1], np.random.default_rng(0))
     assert parts is not None
-    rows = [svm_metric.Rows(train[0][i], train[1][i], np.ones(len(i))) for i in parts]
+    rows = [svm_metric.ProblemRows(train[0][i], train[1][i], np.ones(len(i))) for i in parts]
     found = svm_metric.learn(*rows, np.eye(2) / 2, 0.1)
     objective, point = svm_metric.Objective(*rows[:2], np.eye(2) / 2, 0.1), np.append(found.L, np.log(found.cost))
     assert objective(point)[0] == pytest.approx(course["loss"][kept])
     assert 100 * objective.error(point, rows[2]) == pytest.approx(course["hold-out"][kept])
-    assert 100 * objective.error(point, svm_metric.Rows(*test, np.ones(len(test[1])))) == course["test"][kept]
+    assert 100 * objective.error(point, svm_metric.ProblemRows(*test, np.ones(len(test[1])))) == course["test"][kept]
 
 
 @pytest.mark.parametrize(("errors", "patience", "expected"), [

@@ -14,7 +14,7 @@ from localsvm.cli.paths import parts_output, text_output
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.prediction import Indices, Score
+    from localsvm.runs.prediction import IndexBase, Score
     from localsvm.runs.progress import Clock
     from localsvm.runs.summary import Summary
 
@@ -68,34 +68,35 @@ def _refuse(given: dict[str, Any]) -> None:
 
 def train(master: str, file: str, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]) -> Summary:
     """Train on a file, or on the files of a folder, that the workers of the cluster see. extra: for `train`."""
-    from localsvm.engines.spark import Spark as Engine
-    from localsvm.parallel.spark import Spark
+    from localsvm.engines.spark import Spark
+    from localsvm.parallel.spark import SparkApplication
     from localsvm.runs.part_files import text_of
     from localsvm.runs.training import train
 
     with ExitStack() as stack:
         with clock("start"):
-            spark = stack.enter_context(Spark(master))
-        engine = Engine(text_of(spark, file), zero_based=config.zero_based, shifts=config.shifts)
+            spark = stack.enter_context(SparkApplication(master))
+        engine = Spark(text_of(spark, file), zero_based=config.zero_based, shifts=config.shifts)
         return train(engine, config, output, **extra)
 
 
 def predict(
     master: str, file: str, model: str, output: str | None, decision_values: bool, probability: bool,
-    found: tuple[Score, Indices], zero_based: bool | None, force: bool,
+    found: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.part_prediction`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
     found : takes in what the rows say.
     """
-    from localsvm.cli.labels import Lines
-    from localsvm.parallel.spark import Spark
+    from localsvm.cli.labels import PredictionLines
+    from localsvm.parallel.spark import SparkApplication
     from localsvm.runs.part_files import text_of
     from localsvm.runs.part_prediction import Prediction, predict_text
 
-    with _written(output, force) as write, Spark(master) as spark:
-        text, lines = text_of(spark, file), partial(Lines, decision_values=decision_values, probabilities=probability)
+    with _written(output, force) as write, SparkApplication(master) as spark:
+        text = text_of(spark, file)
+        lines = partial(PredictionLines, decision_values=decision_values, probabilities=probability)
         task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
         for part in predict_text(text, task, *found):
             write(part)

@@ -15,7 +15,7 @@ from localsvm.cli.reporting import label_text, recalls_text, seconds_text, sprea
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.validation import Point, Validation
+    from localsvm.runs.validation import GridPoint, Validation
 
 LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
 
@@ -85,7 +85,7 @@ def validation_report(result: Validation, config: TrainingConfig) -> dict[str, A
     return {**values, "seconds": result.seconds, "points": [_point(p, result) for p in result.points]}
 
 
-def _cost(point: Point) -> float | None:
+def _cost(point: GridPoint) -> float | None:
     """The cost C of a point; None if the method has none."""
     return None if math.isnan(point.cost) else point.cost
 
@@ -94,7 +94,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _point(point: Point, result: Validation) -> dict[str, Any]:
+def _point(point: GridPoint, result: Validation) -> dict[str, Any]:
     setting = dict(zip(result.names, point.setting, strict=True))
     return {
         "cell": point.cell,

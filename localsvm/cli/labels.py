@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from localsvm.targets.classification import Classification
 
 
-class Lines:
+class PredictionLines:
     """Writes predictions, one row per line: the label, as in the training data, and on request decision values or
     probabilities.
 

@@ -9,7 +9,7 @@ import click
 
 from localsvm.cli import cluster
 from localsvm.cli import options as opt
-from localsvm.cli.labels import Lines, confusion_text, score_text
+from localsvm.cli.labels import PredictionLines, confusion_text, score_text
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import print_json
@@ -18,7 +18,7 @@ from localsvm.cli.value_types import Group, ZeroOrOne
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from localsvm.runs.prediction import Indices, LocalModel, Predicted
+    from localsvm.runs.prediction import IndexBase, LocalModel, Predicted
     from localsvm.runs.scoring import ProbabilityScores
 
 
@@ -84,7 +84,7 @@ def predict(
     speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
     With --backend spark, an OUTPUT that ends in / is a folder with a file for each part of the input.
     """
-    from localsvm.runs.prediction import Indices, LocalModel, Score
+    from localsvm.runs.prediction import IndexBase, LocalModel, Score
     from localsvm.runs.scoring import ProbabilityScores
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
@@ -93,14 +93,14 @@ def predict(
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         if probability:
             model.calibrated()
-        score, indices = Score(model.target), Indices(model, zero_based)
+        score, indices = Score(model.target), IndexBase(model, zero_based)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
             own = decision_values, probability, (score, indices), zero_based, force
             cluster.predict(url, test_file, model_file, output, *own)
         else:
             with text_output(output, force) as out:
-                lines = Lines(out, model.target, decision_values, probability)
+                lines = PredictionLines(out, model.target, decision_values, probability)
                 takers = lines.write, score.add, *([scores.add] if scores else [])
                 _predict(model, test_file, indices, probability, takers)
     if scores:
@@ -114,7 +114,7 @@ def predict(
 
 
 def _predict(
-    model: LocalModel, file: str, indices: Indices, probability: bool, takers: Sequence[Callable[[Predicted], None]]
+    model: LocalModel, file: str, indices: IndexBase, probability: bool, takers: Sequence[Callable[[Predicted], None]]
 ) -> None:
     """takers : of the predictions of each block."""
     blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)

@@ -17,7 +17,7 @@ ZSTD_FIRST = 64  # and so many at the beginning, and after an output of more tha
 ZSTD_LARGE = 1 << 20
 
 
-class Stream(Protocol):
+class Decompressor(Protocol):
     """One stream (gzip: member, zstd: frame), as Python's own decompressors for bzip2 and xz are."""
 
     @property
@@ -108,7 +108,7 @@ class Format(NamedTuple):
     """
 
     magic: tuple[bytes, ...]
-    stream: Callable[[], Stream]
+    stream: Callable[[], Decompressor]
     padding: int
 
 
@@ -143,7 +143,7 @@ class Decoder:
 
     def __init__(self, kind: str, file: BinaryIO) -> None:
         self._format, self._file = FORMATS[kind], file
-        self._stream: Stream | None = self._format.stream()
+        self._stream: Decompressor | None = self._format.stream()
         self._waiting = b""  # read, and not yet given to a stream
         self._taken = 0  # bytes of the file that were read
 

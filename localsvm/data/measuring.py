@@ -14,7 +14,7 @@ from localsvm.errors import DataError
 
 
 @dataclass(frozen=True)
-class Measured:
+class TextSize:
     """What a file holds.
 
     Attributes
@@ -41,7 +41,7 @@ def measure(
     jobs: int = 1,
     block_bytes: int = BLOCK_BYTES,
     longest: int = LONGEST_LINE,
-) -> Measured:
+) -> TextSize:
     """Count lines, rows, entries and columns of a LIBSVM file, with memory for a few blocks only.
 
     Parameters are those of `read_blocks`. Counting does not check the text: only reading finds mistakes. DataError for
@@ -54,4 +54,4 @@ def measure(
             raise DataError((NO_ROWS if counted else EMPTY).format(path=source.name))
     lines, rows, entries, widths, texts = zip(*counted, strict=True)
     most = Counts(max(lines), max(rows), max(entries), max(widths))
-    return Measured(Counts(sum(lines), sum(rows), sum(entries), max(widths)), most, max(texts))
+    return TextSize(Counts(sum(lines), sum(rows), sum(entries), max(widths)), most, max(texts))

@@ -18,14 +18,14 @@ from scipy import sparse
 
 from localsvm.data.columns import put_columns
 from localsvm.data.dataset import Dense, Examples, canonical
-from localsvm.data.pieces import Piece, as_one
+from localsvm.data.pieces import TextPiece, as_one
 from localsvm.data.shift import Shift
 
 HEAD_ROWS = 1000  # rows that decide
 LOST = 2.0**-18  # share of a column's range: kernels in float32 are no finer; 0 lies 64 ranges or more away then
 
 
-def from_origin(X: Examples, piece: Piece, shift: Shift) -> Examples:
+def from_origin(X: Examples, piece: TextPiece, shift: Shift) -> Examples:
     """The rows X of a piece, in float32, with some columns read from their origin; in place where X is dense."""
     return put_columns(X, shift.columns, rounded(piece.pick(shift.columns, X.shape[0]) - shift.origin))
 
@@ -54,7 +54,7 @@ def shift_of(head: NDArray[np.float64], columns: NDArray[np.int64]) -> Shift | N
     return Shift(columns[far], head[0, far]) if far.any() else None
 
 
-def look_ahead(pieces: Iterable[Piece], n_features: int | None) -> tuple[Shift | None, Iterator[Piece]]:
+def look_ahead(pieces: Iterable[TextPiece], n_features: int | None) -> tuple[Shift | None, Iterator[TextPiece]]:
     """What the first rows say of all of them, and the same pieces."""
     source, head, rows = iter(pieces), [], 0
     for piece in source:
@@ -121,7 +121,7 @@ def rounded(values: NDArray[Any], copy: bool = False) -> Dense:
         return np.array(values, np.float32, order="C", copy=True if copy else None)
 
 
-def _in_all_rows(head: Piece, rows: int, n_features: int | None) -> NDArray[np.int64]:
+def _in_all_rows(head: TextPiece, rows: int, n_features: int | None) -> NDArray[np.int64]:
     """The columns that have a value in each of the first rows, no others being candidates."""
     counts = head.count()
     values, indices = np.empty(counts.entries, np.float32), np.empty(counts.entries, np.int32)

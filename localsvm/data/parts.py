@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from localsvm.data.dataset import Dense, Examples, densify, size_of, sparse_examples
 from localsvm.data.origin import from_origin
-from localsvm.data.pieces import Counts, Piece
+from localsvm.data.pieces import Counts, TextPiece
 from localsvm.data.shift import Shift
 
 
@@ -31,7 +31,7 @@ class ParsedPiece:
         return size_of(self.X) + self.y.nbytes
 
 
-def parse(piece: Piece, n_features: int | None, dense: bool | None, shift: Shift | None = None) -> ParsedPiece:
+def parse(piece: TextPiece, n_features: int | None, dense: bool | None, shift: Shift | None = None) -> ParsedPiece:
     """Parse one piece of a file.
 
     Parameters
@@ -62,13 +62,13 @@ def parse(piece: Piece, n_features: int | None, dense: bool | None, shift: Shift
     return ParsedPiece(X if shift is None else from_origin(X, piece, shift), y, counts)
 
 
-def _dense(piece: Piece, counts: Counts, columns: int, y: npt.NDArray[np.float64]) -> Examples:
+def _dense(piece: TextPiece, counts: Counts, columns: int, y: npt.NDArray[np.float64]) -> Examples:
     X = np.empty((counts.rows, columns), np.float32)
     piece.read_dense(X, y)
     return X
 
 
-def _sparse(piece: Piece, counts: Counts, columns: int, y: npt.NDArray[np.float64]) -> Examples:
+def _sparse(piece: TextPiece, counts: Counts, columns: int, y: npt.NDArray[np.float64]) -> Examples:
     values, indices = np.empty(counts.entries, np.float32), np.empty(counts.entries, np.int32)
     indptr = np.zeros(counts.rows + 1, np.int64)
     kept = piece.read_sparse(values, indices, indptr[1:], y, columns)

@@ -34,7 +34,7 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """Whole lines of a file; its methods raise DataError for a mistake in them.
 
     Attributes
@@ -96,13 +96,15 @@ class Piece:
         return self.data.read() if isinstance(self.data, Span) else self.data
 
 
-def as_one(pieces: list[Piece]) -> Piece:
+def as_one(pieces: list[TextPiece]) -> TextPiece:
     """Pieces that follow each other as one; a copy."""
     first = pieces[0]
-    return Piece(first.name, b"".join(bytes(piece._text()) for piece in pieces), first.first_line, first.zero_based)
+    return TextPiece(first.name, b"".join(bytes(piece._text()) for piece in pieces), first.first_line, first.zero_based)
 
 
-def stream_pieces(source: Source, zero_based: bool, block_bytes: int, longest: int = LONGEST_LINE) -> Iterator[Piece]:
+def stream_pieces(
+    source: Source, zero_based: bool, block_bytes: int, longest: int = LONGEST_LINE
+) -> Iterator[TextPiece]:
     """Cut a stream into pieces of about `block_bytes` decoded bytes, at line ends; longer lines make longer pieces.
 
     DataError for a line that is longer than `longest`.
@@ -111,7 +113,7 @@ def stream_pieces(source: Source, zero_based: bool, block_bytes: int, longest: i
     for data in _whole_lines(source, block_bytes, longest):
         if data is None:
             raise long_line(source.name, line, longest)
-        yield Piece(source.name, data, line, zero_based)
+        yield TextPiece(source.name, data, line, zero_based)
         line += data.count(b"\n")
 
 

@@ -23,7 +23,7 @@ from localsvm.data.dataset import Dataset, Dense, Examples, prefers_dense, spars
 from localsvm.data.faults import EMPTY, LONGEST_LINE, NO_ROWS
 from localsvm.data.origin import from_origin, look_ahead, settle
 from localsvm.data.parts import ParsedPiece, close_gaps, merge_dense, merge_sparse, parse
-from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, Piece, ordered, stream_pieces
+from localsvm.data.pieces import BLOCK_BYTES, BOM, Counts, TextPiece, ordered, stream_pieces
 from localsvm.data.shift import Shift
 from localsvm.data.spans import spans
 from localsvm.errors import DataError, RunError
@@ -159,7 +159,12 @@ def read_blocks(
 
 
 def blocks_of(
-    pieces: Iterable[Piece], n_features: int, dense: bool, columns: Columns | None, shift: Shift | None, jobs: int = 1
+    pieces: Iterable[TextPiece],
+    n_features: int,
+    dense: bool,
+    columns: Columns | None,
+    shift: Shift | None,
+    jobs: int = 1,
 ) -> Iterator[tuple[Counts, Dataset]]:
     """What the text of each piece holds, and its rows as `read_blocks` reads them."""
     of_text = shift if shift is None or columns is None else shift.within(columns)
@@ -168,7 +173,7 @@ def blocks_of(
 
 
 def parse_block(
-    piece: Piece, n_features: int, dense: bool, columns: Columns | None, shift: Shift | None
+    piece: TextPiece, n_features: int, dense: bool, columns: Columns | None, shift: Shift | None
 ) -> ParsedPiece:
     """One block as `read_blocks` reads it; shift: of the columns of the text."""
     part = parse(piece, n_features, dense and (columns is None or n_features <= WIDE * len(columns)), shift)
@@ -187,13 +192,13 @@ def _read_regular(source: Source, options: _Options) -> Dataset:
     name, zero_based, file = source.name, options.zero_based, source.file.fileno()
     begin = len(BOM) if os.pread(file, len(BOM), 0) == BOM else 0
     texts = spans(name, file, os.fstat(file).st_size, begin, options.block, options.longest)
-    counted = list(ordered(lambda text: Piece(name, text, 1, zero_based).count(), texts, options.jobs))
+    counted = list(ordered(lambda text: TextPiece(name, text, 1, zero_based).count(), texts, options.jobs))
     table = np.array(counted, np.int64).reshape(-1, len(Counts._fields))
     lines, rows, entries = (np.concatenate(([0], np.cumsum(column))) for column in table.T[:3])
     if rows[-1] == 0:
         raise DataError(NO_ROWS.format(path=name))
     columns = options.columns(int(table[:, 3].max()))
-    pieces = [Piece(name, text, int(lines[i]) + 1, zero_based) for i, text in enumerate(texts)]
+    pieces = [TextPiece(name, text, int(lines[i]) + 1, zero_based) for i, text in enumerate(texts)]
     dense = options.is_dense(int(rows[-1]), columns, int(entries[-1]))
     shift = look_ahead(pieces, options.n_features)[0] if options.shifts else None
     if shift is not None:
@@ -209,7 +214,9 @@ def _bytes(dense: bool, rows: int, columns: int, entries: int) -> int:
     return 8 * rows + (4 * rows * columns if dense else 8 * entries + 8 * rows)
 
 
-def _fill_dense(pieces: list[Piece], rows: Offsets, columns: int, options: _Options, shift: Shift | None) -> Dataset:
+def _fill_dense(
+    pieces: list[TextPiece], rows: Offsets, columns: int, options: _Options, shift: Shift | None
+) -> Dataset:
     X, y = options.matrix(pieces[0].name, int(rows[-1]), columns), np.empty(rows[-1])
 
     def fill(i: int) -> None:
@@ -230,7 +237,7 @@ def _settled(X: Examples, y: npt.NDArray[np.float64], shift: Shift | None, name:
 
 
 def _fill_sparse(
-    pieces: list[Piece], rows: Offsets, entries: Offsets, columns: int, jobs: int, shift: Shift | None
+    pieces: list[TextPiece], rows: Offsets, entries: Offsets, columns: int, jobs: int, shift: Shift | None
 ) -> Dataset:
     values, indices = np.empty(entries[-1], np.float32), np.empty(entries[-1], np.int32)
     indptr, y = np.zeros(rows[-1] + 1, np.int64), np.empty(rows[-1])

@@ -270,7 +270,7 @@ class InOrder:
         return [s.merge(x, y) for s, x, y in zip(self._statistics, a, b, strict=True)]
 
 
-class Cells(Protocol):
+class CoarseRouting(Protocol):
     """How rows find their coarse cells: what an engine asks of `runs.coarse_cells.CoarseCells`."""
 
     by_repeat: list[range]  # the numbers of the coarse cells of each repeat
@@ -315,7 +315,7 @@ class Engine(Protocol):
         """From now on, rows go through this step, too. DataError where they cannot."""
 
     def work(
-        self, cells: Cells, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
+        self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
         """What the trainer makes of some coarse cells, as it finishes; see `Trainer`."""
 

@@ -29,7 +29,7 @@ from localsvm.data.scratch import FileArray, ScratchRows, check_room, scratch_fo
 from localsvm.data.weights import read_weights
 from localsvm.engines.base import (
     Block,
-    Cells,
+    CoarseRouting,
     CoarseRows,
     Drawn,
     Event,
@@ -196,7 +196,7 @@ class Disk:
         self._steps.append(step)
 
     def work(
-        self, cells: Cells, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
+        self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
         """See `Engine`."""
         return trainer.records(self._coarse(cells, wanted), resources, finished)
@@ -250,7 +250,7 @@ class Disk:
     def _stepped(self, X: Examples) -> Examples:
         return reduce(lambda rows, step: step(rows), self._steps, X)
 
-    def _coarse(self, cells: Cells, wanted: Sequence[int]) -> Iterator[CoarseRows]:
+    def _coarse(self, cells: CoarseRouting, wanted: Sequence[int]) -> Iterator[CoarseRows]:
         assert cells.route is not None, "one coarse cell is in memory"
         rows, y = self._y.rows, self._y.read(0, self._y.rows)
         for repeat, own in enumerate(cells.by_repeat):

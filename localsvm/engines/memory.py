@@ -10,7 +10,18 @@ import numpy as np
 from localsvm.data.columns import occurring, scratch_bytes
 from localsvm.data.dataset import Dataset, Examples, between, is_dense, row_blocks, rows_of, size_of
 from localsvm.data.weights import check_weights, leave_out
-from localsvm.engines.base import Block, Cells, CoarseRows, Drawn, Event, Head, InOrder, Statistic, Step, Trainer
+from localsvm.engines.base import (
+    Block,
+    CoarseRouting,
+    CoarseRows,
+    Drawn,
+    Event,
+    Head,
+    InOrder,
+    Statistic,
+    Step,
+    Trainer,
+)
 from localsvm.features.columns import KeptColumns
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.partition._nearest import group
@@ -124,7 +135,7 @@ class Memory:
         self.data.X = step(self.data.X)
 
     def work(
-        self, cells: Cells, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
+        self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
         """See `Engine`."""
         coarse = self._whole(wanted) if cells.route is None else self._coarse(cells, wanted)
@@ -142,7 +153,7 @@ class Memory:
             data.X = data.y = data.weight = None  # type: ignore[assignment]
         return CoarseRows(coarse, rows)
 
-    def _coarse(self, cells: Cells, wanted: Sequence[int]) -> Iterator[CoarseRows]:
+    def _coarse(self, cells: CoarseRouting, wanted: Sequence[int]) -> Iterator[CoarseRows]:
         data = self.data
         for repeat, own in enumerate(cells.by_repeat):
             todo = [coarse for coarse in wanted if coarse in own]
@@ -155,7 +166,7 @@ class Memory:
                 weight = None if data.weight is None else data.weight[chosen]
                 yield CoarseRows(coarse, Drawn(chosen, rows_of(data.X, chosen), data.y[chosen], weight))
 
-    def _routed(self, cells: Cells, repeat: int) -> Any:
+    def _routed(self, cells: CoarseRouting, repeat: int) -> Any:
         """(n,) int32 the coarse cell of each row among those of the repeat."""
         X: Any = self.data.X
         found = np.empty(len(self.data.y), np.int32)

@@ -17,7 +17,7 @@ import numpy as np
 from localsvm.data.dataset import size_of
 from localsvm.engines.base import (
     Block,
-    Cells,
+    CoarseRouting,
     CoarseRows,
     Drawn,
     Event,
@@ -40,14 +40,14 @@ HELD_BYTES = 32 << 20  # of a part's rows that are sorted into coarse cells at o
 Pieces = Iterator[bytes]
 
 
-class Groups(Protocol):
+class ClusterGroups(Protocol):
     """Values in groups, on many machines."""
 
     def unordered(self, work: Callable[[Any, list[Any]], Any], wanted: Mapping[int, Any]) -> Generator[tuple[int, Any]]:
         """(group, what `work` makes of wanted[group] and its values), as they finish."""
 
 
-class Text(Protocol):
+class ClusterText(Protocol):
     """A text in parts, on many machines; see `parallel.spark.Text`."""
 
     name: str
@@ -58,7 +58,7 @@ class Text(Protocol):
     def each(self, work: Callable[[int, Pieces], Any]) -> list[Any]:
         """What `work` makes of the number and the pieces of each part, in their order."""
 
-    def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> Groups:
+    def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> ClusterGroups:
         """What `work` gives of each part as (group, value), together by group."""
 
 
@@ -70,7 +70,7 @@ class Spark:
     zero_based, shifts : as of `data.reading.read`.
     """
 
-    def __init__(self, text: Text, *, zero_based: bool = False, shifts: bool = False) -> None:
+    def __init__(self, text: ClusterText, *, zero_based: bool = False, shifts: bool = False) -> None:
         self._text, self._zero_based, self._shifts = text, zero_based, shifts
         self.name, self.threads = text.name, ALONE
         self._form: Form | None = None
@@ -131,7 +131,7 @@ class Spark:
         self._steps.append(step)
 
     def work(
-        self, cells: Cells, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
+        self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
         """See `Engine`: one pass, and a task a coarse cell, which is done as a whole or not at all."""
         count = cells.by_repeat[-1].stop
@@ -182,7 +182,7 @@ def _all(block: Block) -> Any:
 
 
 def _assigned(
-    form: Form, steps: Sequence[Step], cells: Cells, part: int, pieces: Pieces
+    form: Form, steps: Sequence[Step], cells: CoarseRouting, part: int, pieces: Pieces
 ) -> Iterable[tuple[int, Drawn]]:
     """(coarse cell, some rows of it, after all steps) of a part."""
     assert cells.route is not None, "one coarse cell is in memory"

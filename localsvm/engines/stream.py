@@ -16,7 +16,7 @@ from localsvm.data.faults import LONGEST_LINE
 from localsvm.data.measuring import measure
 from localsvm.data.pieces import BLOCK_BYTES, Counts
 from localsvm.engines.disk import Disk
-from localsvm.engines.stream_memory import Block
+from localsvm.engines.stream_memory import BlockBounds
 from localsvm.errors import DataError
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.threads import Threads
@@ -91,7 +91,7 @@ class Stream:
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         self._weights: NDArray[np.float64] | None = None
         self._budget, self._longest = budget, budget.text_bytes(LONGEST_LINE)
-        self.block = Block.of_text(path, block_bytes)
+        self.block = BlockBounds.of_text(path, block_bytes)
         counts = self._measured(8 if weights is not None else 0)
         self._rows = Disk(
             path, zero_based=zero_based, shifts=shifts, weights=weights, budget=budget, counts=counts,
@@ -132,7 +132,7 @@ class Stream:
             path, zero_based=self._zero_based, jobs=self._jobs, block_bytes=size, longest=self._longest
         )  # fmt: skip
         counts = found.counts
-        self.block = Block(found.text, found.most.rows, found.most.entries, counts.width)
+        self.block = BlockBounds(found.text, found.most.rows, found.most.entries, counts.width)
         own = self.block.columns_bytes(counts.entries) + 2 * row_bytes * counts.rows
         self.fit_in(f"{path}: finding the columns that occur needs", own)
         return counts

@@ -11,7 +11,7 @@ from localsvm.data.compression import open_source
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockBounds:
     """The most that a block of a stream holds: bytes of text, rows, entries, columns; and whether rows are dense."""
 
     text: int
@@ -21,7 +21,7 @@ class Block:
     dense: bool = False
 
     @classmethod
-    def of_text(cls, path: str | Path, size: int) -> Block:
+    def of_text(cls, path: str | Path, size: int) -> BlockBounds:
         """Of a file that is not known yet: blocks of so much text, if it has as much."""
         with open_source(path) as source:
             return cls(min(size, os.path.getsize(path)) if source.regular() else size, 0, 0, 0)

@@ -16,7 +16,7 @@ from localsvm.data.dataset import prefers_dense
 from localsvm.data.faults import EMPTY, NO_ROWS
 from localsvm.data.origin import HEAD_ROWS, look_ahead
 from localsvm.data.parts import parse
-from localsvm.data.pieces import BOM, Piece
+from localsvm.data.pieces import BOM, TextPiece
 from localsvm.data.reading import parse_block
 from localsvm.data.shift import Shift
 from localsvm.engines.base import Block, Head
@@ -103,10 +103,10 @@ class Form:
             row += len(found.y)
 
 
-def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[Piece]:
+def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[TextPiece]:
     """Pieces that know their place; the mark that a text may begin with is left out."""
     for number, text in enumerate(pieces):
-        yield Piece(name, text.removeprefix(BOM) if part == number == 0 else text, line + 1, zero_based)
+        yield TextPiece(name, text.removeprefix(BOM) if part == number == 0 else text, line + 1, zero_based)
         line += text.count(b"\n")
 
 
@@ -142,7 +142,7 @@ def far_columns(name: str, zero_based: bool, head: Callable[[int], bytes]) -> Sh
     wanted = HEAD_ROWS
     while True:
         text = head(wanted)
-        piece = Piece(name, text.removeprefix(BOM), 1, zero_based)
+        piece = TextPiece(name, text.removeprefix(BOM), 1, zero_based)
         if text.count(b"\n") < wanted or piece.count().rows >= HEAD_ROWS:
             return look_ahead([piece], None)[0]
         wanted *= 4

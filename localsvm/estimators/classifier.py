@@ -38,7 +38,7 @@ from localsvm.estimators.parameters import (
     refuse_unknown,
     typed,
 )
-from localsvm.estimators.progress import Lines, Warned
+from localsvm.estimators.progress import ProgressLines, Warned
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.kernel.svm import KernelSVM
@@ -141,7 +141,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             config = self._config(classes, np.bincount(codes, weight), given)
             rows, shift = from_array(X, config.shifts)
             data = Dataset(as_examples(rows), labels[codes], kept_classes(classes), shift=shift, weight=weight)
-            observer = Lines() if self.verbose else Warned()
+            observer = ProgressLines() if self.verbose else Warned()
             summary = train(data, config, path, jobs=self._jobs(), given=given, observer=observer)
             content = path.read_bytes()
         self.classes_, self.summary_ = classes, summary

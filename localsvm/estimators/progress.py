@@ -20,7 +20,7 @@ class Warned(Silent):
         self.warnings.append(text)
 
 
-class Lines(Warned):
+class ProgressLines(Warned):
     """Prints a line for each phase, for every tenth of the work, and each note, too."""
 
     def __init__(self) -> None:

@@ -51,13 +51,13 @@ class Log:
         os.close(self._file)
 
 
-class Writer:
+class LogWriter:
     """The worker's end. A context manager; the first thing that it writes is that the work has begun."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> LogWriter:
         self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         os.write(self._file, _LENGTH.pack(0))
         return self

@@ -44,7 +44,7 @@ PATTERN = set(",*?[]{}\\")
 UNSEEN = ("FileNotFoundException", "InvalidInputException", "does not exist", "PATH_NOT_FOUND")
 
 
-class Spark:
+class SparkApplication:
     """A running Spark application; a context manager.
 
     Parameters
@@ -64,7 +64,7 @@ class Spark:
         self._context: Any = None
         self._silence = logging.NullHandler()  # PySpark logs the trace of a call that an interrupt ends
 
-    def __enter__(self) -> Spark:
+    def __enter__(self) -> SparkApplication:
         _check_pyspark()
         _check_java()
         _check_master(self.master)
@@ -179,7 +179,7 @@ class Text:
     """The lines of one or several files, in parts that follow each other. Made by `Spark.text` and `Spark.of_parts`."""
 
     def __init__(
-        self, spark: Spark, name: str, lines: Any,
+        self, spark: SparkApplication, name: str, lines: Any,
         cut: Cut | None = None, head: Callable[[int], bytes] | None = None,
     ) -> None:  # fmt: skip
         self.spark, self.name, self.lines, self._cut, self._head = spark, name, lines, cut or _pieces, head

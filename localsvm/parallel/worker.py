@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from localsvm.parallel.messages import Writer
+from localsvm.parallel.messages import LogWriter
 from localsvm.pulse import Beat, listening
 
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
@@ -41,7 +41,7 @@ def do(piece: Callable[[Any], Any], keep: Callable[[], Any], log: str) -> Any:
     a RuntimeError with its text.
     """
     try:
-        with Writer(log) as told, listening(lambda steps: told.write(Beat(steps))):
+        with LogWriter(log) as told, listening(lambda steps: told.write(Beat(steps))):
             if keep not in _kept:
                 _kept[keep] = keep()
             for content, more in steps(piece, _kept[keep]):

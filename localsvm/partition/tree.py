@@ -26,7 +26,7 @@ FURTHER_SHARE = 0.5  # of a node's rows in a further repeat: few rows would all 
 
 
 @dataclass(frozen=True)
-class _Training:
+class _GrownRows:
     """The rows of a tree in cell order, and how many rows each row of the training matrix stands for."""
 
     order: RowIndices
@@ -50,7 +50,7 @@ class TreePartition(Partition):
     def __init__(self, tree: CentreTree | None = None, share: float = 1.0) -> None:
         """share : of a node's rows, from which its centres come at most."""
         self._tree, self.share = tree, share
-        self._training: _Training | None = None
+        self._training: _GrownRows | None = None
 
     pieces: ClassVar[Pieces] = PIECES
 
@@ -82,7 +82,7 @@ class TreePartition(Partition):
         if n > size:
             rows, weight = collapse(matrix, y, max(1, size // 2), rng, threads)
         self._tree, bounds = grow(matrix, rows, size, self.split, rng)
-        self._training = _Training(rows, bounds, weight)
+        self._training = _GrownRows(rows, bounds, weight)
         return self
 
     @property

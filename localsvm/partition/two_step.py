@@ -31,7 +31,7 @@ SHARE = 0.5  # of a node's sampled rows, from which the coarse centres of a furt
 COARSE, POINTER = "coarse_", "fine_ptr"  # in the state: before the names of the coarse tree; whose cells are whose
 _FINE_PTR = Piece("i8", (("coarse", 1),), least=2, low=0)
 
-Stream = np.random.SeedSequence  # of random numbers
+SeedStream = np.random.SeedSequence  # of random numbers
 Maker = Callable[[], Partition]  # of a partition that is not fitted
 
 
@@ -79,7 +79,7 @@ class TwoStep(Partition):
 
     def sketch(
         self, X: Examples, y: NDArray[np.float64], rows: int, rng: np.random.Generator, threads: Threads = ALONE
-    ) -> list[Stream]:
+    ) -> list[SeedStream]:
         """Find the coarse cells of so many rows by a sample of them: what `drawn` gives.
 
         Returns

@@ -70,7 +70,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class SplitPlan:
     """How many of a node's n rows should lie on the low side.
 
     Attributes
@@ -91,7 +91,7 @@ class Plan:
     smallest: int
 
     @classmethod
-    def of(cls, n: int, cell_size: int, wanted: int) -> Plan:
+    def of(cls, n: int, cell_size: int, wanted: int) -> SplitPlan:
         """The plan with its target as close to `wanted` rows as the limits allow."""
         cells = max(-(-n // cell_size), int(SLACK * n / cell_size), 2)
         least = max(1, int(LEAST_SHARE * n))
@@ -119,7 +119,7 @@ def halve(
     for pair in _pairs(matrix, subsample(rows, sampled(rows, SAMPLE, share), rng), rows):
         centres = np.array(pair).astype(np.float32)
         projection = matrix.project(rows, directions_of(centres)[1])
-        plan = Plan.of(len(rows), cell_size, int(np.count_nonzero(projection <= _bisector(*centres))))
+        plan = SplitPlan.of(len(rows), cell_size, int(np.count_nonzero(projection <= _bisector(*centres))))
         cut = best_cut(projection, plan)
         if cut is not None and (best is None or cut < best[0]):
             best = cut, centres, projection
@@ -151,7 +151,7 @@ def _pairs(matrix: Matrix, sample: RowIndices, rows: RowIndices) -> Iterator[tup
         yield matrix.total(rows[:1]), matrix.total(rows[other[:1]])
 
 
-def best_cut(projection: Vector, plan: Plan) -> Cut | None:
+def best_cut(projection: Vector, plan: SplitPlan) -> Cut | None:
     """The best cut of n projections in two; None if all are equal.
 
     It lies exactly at the target if the projections on both sides of that place differ. Otherwise it lies before or

@@ -22,8 +22,8 @@ from localsvm.representations.metric_learning import (
     MOST_RIDGE,
     Course,
     Floats,
-    Learner,
-    Plan,
+    LearningPlan,
+    MetricLearner,
     Rows,
     centre_of,
     learning_bytes,
@@ -40,7 +40,7 @@ SCALES, RIDGES = (-0.5, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
 RISK = 0.05  # of leaving the Euclidean metric without a reason, all candidates together
 
 
-class Labelled(NamedTuple):
+class MetricRows(NamedTuple):
     """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss."""
 
     X: Examples
@@ -89,7 +89,7 @@ def stratified_folds(
 
 
 def choose(
-    data: Labelled, rows: Rows, folds: NDArray[np.int64], plan: Plan, seed: int, threads: Threads,
+    data: MetricRows, rows: Rows, folds: NDArray[np.int64], plan: LearningPlan, seed: int, threads: Threads,
     copies: NDArray[np.int64] | None = None,
 ) -> Choice:  # fmt: skip
     """Judge the candidates of a plan; where not every fold has rows, the Euclidean metric is the choice.
@@ -107,7 +107,7 @@ def choose(
 
     def of_fold(fold: int) -> dict[str, Floats]:
         learning = rows[folds != fold]
-        learner = Learner(*data, learning, max(1, min(plan.sample, len(learning) // SHARE)), threads.check)
+        learner = MetricLearner(*data, learning, max(1, min(plan.sample, len(learning) // SHARE)), threads.check)
         courses = {EUCLIDEAN: learner.beginning(plan.rng(seed, fold, 0))}
         courses |= plan.candidates(learner, courses[EUCLIDEAN], seed, fold)
         return {
@@ -120,7 +120,7 @@ def choose(
     return tested({name: np.hstack([of[name] for of in found]) for name in found[0]}, data.weight[rows[order]], same)
 
 
-def choosing_bytes(rows: int, columns: int, dense: bool, plan: Plan, threads: int) -> int:
+def choosing_bytes(rows: int, columns: int, dense: bool, plan: LearningPlan, threads: int) -> int:
     """What `choose` holds at most, beside all rows: for each fold at work what is learned, or the rows that are mapped
     to be judged and a cell of them.
     """
@@ -165,7 +165,7 @@ def tested(found: Mapping[str, Floats], weight: Floats, copies: NDArray[np.int64
 
 
 def judged(
-    data: Labelled, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int,
+    data: MetricRows, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int,
     check: Callable[[], None] = lambda: None,
 ) -> Floats:  # fmt: skip
     """(2, k) float64 the loss of each of the k judging rows, and whether it is wrong (1) or right (0).

@@ -81,7 +81,7 @@ class _Pool(NamedTuple):
     norms: Dense
 
 
-class Learner:
+class MetricLearner:
     """Learns metrics from some rows.
 
     Parameters
@@ -217,7 +217,7 @@ def mapped(X: Dense, L: Dense) -> Dense:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LearningPlan:
     """What is learned: weights, and from there a matrix.
 
     Where there are rows for many cells, each goes on by near samples. Then a matrix takes half of its steps before, and
@@ -241,7 +241,7 @@ class Plan:
         """Of one course of learning; fold: that is left out, -1 for none."""
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(METRIC_KEY, fold + 1, purpose)))
 
-    def candidates(self, learner: Learner, euclidean: Course, seed: int, fold: int) -> dict[str, Course]:
+    def candidates(self, learner: MetricLearner, euclidean: Course, seed: int, fold: int) -> dict[str, Course]:
         """The metrics by name."""
         weights = learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
         found = {"diag": self._near(learner, weights, self.rng(seed, fold, 2))} if "diag" in self.names else {}
@@ -249,13 +249,13 @@ class Plan:
             found["full"] = self.refined(learner, weights.at(np.diag(weights.values)), seed, fold)
         return found
 
-    def refined(self, learner: Learner, matrix: Course, seed: int, fold: int) -> Course:
+    def refined(self, learner: MetricLearner, matrix: Course, seed: int, fold: int) -> Course:
         """A matrix after its steps."""
         steps, rate = (self.matrix_steps // 2, MATRIX_RATE) if learner.has_cells else (self.matrix_steps, RATE)
         matrix = learner.steps(matrix, steps, self.rng(seed, fold, 3), rate)
         return self._near(learner, matrix, self.rng(seed, fold, 4))
 
-    def _near(self, learner: Learner, course: Course, rng: np.random.Generator) -> Course:
+    def _near(self, learner: MetricLearner, course: Course, rng: np.random.Generator) -> Course:
         if not learner.has_cells:
             return course
         steps = int(self.near_steps * min(max(learner.rows / MORE_FROM, 1.0), MOST_TIMES))

@@ -31,7 +31,7 @@ MOST_ROWS = 8000  # that a map is learned from: half of them train its SVM
 LEAST_ROWS = 4  # of each class: fewer cannot be split in three parts
 
 
-class Rows(NamedTuple):
+class ProblemRows(NamedTuple):
     """Rows (n, d) float64, labels -1 or 1 (n,), weights (n,) > 0."""
 
     X: Floats
@@ -86,7 +86,7 @@ class Objective:
     Each SVM begins from the one before.
     """
 
-    def __init__(self, train: Rows, validation: Rows, L0: Floats, pull: float) -> None:
+    def __init__(self, train: ProblemRows, validation: ProblemRows, L0: Floats, pull: float) -> None:
         self.train, self.validation, self.L0 = train, validation, L0
         sides = train.X.shape[1] if L0.shape == (1,) else 1  # how often each number of L is in |L|^2
         self._pull, self._mean = pull * sides, validation.weight / validation.weight.sum()
@@ -136,7 +136,7 @@ class Objective:
         total = np.einsum("ij,ij->j", Q, left) + np.einsum("ij,ij->j", P, right)
         return np.asarray(total if L.shape == total.shape else total.sum(keepdims=True))
 
-    def error(self, point: Floats, rows: Rows) -> float:
+    def error(self, point: Floats, rows: ProblemRows) -> float:
         """The weighted share of other rows that the SVM of a point gets wrong."""
         if not np.array_equal(point, self.point):
             self.solve(point)
@@ -150,7 +150,7 @@ class _Enough(Exception):
     """The search has gone on for long enough without fewer errors."""
 
 
-def learn(train: Rows, validation: Rows, check: Rows, L0: Floats, pull: float) -> Learned:
+def learn(train: ProblemRows, validation: ProblemRows, check: ProblemRows, L0: Floats, pull: float) -> Learned:
     """Learn a map from rows of which an SVM is trained, that judge it, and that say when to stop.
 
     Parameters

@@ -58,7 +58,7 @@ class Tasks:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class MixtureRows:
     """Rows X (n, d) of a binary problem, y (n,) +-1, n_i and c_i."""
 
     X: Examples
@@ -98,7 +98,7 @@ def solve_tasks(
 
 
 def fit_svm_mixture(
-    data: Labelled, cost: float, tasks: Tasks, begin: SVMMixture, tolerance: float, rounds: int
+    data: MixtureRows, cost: float, tasks: Tasks, begin: SVMMixture, tolerance: float, rounds: int
 ) -> SVMMixture:
     """EM with labels, until a round raises the objective by less than `tolerance` a row."""
     mixture, weights, M = begin.mixture, begin.weights, begin.M
@@ -123,7 +123,7 @@ def fit_svm_mixture(
 
 
 def _not_worse(
-    data: Labelled, q: Floats, cost: float, tasks: Tasks, M: Floats, before: TaskWeights, loss: Floats
+    data: MixtureRows, q: Floats, cost: float, tasks: Tasks, M: Floats, before: TaskWeights, loss: Floats
 ) -> TaskWeights:
     """The weights for these responsibilities; those before where the solver's tolerance is more than the step gains."""
     coupling, weight = tasks.of(M), cost * data.count

@@ -22,7 +22,7 @@ from localsvm.errors import OptionError
 from localsvm.partition import REGISTRY, Partition, TrainingCell, create, inside
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.repeated import Repeated
-from localsvm.partition.two_step import Stream, TwoStep, draw_key, drawn
+from localsvm.partition.two_step import SeedStream, TwoStep, draw_key, drawn
 from localsvm.runs.config import TrainingConfig
 from localsvm.threads import ALONE, Threads
 
@@ -166,7 +166,7 @@ class Sketched(CoarseCells):
 
     def sketch(self, samples: Sequence[Drawn], threads: Threads = ALONE) -> None:
         """Find the coarse cells of each repeat by its sample of rows."""
-        streams: list[Stream] = []
+        streams: list[SeedStream] = []
         self.by_repeat = []
         for step, sample, rng in zip(self._steps, samples, self._rngs, strict=True):
             own = step.sketch(sample.X, sample.y, self._rows, rng, threads)

@@ -21,8 +21,8 @@ from localsvm.partition._nearest import Matrix
 from localsvm.partition.two_step import draw_key
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
 from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
-from localsvm.representations.metric_choice import NONE_TRIED, Labelled, choose, choosing_bytes, stratified_folds
-from localsvm.representations.metric_learning import SAMPLE, Course, Learner, Plan, learning_bytes
+from localsvm.representations.metric_choice import NONE_TRIED, MetricRows, choose, choosing_bytes, stratified_folds
+from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
 from localsvm.runs.config import TrainingConfig
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
@@ -35,7 +35,7 @@ MATRIX_FEATURES = 256  # up to so many, auto tries matrices
 SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
-CHOICE_PLAN = Plan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
+CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     n, labels = len(data.y), np.unique(data.y)
     if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels):
         return known
-    rng, fresh = Plan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
+    rng, fresh = LearningPlan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
     same = copies(Matrix(data.X), threads)
     fresh[first_rows(rng.permutation(n), learn_rows(n, config.metric_name), same)] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
@@ -114,9 +114,9 @@ def measure_drawn(
     """
     if known := _untried(config, is_dense(drawn.X), (rows, drawn.X.shape[1]), labels):
         return known
-    rng, wanted = Plan.rng(config.seed, -1, 0), learn_rows(rows, config.metric_name)
+    rng, wanted = LearningPlan.rng(config.seed, -1, 0), learn_rows(rows, config.metric_name)
     if len(drawn.y) > wanted:  # where frequent rows are among them
-        own = np.sort(Plan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
+        own = np.sort(LearningPlan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
         weight = None if drawn.weight is None else drawn.weight[own]
         drawn = Dataset(rows_of(drawn.X, own), drawn.y[own], weight=weight)
     labelled, codes = _labelled(drawn, labels, config)
@@ -137,7 +137,7 @@ class MetricDraw:
     def of(cls, config: TrainingConfig, rows: int) -> MetricDraw:
         """Of so many rows."""
         bound = (learn_rows(rows, config.metric_name) << 64) // rows
-        return cls(bound, draw_key(Plan.rng(config.seed, -1, 10)))
+        return cls(bound, draw_key(LearningPlan.rng(config.seed, -1, 10)))
 
     def __call__(self, block: Block) -> NDArray[np.bool_]:
         """(n,) of a block."""
@@ -158,7 +158,7 @@ def _untried(
 
 
 def _measured(
-    data: Labelled, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
+    data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
     config: TrainingConfig, threads: Threads,
 ) -> Measured:  # fmt: skip
     """Learned from these rows of the data. rng: of those that choose."""
@@ -174,7 +174,7 @@ def _measured(
         if name == EUCLIDEAN:
             return Measured(about=about)
         if asked in BASELINES:
-            own = Plan.rng(config.seed, -1, 5)
+            own = LearningPlan.rng(config.seed, -1, 5)
             values = learned_by(asked, np.asarray(data.X[rows], np.float64), codes[rows], own)
         else:
             values = _learned(data, rows, name, check_metric(asked), config.seed).values
@@ -213,12 +213,14 @@ def learn_rows(rows: int, asked: str) -> int:
     return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
 
 
-def _choice_plan(dense: bool, features: int) -> Plan:
+def _choice_plan(dense: bool, features: int) -> LearningPlan:
     """What auto tries."""
     return replace(CHOICE_PLAN, names=("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",))
 
 
-def _labelled(data: Dataset, labels: NDArray[np.float64], config: TrainingConfig) -> tuple[Labelled, NDArray[np.intp]]:
+def _labelled(
+    data: Dataset, labels: NDArray[np.float64], config: TrainingConfig
+) -> tuple[MetricRows, NDArray[np.intp]]:
     """The rows with the labels of their problems, one a class, and their weights; and the numbers of their classes.
 
     labels : (classes,) of all rows of the run, ascending.
@@ -230,11 +232,11 @@ def _labelled(data: Dataset, labels: NDArray[np.float64], config: TrainingConfig
     weight = (cost / cost.max())[codes]
     if data.weight is not None:
         weight *= data.weight / data.weight.max()
-    return Labelled(data.X, target.encode(data.y).astype(np.float32), weight), codes
+    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight), codes
 
 
-def _learned(data: Labelled, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
-    learner, plan = Learner(*data, rows), Plan((name,))
+def _learned(data: MetricRows, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
+    learner, plan = MetricLearner(*data, rows), LearningPlan((name,))
     course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)[name]
     if rank is None:
         return course

@@ -31,7 +31,7 @@ LEAST_PARTS = 8  # of all rows
 SAMPLE_ROWS = 2000  # from which the mean and the default gammas are
 
 
-class Part(NamedTuple):
+class StreamPart(NamedTuple):
     """Some rows: X (n, d) float64 from the mean, labels y (n,), weights (n,), numbers (n,) of the rows in the file."""
 
     X: Floats
@@ -98,7 +98,7 @@ class OnePassCell:
         )
         return count
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[StreamPart]:
         """All rows, a block after the other, each in random order and in equal parts."""
         rng, first = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(0, 1))), 0
         for block in self.stream.parts(self.survey.scaled):
@@ -106,10 +106,10 @@ class OnePassCell:
             for rows in np.array_split(rng.permutation(n), -(-n // self._most)):
                 y = block.y[rows]
                 weight = block.weight[rows] * self._factors[self.target.codes(y)]
-                yield Part(dense_rows(block.X, rows) - self._centre, y, weight, first + rows)
+                yield StreamPart(dense_rows(block.X, rows) - self._centre, y, weight, first + rows)
             first += n
 
-    def _rows(self, part: Part, Y: Floats, cost: float, problem: int) -> Any:
+    def _rows(self, part: StreamPart, Y: Floats, cost: float, problem: int) -> Any:
         """Those that take part in a problem."""
         rows = np.flatnonzero(Y[:, problem])
         return self.method.part(part.X[rows], Y[rows, problem], cost * part.weight[rows], part.number[rows])

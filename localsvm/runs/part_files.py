@@ -22,7 +22,7 @@ PART_BYTES = 32 << 20  # at most, as Spark has it
 PARTS_EACH = 4  # for each core: so none waits long for the last
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """Whole lines of a file: bytes begin .. end - 1."""
 
     path: str
@@ -30,8 +30,8 @@ class Part(NamedTuple):
     end: int
 
 
-class Engine(Protocol):
-    """See `parallel.spark.Spark`."""
+class Cluster(Protocol):
+    """See `parallel.spark.SparkApplication`."""
 
     @property
     def cores(self) -> int: ...
@@ -41,7 +41,7 @@ class Engine(Protocol):
     ) -> Any: ...
 
 
-def text_of(engine: Engine, path: str) -> Any:
+def text_of(engine: Cluster, path: str) -> Any:
     """The lines of a file, or of the files of a folder in the order of their names, as the engine's `Text`.
 
     Plain files that are there are read by the workers themselves; the engine reads all else. RunError as `Spark.text`.
@@ -82,10 +82,10 @@ def _check_plain(path: str) -> None:
             raise RunError(f"{path}: {what}; rename it to NAME{ending}")
 
 
-def _cut(path: str, size: int) -> list[Part]:
+def _cut(path: str, size: int) -> list[FilePart]:
     with open(path, "rb") as file:
         found = spans(path, file.fileno(), os.path.getsize(path), 0, size)
-    return [Part(path, span.begin, span.end) for span in found]
+    return [FilePart(path, span.begin, span.end) for span in found]
 
 
 def head(files: list[str], lines: int) -> bytes:
@@ -98,7 +98,7 @@ def head(files: list[str], lines: int) -> bytes:
     return b"".join(found)
 
 
-def pieces(parts: Iterable[Part]) -> Iterator[bytes]:
+def pieces(parts: Iterable[FilePart]) -> Iterator[bytes]:
     """Their text, some lines at a time. RunError where the file is not there."""
     for part in parts:
         try:

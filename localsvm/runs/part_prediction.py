@@ -12,10 +12,10 @@ from localsvm.data.faults import EMPTY, NO_ROWS
 from localsvm.engines.text_parts import Pieces, another_level, lined
 from localsvm.errors import DataError
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.runs.prediction import Indices, LocalModel, Predicted, Score
+from localsvm.runs.prediction import IndexBase, LocalModel, Predicted, Score
 
 
-class Text(Protocol):
+class WritableText(Protocol):
     """A text in parts, on many machines; see `parallel.spark.Text`."""
 
     name: str
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
     text: str
     score: Score
-    indices: Indices
+    indices: IndexBase
     lines: int
 
 
@@ -78,7 +78,7 @@ class Prediction:
         if (ours := LEVELS[simd_level()]) != self.level:
             raise another_level(ours, self.level)
         model = _opened(self.model())
-        out, score, indices = StringIO(), Score(model.target), Indices(model, self.zero_based)
+        out, score, indices = StringIO(), Score(model.target), IndexBase(model, self.zero_based)
         writer = self.writer(out, model.target, header=part == 0)
         lines = 0
 
@@ -107,7 +107,7 @@ def places(name: str, zero_based: bool, part: int, pieces: Pieces) -> Place:
     return Place(sum(each.lines for each in found), sum(each.rows for each in found))
 
 
-def predict_text(text: Text, task: Prediction, score: Score, indices: Indices) -> Iterator[str]:
+def predict_text(text: WritableText, task: Prediction, score: Score, indices: IndexBase) -> Iterator[str]:
     """The predictions of each part as text, in the order of the parts. score, indices : take in what they say.
 
     Raises

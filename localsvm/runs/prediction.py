@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.dataset import Dataset, Examples, as_examples, between, size_of, within_reach
-from localsvm.data.pieces import Counts, Piece
+from localsvm.data.pieces import Counts, TextPiece
 from localsvm.data.reading import blocks_of, read_blocks
 from localsvm.errors import DataError, ModelError
 from localsvm.features.chain import Chain
@@ -146,7 +146,7 @@ class LocalModel:
             block_bytes=self._extent.text, longest=self._extent.longest,
         )  # fmt: skip
 
-    def parse(self, pieces: Iterable[Piece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
+    def parse(self, pieces: Iterable[TextPiece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
         """The same of pieces of a text."""
         for counts, block in blocks_of(pieces, *self.chain.reading):
             if counts.rows:
@@ -252,7 +252,7 @@ def _taken(X: Examples, rows: slice | NDArray[np.integer]) -> Examples:
     return between(X, rows.start, rows.stop) if isinstance(rows, slice) else X[rows]
 
 
-class Indices:
+class IndexBase:
     """Whether the indices of a file start at 0, and whether those of its rows agree with a model's.
 
     Parameters
@@ -271,7 +271,7 @@ class Indices:
         """Take note of what a block of text holds."""
         self._width = max(self._width, counts.width)
 
-    def merge(self, other: Indices) -> None:
+    def merge(self, other: IndexBase) -> None:
         """Take note of what was noted of other rows of the file."""
         self._width, self._has_first = max(self._width, other._width), self._has_first or other._has_first
 

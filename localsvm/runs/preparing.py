@@ -65,7 +65,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """What all coarse cells of a run share.
 
     Attributes
@@ -97,7 +97,7 @@ class Prepared:
         return about | self.measured.as_dict() | ({"classes": self.head.classes} if self.head.classes else {})
 
 
-def prepare(engine: Engine, asked: Asked, threads: Threads, clock: Clock, observer: Observer) -> Prepared:
+def prepare(engine: Engine, asked: Asked, threads: Threads, clock: Clock, observer: Observer) -> PreparedRun:
     """Learn what all coarse cells share.
 
     Parameters
@@ -124,7 +124,7 @@ class _Preparing:
             raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
         self._file = None if asked.partition_file is None else load_partition(asked.partition_file)
 
-    def done(self) -> Prepared:
+    def done(self) -> PreparedRun:
         config, head = self._looked()
         cells = self._cells(config, head)
         labels, class_rows, moments, digests, samples = self._reduced(config, head, cells)
@@ -152,7 +152,7 @@ class _Preparing:
         off_centre = self._off_centre(config, chain, samples)
         decided = replace(config, metric=measured.asked)
         about = labels, class_rows, chain, measured, cells, content, off_centre
-        return Prepared(self._engine, self._asked, head, decided, *about)
+        return PreparedRun(self._engine, self._asked, head, decided, *about)
 
     def _looked(self) -> tuple[TrainingConfig, Head]:
         """The first look, and the size of coarse cells; a run of one takes its rows into memory."""

@@ -39,13 +39,13 @@ SPARE_SHARE = 0.7  # of what is left beside the work, for what would be computed
 SPARE_BYTES = 1 << 30  # no more than this for each worker without --memory
 WAITING = 2  # work units a worker, below which the next coarse cell is divided
 
-Piece = Callable[[Any], Any]  # of work
+Unit = Callable[[Any], Any]  # of work
 
 
 class Pool(Protocol):
     """Where work is done: calls each piece of work with what its worker keeps from piece to piece."""
 
-    def unordered(self, work: deque[Piece]) -> Iterator[tuple[Piece, Any]]:
+    def unordered(self, work: deque[Unit]) -> Iterator[tuple[Unit, Any]]:
         """(work, result) as they finish, in any order; the caller may append to `work` while it iterates.
 
         A piece of work is called with what its worker keeps; it and its result must survive pickle. Where that gives a
@@ -165,12 +165,12 @@ class CellTrainer:
             return
         first = self.divided(begun, resources.threads)
         begun = None
-        run = _Run(self, resources, finished or {})
+        run = _Scheduled(self, resources, finished or {})
         yield from run.records(first, (self.divided(each) for each in rows))
 
     def of_shared(self, own: SharedCells, resources: Resources) -> Generator[Event]:
         """As `records`, of one coarse cell that is divided."""
-        yield from _Run(self, resources, {}).records(own, iter(()))
+        yield from _Scheduled(self, resources, {}).records(own, iter(()))
 
     def grid(self, own: SharedCells) -> Grid:
         """A grid of as many points as that of each cell."""
@@ -195,13 +195,13 @@ class CellTrainer:
         return self._cells.route is None
 
 
-class _Run:
+class _Scheduled:
     """One call of `CellTrainer.records`."""
 
     def __init__(self, trainer: CellTrainer, resources: Resources, finished: Mapping[int, Finished]) -> None:
         self._trainer, self._resources, self._finished = trainer, resources, finished
         self._open: dict[int, _Open] = {}
-        self._waiting: deque[Piece] = deque()
+        self._waiting: deque[Unit] = deque()
 
     def records(self, first: SharedCells, further: Iterator[SharedCells]) -> Generator[Event]:
         """Of the first coarse cell, and of those that follow."""
@@ -396,7 +396,7 @@ class _Queue:
     waiting : of all coarse cells.
     """
 
-    def __init__(self, units: list[WorkUnit], cores: int, waiting: deque[Piece]) -> None:
+    def __init__(self, units: list[WorkUnit], cores: int, waiting: deque[Unit]) -> None:
         self._units, self._cores = {unit.index: unit for unit in units}, cores // max(1, len(units))
         self._found: dict[int, Scores] = {}
         self._open: dict[int, int] = {}

@@ -37,7 +37,7 @@ from localsvm.runs.survey import Survey, surveyed
 from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
-from localsvm.solvers.stochastic import Block, Descended, descend
+from localsvm.solvers.stochastic import Descended, DescentBlock, descend
 from localsvm.store.model import write_model
 
 BLOCK_BYTES = 32 << 20  # of text: rows are shuffled within a block, and no further
@@ -179,11 +179,11 @@ class StreamedCell:
         seen = self.stream.mass - np.asarray([0 if k == WHOLE else self._fold_mass[k] for k in left_out])
         costs = np.asarray([self.grid.costs_for(float(n) or 1.0)[c] for n in seen])
 
-        def blocks() -> Iterator[Block]:
+        def blocks() -> Iterator[DescentBlock]:
             for part in self.stream.parts(self.survey.scaled):
                 Y = np.repeat(self.target.encode(part.y).T, len(left_out), axis=0)
                 own = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
-                yield Block(self.method.rows(part.X, state), Y, np.tile(own, (len(Y) // len(left_out), 1)))
+                yield DescentBlock(self.method.rows(part.X, state), Y, np.tile(own, (len(Y) // len(left_out), 1)))
 
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 

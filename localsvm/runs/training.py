@@ -21,7 +21,7 @@ from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
 from localsvm.runs.held_values import HeldValues
-from localsvm.runs.preparing import Asked, Prepared, prepare, tell_copies, tell_off_centre
+from localsvm.runs.preparing import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.reading import engine_of
 from localsvm.runs.records import DIVISION, RECORDS, Record, unpack, unpack_scores
@@ -82,7 +82,7 @@ def train(
     )  # fmt: skip
 
 
-def _calibrated(prepared: Prepared, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
+def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
     """What makes probabilities of decision values; None where none are wanted."""
     if not prepared.config.probability:
         return None
@@ -117,7 +117,7 @@ class Trained:
 class _Training:
     """The cells of a run, whose records go into the journal."""
 
-    prepared: Prepared
+    prepared: PreparedRun
     journal: Journal
     resources: Resources
     resume: bool
@@ -217,7 +217,7 @@ class _Training:
 
 
 def _write(
-    output: str | Path, prepared: Prepared, journal: Journal, trained: Trained, calibration: Calibration | None,
+    output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained, calibration: Calibration | None,
     force: bool,
 ) -> None:  # fmt: skip
     write_model(
@@ -234,7 +234,7 @@ def _write(
     )
 
 
-def run_key(prepared: Prepared) -> tuple[str, dict[str, str]]:
+def run_key(prepared: PreparedRun) -> tuple[str, dict[str, str]]:
     """What a journal belongs to: a hash of the rows and of all that determines the model's bits, and what was hashed
     by the names that messages give to it.
     """

@@ -16,7 +16,7 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs.cell_work import CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
-from localsvm.runs.preparing import Asked, Prepared, prepare, tell_copies, tell_off_centre
+from localsvm.runs.preparing import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.reading import engine_of
 from localsvm.runs.records import DIVISION, Record, unpack
@@ -26,7 +26,7 @@ from localsvm.threads import Threads
 
 
 @dataclass(frozen=True)
-class Point:
+class GridPoint:
     """One point of the grid of one cell.
 
     Attributes
@@ -64,7 +64,7 @@ class Validation:
     """
 
     names: tuple[str, ...]
-    points: list[Point]
+    points: list[GridPoint]
     error: float
     cells: int
     rows: int
@@ -127,7 +127,7 @@ class _Validated:
     fresh: float
 
 
-def _validated(prepared: Prepared, resources: Resources) -> _Validated:
+def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
     cells, observer = prepared.cells, resources.observer
     trainer = CellTrainer(
         prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows, fit=False
@@ -176,13 +176,13 @@ class MeanGrid(NamedTuple):
     shared: bool
 
 
-def mean_grid(points: list[Point]) -> MeanGrid:
+def mean_grid(points: list[GridPoint]) -> MeanGrid:
     """The table of all cells together.
 
     Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
     (geometric) of the values at that place. Of equal losses the smaller cost, then the earlier setting is the best.
     """
-    tables: dict[int, list[Point]] = {}
+    tables: dict[int, list[GridPoint]] = {}
     for point in points:
         tables.setdefault(point.cell, []).append(point)
     first = next(iter(tables.values()))
@@ -215,9 +215,9 @@ def _equal(values: NDArray[np.float64]) -> bool:
     return np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True)
 
 
-def _points(cell: int, result: CellResult, rows: int) -> Iterator[Point]:
+def _points(cell: int, result: CellResult, rows: int) -> Iterator[GridPoint]:
     for i, values in enumerate(result.settings.tolist()):
         setting = tuple(values)
         for c, cost in enumerate(result.costs):
             best = (i, c) == tuple(result.best)
-            yield Point(cell, rows, setting, float(cost), float(result.loss[i, c]), best)
+            yield GridPoint(cell, rows, setting, float(cost), float(result.loss[i, c]), best)

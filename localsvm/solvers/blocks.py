@@ -100,7 +100,7 @@ class BlockDual:
         """
         b = np.zeros(len(self.y)) if start is None else np.array(start, dtype=np.float64)
         f = self.multiply(b)
-        run = _Run(self, lo, hi, tolerance, b, f)
+        run = _Solve(self, lo, hi, tolerance, b, f)
         run.solve()
         return b, f, run.report()
 
@@ -123,7 +123,7 @@ class BlockDual:
             lo, hi = np.where(self.y < 0, -box, 0.0), np.where(self.y > 0, box, 0.0)
             if last:
                 b, f = self._rescaled(b, f, cost / last, np.where(self.y != 0, box, 0.0))
-            run = _Run(self, lo, hi, tolerance, b, f)
+            run = _Solve(self, lo, hi, tolerance, b, f)
             run.solve()
             solutions.append(b.copy())
             products.append(f.copy())
@@ -161,7 +161,7 @@ def _block_size(rows: int) -> int:
     return int(np.clip(rows // ROWS_A_BLOCK, SMALLEST_BLOCK, LARGEST_BLOCK))
 
 
-class _Run:
+class _Solve:
     """One solve, which changes b and f = Kb of all rows in place, and keeps copies of both for the active rows."""
 
     def __init__(self, problem: BlockDual, lo: Floats, hi: Floats, tolerance: float, b: Floats, f: Floats) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.solvers.active_set import Certified, sequential, streamed
-from localsvm.solvers.group_newton import FIRST_WIDTH, Features, GroupNewton, Groups, Names
+from localsvm.solvers.group_newton import FIRST_WIDTH, Features, GroupNewton, Names, WeightGroups
 
 Vector = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ LARGE, EVERY = 8000, 4  # from so many rows on, every fourth is solved first
 COARSE = 10.0  # times the tolerance, there
 
 
-class Bank(Protocol):
+class FeatureBank(Protocol):
     """A bank of kernels over n rows, named 0 to size - 1."""
 
     @property
@@ -76,8 +76,8 @@ class Found(Certified):
 
 
 def feature_mkl(
-    bank: Bank, y: Vector, cost: Vector, tolerance: float, admitted: int = ADMITTED, start: Found | None = None,
-    parts: Sequence[Bank] = (),
+    bank: FeatureBank, y: Vector, cost: Vector, tolerance: float, admitted: int = ADMITTED, start: Found | None = None,
+    parts: Sequence[FeatureBank] = (),
 ) -> Found:  # fmt: skip
     """Solve to a duality gap of `tolerance` times the primal objective, or in one pass over the parts of the bank.
 
@@ -101,7 +101,7 @@ def feature_mkl(
     return active.found(rounds, tolerance)
 
 
-def _from_fewer(bank: Bank, y: Vector, cost: Vector, tolerance: float, admitted: int) -> Found:
+def _from_fewer(bank: FeatureBank, y: Vector, cost: Vector, tolerance: float, admitted: int) -> Found:
     """A start: the solution on every fourth row, whose costs stand for those of all; coefficients as margins say."""
     rows = np.arange(0, len(y), EVERY)
     costs = cost[rows] * (cost.sum() / cost[rows].sum())
@@ -116,7 +116,7 @@ class ActiveFeatures:
     def __init__(self, at: GroupNewton, admitted: int) -> None:
         self._at, self._admitted = at, admitted
         self._entering: tuple[Names, Features] | None = None
-        self._likely: Bank | None = None
+        self._likely: FeatureBank | None = None
         self._entered: Counter[int] = Counter()
         self._dual = 0.0
 
@@ -124,7 +124,7 @@ class ActiveFeatures:
         """By Newton's method."""
         return self._at.run(share)
 
-    def look(self, kernels: Bank) -> float:
+    def look(self, kernels: FeatureBank) -> float:
         """Score them, and keep the features of those that may enter."""
         at = self._at
         inside = float(at.scores.max())
@@ -133,7 +133,7 @@ class ActiveFeatures:
         self._dual = at.dual(max(inside, largest))
         return (at.primal - self._dual) / at.primal
 
-    def likely(self) -> Bank | None:
+    def likely(self) -> FeatureBank | None:
         """The best of a large bank."""
         return self._likely
 
@@ -149,7 +149,7 @@ class ActiveFeatures:
 
     def found(self, rounds: int, tolerance: float) -> Found:
         """The solution, where kernels were last looked at."""
-        at, w, groups = self._at, self._at.w, Groups(self._at.features.sizes)
+        at, w, groups = self._at, self._at.w, WeightGroups(self._at.features.sizes)
         converged = at.primal - self._dual <= tolerance * at.primal
         return Found(
             at.names, w, groups.norms(w), at.shares * at.unit, at.width, at.primal * at.unit, self._dual * at.unit,
@@ -157,7 +157,7 @@ class ActiveFeatures:
         )  # fmt: skip
 
 
-def _begin(bank: Bank, y: Vector, cost: Vector, admitted: int, start: Found | None) -> GroupNewton | None:
+def _begin(bank: FeatureBank, y: Vector, cost: Vector, admitted: int, start: Found | None) -> GroupNewton | None:
     """What is solved first; None if no kernel has a feature other than 0."""
     if start is not None and len(start.names):
         features = bank.features(start.names)
@@ -173,9 +173,9 @@ def _begin(bank: Bank, y: Vector, cost: Vector, admitted: int, start: Found | No
             continue
         features = bank.features(names)
         pull = features.add(shares)
-        felt = Groups(features.sizes).norms(pull) > 0.0
+        felt = WeightGroups(features.sizes).norms(pull) > 0.0
         if felt.any():
-            features, pull = features.of_kernels(felt), pull[Groups(features.sizes).spread(felt)]
+            features, pull = features.of_kernels(felt), pull[WeightGroups(features.sizes).spread(felt)]
             return GroupNewton(names[felt], features, y, cost, _safe(features, pull, float(cost.max())))
     return None
 
@@ -196,7 +196,7 @@ def largest_of(scores: Vector, count: int, above: float = 0.0) -> Names:
 
 
 def outside(
-    bank: Bank, names: Names, shares: Vector, unit: float, admitted: int, inside: float
+    bank: FeatureBank, names: Names, shares: Vector, unit: float, admitted: int, inside: float
 ) -> tuple[tuple[Names, Features] | None, Vector]:
     """The kernels to take in, and the scores of the bank, 0 for active ones. What is close to deciding is exact.
 
@@ -211,7 +211,7 @@ def outside(
     if not len(best):
         return None, scores
     features = bank.features(best)
-    exact = 0.5 * unit * np.square(Groups(features.sizes).norms(features.add(shares)))
+    exact = 0.5 * unit * np.square(WeightGroups(features.sizes).norms(features.add(shares)))
     scores[best] = exact
     better = exact > inside
     return ((best[better], features.of_kernels(better)) if better.any() else None), scores

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from localsvm.pulse import beat
 from localsvm.solvers.active_set import sequential
-from localsvm.solvers.feature_mkl import Bank, Found, largest_of, nothing, outside
-from localsvm.solvers.group_newton import FIRST_WIDTH, Features, Groups, Names
+from localsvm.solvers.feature_mkl import FeatureBank, Found, largest_of, nothing, outside
+from localsvm.solvers.group_newton import FIRST_WIDTH, Features, Names, WeightGroups
 
 Vector = NDArray[np.float64]
 STEPS, HALVINGS = 50, 10  # of a descent on the weights, and of the length of one step
@@ -28,7 +28,7 @@ GONE = 1e-8  # weights below it go to 0
 
 
 def feature_sdca(
-    bank: Bank, y: Vector, cost: Vector, tolerance: float, admitted: int, epochs: int, rng: np.random.Generator
+    bank: FeatureBank, y: Vector, cost: Vector, tolerance: float, admitted: int, epochs: int, rng: np.random.Generator
 ) -> Found:
     """Algorithm 1, from the kernel with the largest score. It ends where no kernel enters.
 
@@ -61,7 +61,7 @@ class ActiveEpochs:
 
     def solve(self, share: float) -> bool:
         """Reduced gradients until J does not fall; the epochs decide how good that is, so it is never the share."""
-        self._matrix, self._groups = self._features.matrix(), Groups(self._features.sizes)
+        self._matrix, self._groups = self._features.matrix(), WeightGroups(self._features.sizes)
         self._alpha, self._J = self._ascent(self._beta)
         for _ in range(STEPS):
             if not self._descend():
@@ -70,9 +70,9 @@ class ActiveEpochs:
         self._names, self._features, self._beta = self._names[kept], self._features.of_kernels(kept), self._beta[kept]
         return False
 
-    def look(self, kernels: Bank) -> float:
+    def look(self, kernels: FeatureBank) -> float:
         """Score them, and keep the features of those that may enter."""
-        pulls = Groups(self._features.sizes).norms(self._features.add(self._shares))
+        pulls = WeightGroups(self._features.sizes).norms(self._features.add(self._shares))
         inside = 0.5 * float(np.square(pulls).max())
         self._entering, scores = outside(kernels, self._names, self._shares, 1.0, self._admitted, inside)
         largest = float(scores.max(initial=0.0))
@@ -108,7 +108,7 @@ class ActiveEpochs:
 
     def _weights(self) -> tuple[Vector, Vector]:
         """Weights, and their norms kernel by kernel."""
-        groups = Groups(self._features.sizes)
+        groups = WeightGroups(self._features.sizes)
         w = groups.spread(self._beta) * self._features.add(self._shares)
         return w, groups.norms(w)
 

@@ -71,7 +71,7 @@ class Features(Protocol):
         """With the kernels of another one behind its own."""
 
 
-class Groups:
+class WeightGroups:
     """Vectors of weights that fall into groups."""
 
     def __init__(self, sizes: NDArray[np.int64]) -> None:
@@ -100,7 +100,7 @@ class Own:
     total : (size,) the gradient of the sum of norms, which has no part across them.
     """
 
-    def __init__(self, groups: Groups, unit: Vector, across: Vector, along: float, total: Vector) -> None:
+    def __init__(self, groups: WeightGroups, unit: Vector, across: Vector, along: float, total: Vector) -> None:
         self._groups, self._unit, self._across, self._along, self._total = groups, unit, across, along, total
 
     def times(self, z: Vector) -> Vector:
@@ -160,7 +160,7 @@ class GroupNewton:
 
     def _set(self, features: Features, w: Vector) -> None:
         """Other kernels, or other weights."""
-        self.features, self._w, self._groups = features, w, Groups(features.sizes)
+        self.features, self._w, self._groups = features, w, WeightGroups(features.sizes)
         self._f = self._values(w)
         self._look()
 
@@ -329,7 +329,7 @@ class GroupNewton:
 
     def admit(self, names: Names, features: Features, share: float) -> None:
         """Take in kernels, with weights of this share of all together, in the directions of their gradients."""
-        groups = Groups(features.sizes)
+        groups = WeightGroups(features.sizes)
         pull = features.add(self._terms.coef)
         each = share * self._total / (len(features.sizes) * groups.norms(pull))
         self.names, self._damping = np.concatenate([self.names, names]), 1.0

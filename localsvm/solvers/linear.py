@@ -16,7 +16,7 @@ from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, newton
-from localsvm.solvers.stochastic import Block, descend
+from localsvm.solvers.stochastic import DescentBlock, descend
 
 Vector = NDArray[np.float64]
 LARGEST_BLOCK = 1024  # up to this many weights of a task, Newton's method computes a Hessian, ...
@@ -178,7 +178,7 @@ def _by_ascent(
 
 
 def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, seed: int) -> LinearSolution:
-    found = descend(lambda: [Block(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
+    found = descend(lambda: [DescentBlock(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
     w, report = found.weights[0], found.reports[0]
     return LinearSolution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
 

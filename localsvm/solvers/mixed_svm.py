@@ -39,7 +39,7 @@ JITTER = 1e-8  # of second derivatives, over their mean
 WHOLE = 1e4  # weight of sum beta = 1 against the second derivatives
 
 
-class Bank(Protocol):
+class MatrixBank(Protocol):
     """Kernels over n rows, named 0 to size - 1; solvers ask for one matrix after another."""
 
     @property
@@ -58,7 +58,7 @@ class Machine:
     Attributes: names, beta; b, f, primal of the SVM, J with the ridge; q (M,) scores of the kernels; solves so far.
     """
 
-    def __init__(self, bank: Bank, y: Floats, cost: Floats, tolerance: float, b: Floats) -> None:
+    def __init__(self, bank: MatrixBank, y: Floats, cost: Floats, tolerance: float, b: Floats) -> None:
         self.bank, self.n, self.tolerance = bank, len(y), tolerance
         side = padded(self.n)
         self._K = aligned((side, side), np.float64)

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from localsvm.solvers.active_set import Certified, sequential, streamed
-from localsvm.solvers.mixed_svm import Bank, Floats, Machine, Names
+from localsvm.solvers.mixed_svm import Floats, Machine, MatrixBank, Names
 
 ADMITTED = 16  # kernels that enter in a round
 
 
 @dataclass(frozen=True)
-class Mixture(Certified):
+class KernelMixture(Certified):
     """A solution.
 
     Attributes
@@ -44,7 +44,9 @@ class Mixture(Certified):
     converged: bool
 
 
-def simple_mkl(bank: Bank, y: Floats, cost: Floats, tolerance: float, start: Mixture | None = None) -> Mixture:
+def simple_mkl(
+    bank: MatrixBank, y: Floats, cost: Floats, tolerance: float, start: KernelMixture | None = None
+) -> KernelMixture:
     """SimpleMKL on all kernels of the bank, from equal weights.
 
     Parameters
@@ -64,8 +66,13 @@ def simple_mkl(bank: Bank, y: Floats, cost: Floats, tolerance: float, start: Mix
 
 
 def sequential_mkl(
-    bank: Bank, y: Floats, cost: Floats, tolerance: float, start: Mixture | None = None, parts: Sequence[Names] = ()
-) -> Mixture:
+    bank: MatrixBank,
+    y: Floats,
+    cost: Floats,
+    tolerance: float,
+    start: KernelMixture | None = None,
+    parts: Sequence[Names] = (),
+) -> KernelMixture:
     """SequentialMKL: parameters as of `simple_mkl`.
 
     Parameters
@@ -117,7 +124,7 @@ class ActiveMatrices:
         return True
 
 
-def _first(y: Floats, cost: Floats, start: Mixture | None) -> Floats:
+def _first(y: Floats, cost: Floats, start: KernelMixture | None) -> Floats:
     """Coefficients to begin from: at their bounds, or those of the start within the bounds."""
     bound = np.abs(y) * cost
     return (
@@ -125,9 +132,9 @@ def _first(y: Floats, cost: Floats, start: Mixture | None) -> Floats:
     )
 
 
-def _found(at: Machine, largest: float, rounds: int) -> Mixture:
+def _found(at: Machine, largest: float, rounds: int) -> KernelMixture:
     used, dual = at.beta > 0.0, at.sum_alpha - largest
-    return Mixture(
+    return KernelMixture(
         at.names[used], at.beta[used], at.b.copy(), at.f.copy(), at.primal, dual, at.solves, rounds,
         at.primal - dual <= at.tolerance * at.primal,
     )  # fmt: skip

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Dense, Examples, row_blocks
 from localsvm.solvers._ml3 import ML3Model, ML3Training
-from localsvm.solvers.ml3_round import Metric, Round, SortedRows
+from localsvm.solvers.ml3_round import Coordinates, Round, SortedRows
 
 Floats = NDArray[np.float64]
 
@@ -202,7 +202,7 @@ def exact(
     gives the same bits.
     """
     rows = SortedRows.sorted_by_class(problem.X, problem.codes, problem.weight)
-    metric = Metric.of(rows, problem.lam)
+    metric = Coordinates.of(rows, problem.lam)
     W, begun_with = stochastic(problem, rng)
     now, fell, done, converged, finer = begun_with.objective, np.inf, 0, False, 0
     while done < rounds and not converged:

@@ -72,13 +72,13 @@ class SortedRows:
 
 
 @dataclass(frozen=True)
-class Metric:
+class Coordinates:
     """Coordinates V = W L for L-BFGS, where L L' approximates the Hessian for one model. root: L, or its diagonal."""
 
     root: Floats
 
     @classmethod
-    def of(cls, rows: SortedRows, lam: float) -> Metric:
+    def of(cls, rows: SortedRows, lam: float) -> Coordinates:
         """The metric for these rows: lambda I plus CURVATURE times their second moment."""
         from scipy.linalg import LinAlgError, cholesky
 
@@ -170,11 +170,11 @@ class Round:
     metric : Metric
     """
 
-    def __init__(self, rows: SortedRows, beta: Reals, classes: int, q: float, lam: float, metric: Metric) -> None:
+    def __init__(self, rows: SortedRows, beta: Reals, classes: int, q: float, lam: float, metric: Coordinates) -> None:
         self.rows, self.beta, self.classes, self.q, self.lam, self.metric = rows, beta, classes, q, lam, metric
 
     @classmethod
-    def at(cls, W: Reals, rows: SortedRows, q: float, lam: float, metric: Metric) -> Round:
+    def at(cls, W: Reals, rows: SortedRows, q: float, lam: float, metric: Coordinates) -> Round:
         """The round that starts from the weights W: its combinations are the best for W."""
         classes, models, _ = W.shape
         beta = np.empty((models, len(rows.codes)), rows.X.dtype)

@@ -20,7 +20,7 @@ Vector = NDArray[np.float64]
 LARGEST_STEP = 1.0  # n c_i |m_i phi_i|^2 times the first step size: a longer step would pass the row's own minimum
 
 
-class Block(NamedTuple):
+class DescentBlock(NamedTuple):
     """Some rows, with labels and costs for each of several problems on them.
 
     Attributes
@@ -60,7 +60,7 @@ class Descended:
     support: int
 
 
-def descend(blocks: Callable[[], Iterable[Block]], passes: int, rng: np.random.Generator) -> Descended:
+def descend(blocks: Callable[[], Iterable[DescentBlock]], passes: int, rng: np.random.Generator) -> Descended:
     """Solve several problems in the same passes over the rows.
 
     Two more passes choose the size of the first step, and evaluate the objectives; the dual objective is that of the
@@ -101,7 +101,7 @@ def descend(blocks: Callable[[], Iterable[Block]], passes: int, rng: np.random.G
     return Descended(weights, [LinearReport(*each, False) for each in zip(primal, dual, steps, strict=True)], support)
 
 
-def _begin(blocks: Callable[[], Iterable[Block]]) -> list[Descent]:
+def _begin(blocks: Callable[[], Iterable[DescentBlock]]) -> list[Descent]:
     """A Descent for each problem, with its number of rows and first step size."""
     size, parts, steps = 0, [], []
     for block in blocks():

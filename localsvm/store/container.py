@@ -24,7 +24,7 @@ import numpy as np
 from localsvm import __version__
 from localsvm.errors import ModelError
 from localsvm.store.pieces import Array, Unsound
-from localsvm.store.structure import CHUNK_BYTES, Rows, structure
+from localsvm.store.structure import CHUNK_BYTES, StoredRows, structure
 
 FORMAT_VERSION = 2
 MODEL = "localsvm-model"
@@ -69,7 +69,7 @@ class Container:
         self.path = path
         self._file = file
         self._items = structure(file)  # groups and datasets by path, "/" first
-        self._rows = {place: item for place, item in self._items.items() if isinstance(item, Rows)}
+        self._rows = {place: item for place, item in self._items.items() if isinstance(item, StoredRows)}
         self._listed: dict[str, Any] = {}
 
     def __enter__(self) -> Container:
@@ -82,7 +82,7 @@ class Container:
         """Close the file; its rows cannot be read any more."""
         self._file.close()
 
-    def group(self, place: str) -> dict[str, Rows]:
+    def group(self, place: str) -> dict[str, StoredRows]:
         """The datasets of a group, by name."""
         if place not in self._items or place in self._rows:
             raise missing(place)
@@ -304,7 +304,7 @@ def _check_kind(path: AnyPath, kinds: tuple[str, ...], wanted: str, attributes: 
         )
 
 
-def _digest(rows: Rows) -> str:
+def _digest(rows: StoredRows) -> str:
     if not rows.shape:
         return dataset_entry(rows.dtype, (), hashlib.sha256(rows.read().tobytes()).hexdigest())
     total, step = hashlib.sha256(), chunk_rows(rows.dtype, rows.shape[1:]) * BLOCK_CHUNKS

@@ -56,7 +56,7 @@ class _Sink(io.FileIO):
             return 0
 
 
-class Writer:
+class ContainerWriter:
     """Writes one container; made by `create`, which also completes it."""
 
     def __init__(self, path: str, sink: _Sink) -> None:
@@ -145,7 +145,7 @@ class Column:
     rows : written so far; those appended last may still be gathered.
     """
 
-    def __init__(self, writer: Writer, path: str, dtype: np.dtype[Any], trailing: tuple[int, ...]) -> None:
+    def __init__(self, writer: ContainerWriter, path: str, dtype: np.dtype[Any], trailing: tuple[int, ...]) -> None:
         if dtype.kind not in "iuf":
             raise TypeError(f"{path}: arrays of {dtype} cannot be stored")
         self.dtype = dtype.newbyteorder("<")
@@ -215,7 +215,7 @@ class Column:
 
 
 @contextmanager
-def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False) -> Iterator[Writer]:
+def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False) -> Iterator[ContainerWriter]:
     """Write a container; it appears as `path` when the block ends well.
 
     Parameters
@@ -234,7 +234,7 @@ def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False
     """
     created = creation_time()
     with replacing(path, force) as temporary, _Sink(temporary, "w+") as sink:
-        writer = Writer(os.fspath(path), sink)
+        writer = ContainerWriter(os.fspath(path), sink)
         try:
             writer.open()
             writer.attribute("/", "format", kind)

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from localsvm.errors import RunError
 from localsvm.store.checking import Cells
 from localsvm.store.container import MODEL, PARTITION, AnyPath, Container, checked, missing, open_container
-from localsvm.store.container_writing import Column, Writer, create
+from localsvm.store.container_writing import Column, ContainerWriter, create
 from localsvm.store.pieces import Array, Unsound
-from localsvm.store.structure import Rows
+from localsvm.store.structure import StoredRows
 
 MAY_BE_NAN = {"model_fall"}  # in methods that do not know it
 HEADER = ("format", "generator", "created")
@@ -124,7 +124,7 @@ class Model:
     report: tuple[str, dict[str, Array]] | None
     calibration: tuple[str, dict[str, Array]] | None
     _container: Container = field(repr=False)
-    _columns: dict[str, Rows] = field(repr=False)
+    _columns: dict[str, StoredRows] = field(repr=False)
     _check: CellCheck = field(default=lambda cells: None, repr=False)
 
     @property
@@ -287,7 +287,7 @@ def load_partition(path: AnyPath) -> PartitionFile:
         )
 
 
-def _write_columns(writer: Writer, columns: Array | None) -> None:
+def _write_columns(writer: ContainerWriter, columns: Array | None) -> None:
     if columns is not None:
         writer.array("/columns", np.asarray(columns, np.int64))
 
@@ -302,7 +302,7 @@ def check_finite(what: str, arrays: Mapping[str, Array]) -> None:
             )
 
 
-def _write_state(writer: Writer, group: str, key: str, state: State | None) -> None:
+def _write_state(writer: ContainerWriter, group: str, key: str, state: State | None) -> None:
     if state is None:
         return
     name, arrays = state
@@ -315,7 +315,7 @@ def _write_state(writer: Writer, group: str, key: str, state: State | None) -> N
         writer.array(f"/{group}/{array_name}", np.asarray(arrays[array_name]))
 
 
-def _write_cells(writer: Writer, cells: Iterable[Mapping[str, Array]], n_cells: int) -> None:
+def _write_cells(writer: ContainerWriter, cells: Iterable[Mapping[str, Array]], n_cells: int) -> None:
     writer.group("/cells", n_cells=n_cells)
     writer.group("/cells/row_ptr")
     columns: dict[str, Column] = {}
@@ -375,7 +375,7 @@ def _read_calibration(file: Container) -> tuple[str, dict[str, Array]] | None:
     return file.attribute("/calibration", "kind", str), file.arrays("/calibration")
 
 
-def _check_pointer(name: str, pointer: Array, n_cells: int, column: Rows) -> None:
+def _check_pointer(name: str, pointer: Array, n_cells: int, column: StoredRows) -> None:
     fits = pointer.dtype == np.int64 and pointer.shape == (n_cells + 1,) and len(column.shape) > 0
     fits = fits and pointer[0] == 0 and pointer[-1] == len(column) and pointer.min() == 0
     if not fits or np.any(np.diff(pointer) < 0):

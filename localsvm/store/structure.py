@@ -2,7 +2,7 @@
 
 A file can make HDF5 open other files (external links, raw data elsewhere, virtual datasets), load plugins for its
 filters, declare shapes without data, and go round in circles. HDF5 reads beyond its buffer where a compressed chunk
-holds less than it should. `structure` and `Rows` refuse all of it; docs/model-format.md says what may be there.
+holds less than it should. `structure` and `StoredRows` refuse all of it; docs/model-format.md says what may be there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Layout(NamedTuple):
     summed: bool = False
 
 
-class Rows:
+class StoredRows:
     """Reads the rows of a dataset that is stored as ours are.
 
     HDF5 trusts what a compressed chunk inflates to. So each is inflated here once before HDF5 does it, no further than
@@ -89,18 +89,18 @@ class Rows:
             raise OSError(f"a chunk of {self._dataset.name} does not hold what its shape says")
 
 
-def structure(file: h5py.File) -> dict[str, h5py.Group | Rows]:
+def structure(file: h5py.File) -> dict[str, h5py.Group | StoredRows]:
     """All groups and datasets by path, "/" first. Unsound where the file is not built as ours are."""
     size, root = int(file.id.get_filesize()), file["/"].id
-    found: dict[str, h5py.Group | Rows] = {}
+    found: dict[str, h5py.Group | StoredRows] = {}
     _walk(root, "/", {h5o.get_info(root).addr}, found, size)
-    stored = sum(item.stored for item in found.values() if isinstance(item, Rows))
+    stored = sum(item.stored for item in found.values() if isinstance(item, StoredRows))
     if stored > size:
         raise Unsound(f"its datasets share storage: they have {stored} bytes in a file of {size}")
     return found
 
 
-def _walk(group: Any, path: str, seen: set[int], found: dict[str, h5py.Group | Rows], size: int) -> None:
+def _walk(group: Any, path: str, seen: set[int], found: dict[str, h5py.Group | StoredRows], size: int) -> None:
     found[path] = h5py.Group(group)
     _check_attributes(group, path, size)
     for name in group:
@@ -119,7 +119,7 @@ def _walk(group: Any, path: str, seen: set[int], found: dict[str, h5py.Group | R
         if about.type == h5o.TYPE_GROUP:
             _walk(item, place, seen, found, size)
         else:
-            found[place] = Rows(item, _layout(item, place))
+            found[place] = StoredRows(item, _layout(item, place))
             _check_attributes(item, place, size)
 
 

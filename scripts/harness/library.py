@@ -34,9 +34,9 @@ from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.representations.landmarks import choose_landmarks
 from localsvm.representations.local_kernels import transformed
-from localsvm.representations.metric_learning import Learner
+from localsvm.representations.metric_learning import MetricLearner
 from localsvm.representations.mixture import Prior, estimate
-from localsvm.representations.svm_mixture import Labelled, SVMMixture, Tasks, fit_svm_mixture
+from localsvm.representations.svm_mixture import MixtureRows, SVMMixture, Tasks, fit_svm_mixture
 from localsvm.runs import training
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.measuring import measure
@@ -65,10 +65,10 @@ __all__ = [
     "Ascent",
     "Dataset",
     "Examples",
-    "Learner",
     "LinearRows",
     "LinearSolution",
     "LocalModel",
+    "MetricLearner",
     "MixtureRounds",
     "SharedExamples",
     "State",
@@ -137,7 +137,7 @@ class MixtureRounds:
         tasks = Tasks(10.0, groups, False, 1e-4)
         mixture = estimate(X, q, Prior.of(X, ones, 1e-3, len(centres), True), centres.astype(np.float64))
         begin = SVMMixture(mixture, weights, tasks.matrix(len(centres)), np.empty(0), False, False)
-        found = fit_svm_mixture(Labelled(X, y, ones, ones), cost, tasks, begin, -np.inf, rounds)
+        found = fit_svm_mixture(MixtureRows(X, y, ones, ones), cost, tasks, begin, -np.inf, rounds)
         logs = found.mixture.log_densities(X)
         self.components, self.M = logs.argmax(axis=1), found.M
         self.values = decided(logs, task_values(X, found.weights.W), False, False)

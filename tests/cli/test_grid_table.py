@@ -6,12 +6,12 @@ import pytest
 
 from localsvm.cli.grid_table import best_text, print_points, validation_report
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.validation import Point, Validation
+from localsvm.runs.validation import GridPoint, Validation
 
 
 def validation(names: tuple[str, ...], line: tuple[float, ...], cells: int = 1) -> Validation:
     points = [
-        Point(cell, 20, line, cost, error, error == 0.1)
+        GridPoint(cell, 20, line, cost, error, error == 0.1)
         for cell in range(cells)
         for cost, error in [(1.0, 0.2), (10.0 * (cell + 1), 0.1)]
     ]

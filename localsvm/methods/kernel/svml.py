@@ -82,9 +82,9 @@ class SVML(Method):
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """Nothing is shared: a metric is of a problem and a fold."""
-        from localsvm.methods.kernel.systems.svml import PreparedRows
+        from localsvm.methods.kernel.systems.svml import PreparedMetric
 
-        return PreparedRows(self, cell)
+        return PreparedMetric(self, cell)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The expansion's arrays over the rows as they are, and the maps one below the other."""

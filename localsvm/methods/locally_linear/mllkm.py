@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from localsvm.data.dataset import Dense
     from localsvm.methods.cell import Cell
     from localsvm.methods.locally_linear.systems.mllkm import LocalSystem
-    from localsvm.methods.locally_linear.systems.mllkm_online import Kept, OnePass
+    from localsvm.methods.locally_linear.systems.mllkm_online import KeptRows, OnePass
     from localsvm.methods.locally_linear.systems.mllkm_predictor import LocalPredictor
     from localsvm.solvers.feature_mkl import Found
     from localsvm.targets.base import Target
@@ -50,9 +50,9 @@ class LocallyLinearKernels(LocalOptions):
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows in float64, from their mean; k-means centres of all of them."""
-        from localsvm.methods.locally_linear.systems.mllkm import PreparedRows
+        from localsvm.methods.locally_linear.systems.mllkm import PreparedAnchors
 
-        return PreparedRows(self, cell)
+        return PreparedAnchors(self, cell)
 
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
         """The anchors that are used, a table of models, and for each of its kernels the weights."""
@@ -119,11 +119,11 @@ class LocallyLinearKernels(LocalOptions):
 
         return OnePass(self, gammas, features, rng)
 
-    def part(self, X: Floats, y: Floats, cost: Floats, number: NDArray[np.int64]) -> Kept:
+    def part(self, X: Floats, y: Floats, cost: Floats, number: NDArray[np.int64]) -> KeptRows:
         """Rows without coefficients."""
-        from localsvm.methods.locally_linear.systems.mllkm_online import Kept
+        from localsvm.methods.locally_linear.systems.mllkm_online import KeptRows
 
-        return Kept(X, y, cost, 0.0 * y, number)
+        return KeptRows(X, y, cost, 0.0 * y, number)
 
     def pack_learned(
         self, learners: Sequence[OnePass], cost: float, gammas: Values, stored: Callable[[Floats], Dense]

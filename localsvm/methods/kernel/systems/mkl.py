@@ -15,7 +15,7 @@ from localsvm.methods.kernel.mkl import MultipleKernelSVM
 from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.methods.random import KERNELS, stream
 from localsvm.solvers._smo import DualReport
-from localsvm.solvers.mkl import Mixture, sequential_mkl, simple_mkl
+from localsvm.solvers.mkl import KernelMixture, sequential_mkl, simple_mkl
 
 Floats = NDArray[np.float64]
 
@@ -38,25 +38,27 @@ class BankSystem(System):
     def __init__(self, method: MultipleKernelSVM, cell: Cell, bank: KernelBank) -> None:
         self.method, self.cell, self.bank = method, cell, bank
 
-    def solve(self, jobs: Sequence[Job], starts: Sequence[Mixture | None], roughness: float) -> list[list[Mixture]]:
+    def solve(
+        self, jobs: Sequence[Job], starts: Sequence[KernelMixture | None], roughness: float
+    ) -> list[list[KernelMixture]]:
         """One by one, as they share the matrices; each cost from the solution of the one before."""
         found = []
         for job, start in zip(jobs, starts, strict=True):
-            path: list[Mixture] = []
+            path: list[KernelMixture] = []
             for cost in job.costs:
                 path.append(self._solve(job, float(cost), path[-1] if path else start, roughness))
             found.append(path)
         return found
 
-    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Mixture]], out: Floats) -> None:
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[KernelMixture]], out: Floats) -> None:
         """They come with the solutions."""
         fill_held_out(self.cell, jobs, out, lambda i, c, rows: solutions[i][c].f[rows])
 
-    def final(self, jobs: Sequence[Job], starts: Sequence[Mixture | None]) -> list[Mixture]:
+    def final(self, jobs: Sequence[Job], starts: Sequence[KernelMixture | None]) -> list[KernelMixture]:
         """Solved on to the tolerance."""
         return [self._solve(job, float(job.costs[0]), start, 1.0) for job, start in zip(jobs, starts, strict=True)]
 
-    def _solve(self, job: Job, cost: float, start: Mixture | None, roughness: float) -> Mixture:
+    def _solve(self, job: Job, cost: float, start: KernelMixture | None, roughness: float) -> KernelMixture:
         y, weight = self.cell.Y[:, job.problem], cost * self.cell.training_weight(job.fold)
         sides = np.unique(y[weight > 0])
         if not (-1.0 in sides and 1.0 in sides):
@@ -70,15 +72,15 @@ class BankSystem(System):
         return sequential_mkl(self.bank, y, weight, tolerance, begun, parts)
 
 
-def constant(side: float, n: int) -> Mixture:
+def constant(side: float, n: int) -> KernelMixture:
     """The solution for rows of one side, which are unanimous, or for none."""
     nothing = np.empty(0)
-    return Mixture(np.empty(0, np.int64), nothing, np.zeros(n), np.full(n, side), 0.0, 0.0, 0, 0, True)
+    return KernelMixture(np.empty(0, np.int64), nothing, np.zeros(n), np.full(n, side), 0.0, 0.0, 0, 0, True)
 
 
 def kernel_model(fit: Fit) -> KernelModel:
     """A solution as an expansion's, apart from its kernel."""
-    found: Mixture = fit.solution
+    found: KernelMixture = fit.solution
     rows = np.flatnonzero(found.b)
     bias = 0.0 if len(found.names) else float(found.f[0])
     report = DualReport(found.dual, found.primal - found.dual, 0.0, bias, found.solves, found.converged)

@@ -20,7 +20,7 @@ from localsvm.methods.kernel.systems.mapped import GAUSSIAN, MappedPredictor, ma
 from localsvm.methods.random import stream
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
-from localsvm.representations.svm_metric import MOST_ROWS, Learned, Rows, first_map, learn, split
+from localsvm.representations.svm_metric import MOST_ROWS, Learned, ProblemRows, first_map, learn, split
 from localsvm.solvers._smo import DualReport
 from localsvm.solvers.squared_hinge import solve
 
@@ -35,7 +35,7 @@ class MetricSolution:
     model: KernelModel
 
 
-class PreparedRows(Prepared):
+class PreparedMetric(Prepared):
     """The rows of a cell."""
 
     def __init__(self, method: SVML, cell: Cell) -> None:
@@ -93,7 +93,7 @@ class MetricSystem(System):
         L0 = first_map(method.form, method.height(cell.X.shape[1]), dense[0], cell.X.shape[1])
         if parts is None:
             return Learned(L0, 1.0, 0)
-        train, validation, check = (Rows(X - centre, y[i], weight[i]) for X, i in zip(dense, parts, strict=True))
+        train, validation, check = (ProblemRows(X - centre, y[i], weight[i]) for X, i in zip(dense, parts, strict=True))
         return learn(train, validation, check, L0, method.pull)
 
     @cached_property

@@ -12,7 +12,7 @@ from localsvm.data.dataset import between, thinned
 from localsvm.methods.base import Prepared, Purpose, State, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear.rows import LinearRepresentation
-from localsvm.methods.linear.systems.parts import Part, Parts, Taken
+from localsvm.methods.linear.systems.parts import Parts, ProblemPart, Taken
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import LinearSolution, few_weights, solve
 from localsvm.solvers.primal import FIRST_WIDTH
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Represented(Part):
+class Represented(ProblemPart):
     """Rows of a cell, and what is `drawn` from them."""
 
     drawn: State
@@ -48,7 +48,7 @@ class PreparedLinear(Prepared):
         method, X, random = self.method, self.X, self.cell.random
 
         def drawn(taken: Taken) -> Represented:
-            return Represented(taken, method.drawn(Part(taken).rows(X), setting, random))
+            return Represented(taken, method.drawn(ProblemPart(taken).rows(X), setting, random))
 
         return Parts(self.cell, drawn, paired)
 

@@ -23,7 +23,7 @@ Taken: TypeAlias = NDArray[np.intp] | None  # (m,) numbers of rows; None for all
 
 
 @dataclass(frozen=True)
-class Part:
+class ProblemPart:
     """Some rows of a cell. Subclasses add what is made of them."""
 
     taken: Taken
@@ -37,7 +37,7 @@ class Part:
         return X if self.taken is None else rows_of(X, self.taken)
 
 
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyPart = TypeVar("AnyPart", bound=ProblemPart)
 
 
 class Parts(Generic[AnyPart]):

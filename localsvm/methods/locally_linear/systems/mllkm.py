@@ -83,7 +83,7 @@ def by_gamma(found: Found, features: int) -> Found:
     return replace(found, names=found.names[order], w=W.ravel(), norms=found.norms[order])
 
 
-class PreparedRows(Prepared):
+class PreparedAnchors(Prepared):
     """The rows of a cell in the columns that have values, and the centres found so far."""
 
     def __init__(self, method: LocallyLinearKernels, cell: Cell) -> None:
@@ -108,7 +108,7 @@ class PreparedRows(Prepared):
 class LocalSystem(System):
     """The problems of a cell. centres: the anchors; None for its rows. A solution's coef has a place for each row."""
 
-    def __init__(self, prepared: PreparedRows, centres: Dense | None) -> None:
+    def __init__(self, prepared: PreparedAnchors, centres: Dense | None) -> None:
         self.prepared, self.method, self.cell, self._centres = prepared, prepared.method, prepared.cell, centres
         if centres is None:
             self.anchors = prepared.X

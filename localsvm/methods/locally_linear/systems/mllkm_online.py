@@ -31,7 +31,7 @@ FAR, WIDE = 0.05, 1.0  # what a row counts that is at least so far beyond the ma
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRows:
     """Rows of a binary problem.
 
     Attributes
@@ -71,7 +71,7 @@ class OnePass:
     def __init__(self, method: LocalOptions, gammas: Values, features: int, rng: np.random.Generator) -> None:
         self._method, self._gammas, self._rng = method, gammas, rng
         none: Floats = np.empty(0)
-        self.rows = Kept(np.empty((0, features)), none, none, none, np.empty(0, np.int64))
+        self.rows = KeptRows(np.empty((0, features)), none, none, none, np.empty(0, np.int64))
         self.anchors: Floats = np.empty((0, features))
         self._found: Found | None = None
         self._steps = 0
@@ -82,7 +82,7 @@ class OnePass:
         assert self._found is not None, "after `learn`"
         return replace(self._found, steps=self._steps)
 
-    def learn(self, new: Kept) -> None:
+    def learn(self, new: KeptRows) -> None:
         """Process some rows, reprocess all, and let the ones leave that are too many."""
         self.rows = self.rows.joined(new)
         self._solve(new.X, ROUGHEST * self._method.tolerance)
@@ -114,7 +114,7 @@ class OnePass:
         self.anchors, self._found = bank.anchors[used], replace(found, names=which * len(used) + place)
         self.rows, self._steps = replace(rows, coef=found.coef), self._steps + found.steps
 
-    def _thinned(self) -> Kept:
+    def _thinned(self) -> KeptRows:
         """As many rows as are to be kept, evenly drawn along the margins of either side."""
         rows, most = self.rows, self._method.kept_rows
         margin = rows.y * self.values(rows.X)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 BLOCK_ELEMENTS = 1 << 18  # of rows, distances or products at once
 
 
-class Part(NamedTuple):
+class KernelRun(NamedTuple):
     """Kernels first .. last - 1, of one model and one gamma."""
 
     model: int
@@ -94,11 +94,11 @@ class LocalPredictor:
         return np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
 
     @cached_property
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[KernelRun]:
         gammas, k = self._state["kernel_gamma"], len(self._anchor)
         new = np.flatnonzero((np.diff(self._model) != 0) | (np.diff(gammas) != 0)) + 1
         edges = [0, *new.tolist(), k]
-        return [Part(int(self._model[a]), float(gammas[a]), a, b) for a, b in pairwise(edges)]
+        return [KernelRun(int(self._model[a]), float(gammas[a]), a, b) for a, b in pairwise(edges)]
 
     @cached_property
     def _units(self) -> Floats:

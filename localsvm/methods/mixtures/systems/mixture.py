@@ -15,7 +15,7 @@ from localsvm.methods.linear.systems.parts import Parts
 from localsvm.methods.mixtures.method import MixtureMethod
 from localsvm.methods.mixtures.systems.parts import MixturePart, mass, mixture_parts
 from localsvm.methods.mixtures.systems.predictor import decided
-from localsvm.representations.svm_mixture import Labelled, SVMMixture, fit_svm_mixture, solve_tasks
+from localsvm.representations.svm_mixture import MixtureRows, SVMMixture, fit_svm_mixture, solve_tasks
 from localsvm.solvers.weighted_tasks import TaskWeights, task_values
 
 Floats = NDArray[np.float64]
@@ -115,6 +115,6 @@ class MixtureSystem(System):
         taken = np.flatnonzero((y != 0) & (weight > 0))
         if not len(taken):
             return replace(begin, trace=np.zeros(1), ended=True)
-        data = Labelled(rows_of(cell.X, taken), y[taken], mass(cell)[taken], cell.cost[taken])
+        data = MixtureRows(rows_of(cell.X, taken), y[taken], mass(cell)[taken], cell.cost[taken])
         tasks = self.method.tasks(self.setting, self.method.tolerance)
         return fit_svm_mixture(data, float(job.costs[0]), tasks, begin, *WITH_LABELS)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.dataset import Examples
 from localsvm.methods.cell import Cell
-from localsvm.methods.linear.systems.parts import Part, Parts, Taken
+from localsvm.methods.linear.systems.parts import Parts, ProblemPart, Taken
 from localsvm.methods.random import starting
 from localsvm.representations._mixture import Components
 from localsvm.representations.kmeans import Centres, find_centres
@@ -21,7 +21,7 @@ LABEL_FREE = (1e-3, 100)  # of EM: the least rise of the objective a row, and th
 
 
 @dataclass(frozen=True)
-class MixturePart(Part):
+class MixturePart(ProblemPart):
     """Rows of a cell with their mixture.
 
     Attributes
@@ -45,7 +45,7 @@ def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full:
     """The parts of a cell at one number of components, start of k-means, and shrinkage."""
 
     def make(taken: Taken) -> MixturePart:
-        part = Part(taken)
+        part = ProblemPart(taken)
         X, count = part.rows(cell.X), part.of(mass(cell))
         centres = find_centres(X, clusters, starting(cell.random, start))
         # as many components for all pairs, those of few rows with some that are empty: models of a cell are alike
