@@ -29,6 +29,8 @@ from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, fr
 from harness.machine import cores
 from scipy import sparse
 
+from localsvm.runs.scheduling import Resources
+
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
 PARSERS: dict[type, Any] = {bool: lambda text: bool(int(text)), int: int, float: float, tuple: parse_values}
 
@@ -134,7 +136,7 @@ def run(data: Dataset, rest: Any, held: Any, config: TrainingConfig, jobs: int) 
     """Error in per cent on the rows held out of a model trained on the rest, and processor seconds of training."""
     with tempfile.TemporaryDirectory() as folder:
         model, started = Path(folder) / "model.h5", time.process_time()
-        train(rows_of(data.X[rest], data.y[rest], config), config, model, jobs=jobs)
+        train(rows_of(data.X[rest], data.y[rest], config), config, model, resources=Resources(jobs=jobs))
         seconds = time.process_time() - started
         with LocalModel(model) as local:
             X = data.X[held] if isinstance(data.X, np.ndarray) else as_examples(data.X[held])

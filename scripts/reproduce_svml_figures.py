@@ -122,13 +122,13 @@ def searched(training: tuple[Any, Any], test: tuple[Any, Any], split: int) -> di
     found: dict[str, list[float]] = {name: [] for name in ("loss", *PARTS)}
     parts = svm_metric.split(y, np.random.default_rng(split))
     assert parts is not None, "both classes have rows enough"
-    train, validation, check = (svm_metric.Rows(X[i], y[i], np.ones(len(i))) for i in parts)
-    of_test = svm_metric.Rows(*test, np.ones(len(test[1])))
+    train, validation, check = (svm_metric.ProblemRows(X[i], y[i], np.ones(len(i))) for i in parts)
+    of_test = svm_metric.ProblemRows(*test, np.ones(len(test[1])))
 
     class Watched(svm_metric.Objective):
         """`learn` asks it for the errors once a step."""
 
-        def error(self, point: Any, hold_out: svm_metric.Rows) -> float:
+        def error(self, point: Any, hold_out: svm_metric.ProblemRows) -> float:
             found["loss"].append(float(self(point)[0]))
             for name, part in zip(PARTS, (self.train, self.validation, hold_out, of_test), strict=True):
                 found[name].append(100.0 * super().error(point, part))

@@ -11,6 +11,7 @@ from localsvm.estimators import LinearSVMClassifier
 from localsvm.solvers._linear import LinearRows, Margins
 from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.linear import solve
+from localsvm.solvers.primal import LinearProblem
 
 
 @pytest.mark.parametrize("thin", [False, True])
@@ -20,7 +21,9 @@ def test_its_optimum_is_newtons(kind: str, shared: bool, thin: bool) -> None:
     rows, Z, y, cost = problem(kind, shared=shared, thin=thin)
     y[::7] = 0.0
     cost[3::7] = 0.0
-    found, newton = (solve(rows, y, cost, True, 1e-9, s, one_task_each=kind != "soft") for s in ("sag", "primal"))
+    found, newton = (
+        solve(LinearProblem(rows, y, cost, True), 1e-9, s, one_task_each=kind != "soft") for s in ("sag", "primal")
+    )
     assert found.report.converged
     primal, dual = objectives(Z, np.where(y == 0, 0.0, y), np.where(y == 0, 0.0, cost), True, found.w, found.alpha)
     assert (found.report.primal, found.report.dual) == pytest.approx((primal, dual), rel=1e-9)
@@ -48,11 +51,11 @@ def test_its_steps_are_those_of_the_paper(kind: str, thin: bool) -> None:
 
 def test_a_start_saves_passes_and_what_was_not_reached_is_said() -> None:
     rows, _, y, cost = problem("hard", n=400)
-    before = solve(rows, y, cost, True, 1e-6, "sag")
-    cold, warm = (solve(rows, y, 1.2 * cost, True, 1e-6, "sag", start=start) for start in (None, before))
+    before = solve(LinearProblem(rows, y, cost, True), 1e-6, "sag")
+    cold, warm = (solve(LinearProblem(rows, y, 1.2 * cost, True), 1e-6, "sag", start=start) for start in (None, before))
     assert warm.report.primal == pytest.approx(cold.report.primal, rel=1e-6)
     assert warm.report.steps < cold.report.steps
-    assert solve(rows, y, cost, True, 1e-6, "sag", start=before).report.steps == 0
+    assert solve(LinearProblem(rows, y, cost, True), 1e-6, "sag", start=before).report.steps == 0
     w, alpha, report = average_gradient(rows, y, 100 * cost, 1e-9, max_passes=3)
     assert not report.converged
     terms = Margins(y, 100 * cost, 0.0).terms(rows.values(w))

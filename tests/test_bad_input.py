@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from malformed import GOOD, MALFORMED
 
-from localsvm.data.reading import read, read_blocks
+from localsvm.data.reading import Layout, read, read_blocks
 from localsvm.errors import DataError, RunError
 
 CASES = [pytest.param(content, message, id=name) for name, content, message in MALFORMED]
@@ -44,7 +44,7 @@ def test_malformed_blocks(tmp_path: Path, content: bytes, message: str, dense: b
     path = tmp_path / "train.libsvm"
     path.write_bytes(content)
     with pytest.raises(DataError) as caught:
-        list(read_blocks(path, n_features=4, dense=dense, block_bytes=7))
+        list(read_blocks(path, block_bytes=7, layout=Layout(n_features=4, dense=dense)))
     assert str(caught.value).startswith(f"{path}{message}")
 
 
@@ -161,7 +161,7 @@ def test_a_file_that_changes_its_size_while_it_is_read(size: int, tmp_path: Path
 def test_blocks_of_a_file_that_is_still_written(tmp_path: Path) -> None:
     path = tmp_path / "train.libsvm"
     path.write_bytes(GOOD * 100)
-    blocks = read_blocks(path, n_features=4, dense=True, block_bytes=100)
+    blocks = read_blocks(path, block_bytes=100, layout=Layout(n_features=4, dense=True))
     next(blocks)
     with path.open("ab") as file:
         file.write(GOOD)

@@ -83,7 +83,7 @@ def test_rows_are_the_same_whoever_applies_it(
     file.write_text(
         "".join(f"1 {' '.join(f'{i + 1}:{v!r}' for i, v in enumerate(row.tolist()) if v)}\n" for row in before)
     )
-    blocks = list(read_blocks(file, **chain.reading._asdict(), block_bytes=1000))
+    blocks = list(read_blocks(file, chain.reading, block_bytes=1000))
     assert len(blocks) > 1
     read = [plain(chain.apply(block.X, read=True, in_place=True)) for block in blocks]
     assert_array_equal(np.concatenate(read), expected)

@@ -23,6 +23,7 @@ from localsvm.partition.two_step import drawn
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.store.pieces import Unsound
 
@@ -144,8 +145,8 @@ class Stopped(Exception):
 
 
 def test_any_jobs_and_a_resumed_run_give_the_same_model(tmp_path: Path) -> None:
-    train(data(), COARSE, tmp_path / "one.h5", jobs=1)
-    train(data(), COARSE, tmp_path / "two.h5", jobs=2)
+    train(data(), COARSE, tmp_path / "one.h5", resources=Resources(jobs=1))
+    train(data(), COARSE, tmp_path / "two.h5", resources=Resources(jobs=2))
 
     class Breaking(LocalPool):
         def unordered(self, work: Any) -> Any:
@@ -155,7 +156,7 @@ def test_any_jobs_and_a_resumed_run_give_the_same_model(tmp_path: Path) -> None:
                 yield done
 
     with pytest.raises(Stopped):
-        train(data(), COARSE, tmp_path / "three.h5", pool=Breaking)
+        train(data(), COARSE, tmp_path / "three.h5", resources=Resources(pool=Breaking))
     with pytest.raises(RunError, match="an interrupted run left"):
         train(data(), COARSE, tmp_path / "three.h5")
     train(data(), COARSE, tmp_path / "three.h5", resume=True)

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from localsvm.data.columns import dense_copy, keep_columns, occurring
 from localsvm.data.dataset import Dataset, as_examples
-from localsvm.data.reading import read, read_blocks
+from localsvm.data.reading import Layout, read, read_blocks
 from localsvm.errors import DataError, ModelError
 from localsvm.estimators import LocalSVC
 from localsvm.features.columns import KeptColumns, check_columns
@@ -83,7 +83,7 @@ def test_where_all_columns_occur_nothing_changes() -> None:
 def test_blocks_have_the_columns_asked_for(tmp_path: Path, n_features: int, dense: bool) -> None:
     columns = np.asarray([1, 4, 5, 17])
     (tmp_path / "rows").write_text("1 1:9 2:1 6:2\n-1 3:9 18:3\n1 21:9 999999:8\n")
-    (block,) = read_blocks(tmp_path / "rows", n_features=n_features, dense=dense, columns=columns)
+    (block,) = read_blocks(tmp_path / "rows", layout=Layout(n_features=n_features, dense=dense, columns=columns))
     assert isinstance(block.X, np.ndarray) == dense
     expected = [[1, 0, 2, 0], [0, 0, 0, 3], [0, 0, 0, 0]]
     assert_array_equal(block.X if dense else dense_copy(block.X), expected)

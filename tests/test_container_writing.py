@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from localsvm.errors import RunError
-from localsvm.store.model import load_model, write_model
+from localsvm.store.model import ModelContent, load_model, write_model
 
 
 def make_cells(*lengths: int) -> list[dict[str, np.ndarray]]:
@@ -21,16 +21,8 @@ def make_cells(*lengths: int) -> list[dict[str, np.ndarray]]:
 
 
 def write(path: Path, cells: Any, n_cells: int, force: bool = False) -> None:
-    write_model(
-        path,
-        config={},
-        labels=np.zeros(2),
-        scaling=("none", {}),
-        partition=("none", {}),
-        cells=cells,
-        n_cells=n_cells,
-        force=force,
-    )
+    content = ModelContent({}, np.zeros(2), ("none", {}), ("none", {}))
+    write_model(path, content, cells, n_cells, force)
 
 
 @pytest.fixture

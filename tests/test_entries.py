@@ -17,6 +17,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 
 WIDTH = 40_000
@@ -78,7 +79,7 @@ def test_models_predict_by_the_formula(kernel: str, tmp_path: Path) -> None:
     X, y = hashed()
     config = TrainingConfig(KernelSVM(kernel=kernel, gamma=(0.01, 0.1), cost=(1.0, 10.0)), scale="none", metric="none")
     for jobs in (1, 2):
-        train(Dataset(X.copy(), y.copy()), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        train(Dataset(X.copy(), y.copy()), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
     test, labels = hashed(seed=1)
     with LocalModel(tmp_path / "1.h5") as model, LocalModel(tmp_path / "2.h5") as other:
         values = model.decision_function(test)

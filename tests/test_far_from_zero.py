@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.linear import solve
 from localsvm.solvers.ml3_round import Coordinates, SortedRows
-from localsvm.store.model import write_model
+from localsvm.solvers.primal import LinearProblem
+from localsvm.store.model import ModelContent, write_model
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(200, 3))
@@ -45,7 +47,7 @@ def fit(X: np.ndarray, y: np.ndarray, path: Path, method: str = "svm", scale: st
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_a_linear_problem_far_from_the_origin_is_solved(offset: float, C: float, solver: str, loss: str) -> None:
     rows = LinearRows((Z + offset).astype(np.float32))
-    found = solve(rows, Y, np.full(200, C), loss == "squared", 1e-3, solver)
+    found = solve(LinearProblem(rows, Y, np.full(200, C), loss == "squared"), 1e-3, solver)
     report = found.report
     assert report.converged and report.primal - report.dual <= 1e-3 * report.primal
     slack = np.maximum(0.0, 1.0 - Y * rows.values(found.w))
@@ -64,13 +66,13 @@ def test_rows_are_far_from_the_origin_or_not_whatever_their_shares_in_tasks(offs
     assert (found is not None) == far
     if found is not None:
         np.testing.assert_allclose(found.length, 1e6 * 3**0.5, rtol=1e-5)
-    report = solve(rows, Y, np.full(200, 1.0), False, 1e-3, "auto").report
+    report = solve(LinearProblem(rows, Y, np.full(200, 1.0), False), 1e-3, "auto").report
     assert report.converged
 
 
 def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:
     X = (Z + 1e4).astype(np.float32)
-    found = solve(LinearRows(X), Y, np.full(200, 1.0), True, 1e-6, "primal")
+    found = solve(LinearProblem(LinearRows(X), Y, np.full(200, 1.0), True), 1e-6, "primal")
     mean = X.mean(axis=0, dtype=np.float64)
     A = X.astype(np.float64) - mean
 
@@ -137,16 +139,16 @@ def test_a_column_far_from_zero_is_a_warning_of_the_classifiers(capsys: pytest.C
 
 def test_a_model_with_a_number_that_is_not_finite_is_not_written(tmp_path: Path) -> None:
     cell = {"weights": np.ones(3), "model_fall": np.asarray([np.nan])}
-    given = {"config": {}, "labels": np.arange(2.0), "partition": ("none", {}), "n_cells": 2}
-    good = {"scaling": ("none", {}), "cells": [cell, cell]}
-    write_model(tmp_path / "good.h5", **given, **good)
-    for part, message in (
-        ({"cells": [cell, cell | {"weights": np.asarray([1.0, np.nan, 1.0])}]}, "cell 1: weights"),
-        ({"cells": [cell | {"weights": np.asarray([np.inf, 1.0, 1.0])}, cell]}, "cell 0: weights"),
-        ({"scaling": ("std", {"factor": np.asarray([np.inf], np.float32)})}, "the scaling: factor"),
+    good = ModelContent({}, np.arange(2.0), ("none", {}), ("none", {}))
+    write_model(tmp_path / "good.h5", good, [cell, cell], 2)
+    scaled = replace(good, scaling=("std", {"factor": np.asarray([np.inf], np.float32)}))
+    for content, cells, message in (
+        (good, [cell, cell | {"weights": np.asarray([1.0, np.nan, 1.0])}], "cell 1: weights"),
+        (good, [cell | {"weights": np.asarray([np.inf, 1.0, 1.0])}, cell], "cell 0: weights"),
+        (scaled, [cell, cell], "the scaling: factor"),
     ):
         with pytest.raises(RunError, match=message):
-            write_model(tmp_path / "m.h5", **given, **(good | part))
+            write_model(tmp_path / "m.h5", content, cells, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["good.h5"]
 
 

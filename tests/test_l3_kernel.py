@@ -20,6 +20,7 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.locally_linear.l3_kernel import KernelL3SVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.targets.classification import Classification
 
@@ -126,7 +127,7 @@ def test_training_ends_in_the_same_model_for_any_number_of_workers(tmp_path: Pat
     X, y = examples(classes=3)
     config = TrainingConfig(method=replace(METHOD, cost=(0.1, 1.0)), select=select, scale="std")
     for jobs in (1, 2):
-        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
     with LocalModel(tmp_path / "1.h5") as model:
         assert np.mean(model.predict(X.copy()) == y) > 0.6

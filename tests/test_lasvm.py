@@ -20,6 +20,7 @@ from localsvm.methods.kernel.lasvm import LaSVM
 from localsvm.methods.kernel.rbf import GlobalSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.lasvm import OnlineDual
@@ -174,7 +175,7 @@ def test_models_do_not_depend_on_the_jobs(tmp_path: Any) -> None:
     config = TrainingConfig(methods()["lasvm"](gamma=(0.3, 1.0), cost=(1.0, 3.0), epochs=2), "none", folds=3)
     found = []
     for jobs in (1, 2):
-        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
         with LocalModel(tmp_path / f"{jobs}.h5") as model:
             found.append(model.decision_function(X))
     np.testing.assert_array_equal(*found)

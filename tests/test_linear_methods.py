@@ -32,6 +32,7 @@ from localsvm.methods.mixtures.mtl import MultiTaskSVM
 from localsvm.representations.kmeans import find_centres
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
@@ -241,7 +242,7 @@ def test_models_do_not_depend_on_the_jobs(method: LinearMethod, partition: str, 
     states = []
     for jobs in (1, 2):
         path = tmp_path / f"{jobs}.h5"
-        train(Dataset(X.copy(), y), config, path, jobs=jobs)
+        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
         with LocalModel(path) as model:
             states.append(model.decision_function(X.copy()))
             assert np.mean(model.predict(X.copy()) == y) > 0.35

@@ -23,6 +23,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import read_given
 from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
 
@@ -79,7 +80,11 @@ def test_a_line_is_part_of_the_budget(tmp_path: Path) -> None:
 def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
     def work(memory: int) -> object:
         return train(
-            rows("dense"), TrainingConfig(POINT, "none", metric="none"), tmp_path / "m.h5", memory=memory, force=True
+            rows("dense"),
+            TrainingConfig(POINT, "none", metric="none"),
+            tmp_path / "m.h5",
+            force=True,
+            resources=Resources(memory=memory),
         )
 
     told = refusals(work)
@@ -101,7 +106,7 @@ def test_streams_are_bounded(tmp_path: Path, kind: str) -> None:
 
     def work(memory: int | None) -> None:
         output = tmp_path / ("free.h5" if memory is None else "bounded.h5")
-        train_stream(path, config, output, memory=memory, force=True, jobs=3, block_bytes=1 << 18)
+        train_stream(path, config, output, force=True, block_bytes=1 << 18, resources=Resources(memory=memory, jobs=3))
 
     with pytest.raises(RunError, match=r"libsvm: its blocks of text need 12.* and --memory allows .*; give more"):
         work(PROCESS_BYTES + MIB // 2)

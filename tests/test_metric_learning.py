@@ -29,6 +29,7 @@ from localsvm.runs.measuring import measure
 from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.solvers._ridge import RidgeLoss
 from localsvm.threads import ALONE, Threads
@@ -202,7 +203,7 @@ def test_ctrl_c_ends_the_learning(jobs: int, monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(MetricLearner, "_gradient", gradient)
     X, y = rows()
     with pytest.raises(KeyboardInterrupt):
-        train(Dataset(X, y), TrainingConfig(POINT, metric="auto"), tmp_path / "m.h5", jobs=jobs)
+        train(Dataset(X, y), TrainingConfig(POINT, metric="auto"), tmp_path / "m.h5", resources=Resources(jobs=jobs))
     assert not list(tmp_path.iterdir())
 
 
@@ -230,14 +231,14 @@ def test_models_are_the_same_for_any_jobs_and_after_a_resume(name: str, tmp_path
     config = TrainingConfig(GRID, metric=metric, folds=3, **options)
     weight = 0.5 + np.arange(240) % 2
     for jobs in (1, 2):
-        summary = trained(tmp_path / f"{jobs}.h5", X, y, config, jobs=jobs, weight=weight)
+        summary = trained(tmp_path / f"{jobs}.h5", X, y, config, weight=weight, resources=Resources(jobs=jobs))
     assert content(tmp_path / "1.h5") == content(tmp_path / "2.h5")
     assert summary.cv_error is not None and summary.features == X.shape[1]
 
     if "partition" in options and options["partition"] != "none":
         with pytest.raises(Stopped):
-            trained(tmp_path / "r.h5", X, y, config, observer=Stops(), weight=weight)
-        trained(tmp_path / "r.h5", X, y, config, resume=True, jobs=2, weight=weight)
+            trained(tmp_path / "r.h5", X, y, config, weight=weight, resources=Resources(observer=Stops()))
+        trained(tmp_path / "r.h5", X, y, config, resume=True, weight=weight, resources=Resources(jobs=2))
         assert content(tmp_path / "r.h5") == content(tmp_path / "1.h5")
     with LocalModel(tmp_path / "1.h5") as model:
         values = model.decision_function(X)

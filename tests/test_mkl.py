@@ -302,7 +302,7 @@ def test_models_do_not_depend_on_the_jobs_or_on_what_is_kept(
     found = []
     for jobs, kept in ((1, 1 << 30), (2, 1 << 30), (1, 0)):
         monkeypatch.setattr(scheduling, "SPARE_BYTES", kept)
-        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}{kept}.h5", jobs=jobs)
+        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}{kept}.h5", resources=Resources(jobs=jobs))
         with LocalModel(tmp_path / f"{jobs}{kept}.h5") as model:
             found.append(model.decision_function(X))
     assert_array_equal(found[1], found[0])

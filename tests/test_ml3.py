@@ -27,6 +27,7 @@ from localsvm.methods.locally_linear.systems import ml3
 from localsvm.methods.locally_linear.systems.ml3 import margin_over_others
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
@@ -181,7 +182,7 @@ def test_models_do_not_depend_on_the_jobs(method: ML3SVM, partition: str, tmp_pa
     weights = []
     for jobs in (1, 3):
         path = tmp_path / f"{jobs}.h5"
-        train(Dataset(X.copy(), y), config, path, jobs=jobs)
+        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
         with LocalModel(path) as model:
             weights.append(model.file.column("weights"))
             assert np.mean(model.predict(X.copy()) == y) > 0.4

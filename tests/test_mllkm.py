@@ -24,6 +24,7 @@ from localsvm.representations.component_sums import component_sums
 from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeatures
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.solvers import feature_mkl as solver
 from localsvm.solvers import group_newton
@@ -496,7 +497,12 @@ def test_models_do_not_depend_on_the_jobs(partition: str, options: dict[str, Any
     for jobs in (1, 2):
         path = tmp_path / f"{jobs}.h5"
         method = replace(ONE, cost=(0.5, 2.0), **options)
-        train(Dataset(X.copy(), y), TrainingConfig(method, partition=partition, cell_size=50), path, jobs=jobs)
+        train(
+            Dataset(X.copy(), y),
+            TrainingConfig(method, partition=partition, cell_size=50),
+            path,
+            resources=Resources(jobs=jobs),
+        )
         with LocalModel(path) as model:
             values.append(model.decision_function(X.copy()))
             assert np.mean(model.predict(X.copy()) == y) > 0.7

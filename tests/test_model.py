@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from localsvm import __version__
 from localsvm.errors import ModelError
 from localsvm.store.container import FORMAT_VERSION
-from localsvm.store.model import load_model, load_partition, write_model, write_partition
+from localsvm.store.model import ModelContent, PartitionFile, load_model, load_partition, write_model, write_partition
 
 DTYPES = [np.dtype(code) for code in ("<f4", "<f8", "<i4", "<i8", "u1", "i1", "<u2")]
 CELL = {"support": ("<f4", (3,)), "coef": ("<f8", ()), "coef_index": ("<i4", ()), "converged": ("u1", ())}
@@ -46,7 +46,8 @@ def write(path: Path, cells: Any = None, n_cells: int | None = None, **changes: 
         "scaling": SCALING,
         "partition": PARTITION,
     } | changes
-    write_model(path, **state, cells=cells, n_cells=len(cells) if n_cells is None else n_cells)
+    force = state.pop("force", False)
+    write_model(path, ModelContent(**state), cells, len(cells) if n_cells is None else n_cells, force)
 
 
 def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -397,8 +398,7 @@ def test_files_that_are_not_models(tmp_path: Path) -> None:
 
 def make_partition(path: Path, **changes: Any) -> dict[str, Any]:
     content: dict[str, Any] = {
-        "config": {"cell_size": 3},
-        "fingerprint": "ab" * 32,
+        "config": {"cell_size": 3, "fingerprint": "ab" * 32},
         "scaling": SCALING,
         "partition": PARTITION,
         "assignment": np.array([0, 1, 1, 0, 1], np.int32),
@@ -406,7 +406,7 @@ def make_partition(path: Path, **changes: Any) -> dict[str, Any]:
         "sizes": np.array([2, 3]),
         "centres": np.ones((2, 3), np.float32),
     } | changes
-    write_partition(path, **content)
+    write_partition(PartitionFile(path, **content))
     return content
 
 

@@ -34,6 +34,7 @@ from localsvm.representations.mixture import Prior, estimate, fit_mixture
 from localsvm.representations.mixture_screen import Screen
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.solvers import weighted_tasks
 from localsvm.solvers.coupling import ALONE, Coupling, covariance, group_matrix
@@ -368,7 +369,7 @@ def test_models_do_not_depend_on_the_jobs(method: MixtureMethod, tmp_path: Any) 
     for jobs, partition in ((1, "none"), (2, "none"), (1, "voronoi"), (2, "voronoi")):
         path = tmp_path / f"{jobs}.{partition}.h5"
         config = TrainingConfig(replace(method, cost=(1.0, 10.0)), partition=partition, cell_size=100)
-        train(Dataset(X.copy(), y), config, path, jobs=jobs)
+        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
         with LocalModel(path) as model:
             values.append(model.decision_function(X.copy()))
             assert np.mean(model.predict(X.copy()) == y) > 0.5

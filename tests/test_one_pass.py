@@ -23,6 +23,7 @@ from localsvm.methods.locally_linear.systems.mllkm_online import KeptRows, OnePa
 from localsvm.representations.local_kernels import LocalBank
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
 from localsvm.solvers.feature_mkl import Found, feature_mkl
@@ -131,7 +132,7 @@ def test_a_model_does_not_depend_on_the_jobs(tmp_path: Path, kind: str, scheme: 
     file = written(tmp_path / "rows", rows, y)
     for jobs in (1, 2):
         config = config_of(multiclass=scheme, cost=(0.001, 2.0))
-        summary = train_stream(file, config, tmp_path / f"{jobs}.h5", jobs=jobs, block_bytes=4000)
+        summary = train_stream(file, config, tmp_path / f"{jobs}.h5", block_bytes=4000, resources=Resources(jobs=jobs))
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
     assert summary.points == 2 and summary.models == 3 and summary.support_vectors <= 3 * 60
     with LocalModel(tmp_path / "1.h5") as model:
@@ -183,7 +184,7 @@ def test_what_a_pass_cannot_do_is_refused(tmp_path: Path, options: dict[str, Any
     with pytest.raises(OptionError, match=f"--online full.*{words}"):
         train_stream(file, TrainingConfig(ONCE, **options), tmp_path / "m.h5")
     with pytest.raises(RunError, match="fewer --kept-rows"):
-        train_stream(file, config_of(kept_rows=10**8), tmp_path / "m.h5", memory=1 << 30)
+        train_stream(file, config_of(kept_rows=10**8), tmp_path / "m.h5", resources=Resources(memory=1 << 30))
 
 
 @pytest.mark.parametrize("options", [{"kept_rows": 9}, {"anchors": "kmeans"}])

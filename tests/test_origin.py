@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from localsvm import estimators
 from localsvm.data.origin import HEAD_ROWS, from_array, shift_of, shifted
-from localsvm.data.reading import read, read_blocks
+from localsvm.data.reading import Layout, read, read_blocks
 from localsvm.data.shift import Shift
 from localsvm.data.synthetic import banana
 from localsvm.estimators import LocalSVC
@@ -102,9 +102,8 @@ def test_it_does_not_matter_how_rows_are_read(tmp_path: Path) -> None:
             assert read(tmp_path / name, jobs=jobs, block_bytes=block_bytes).shift is None
     columns = np.asarray([0, 2, 4])
     for dense in (True, False):
-        given = {"n_features": 5, "dense": dense, "block_bytes": 5000}
         for name, kept, shift in (("packed", None, plain.shift), ("plain", columns, plain.shift.among(columns))):
-            blocks = [b.X for b in read_blocks(tmp_path / name, columns=kept, shift=shift, **given)]
+            blocks = [b.X for b in read_blocks(tmp_path / name, Layout(5, dense, kept, shift), block_bytes=5000)]
             X = np.concatenate(blocks) if dense else sparse.vstack(blocks).toarray()
             assert_array_equal(X, plain.X if kept is None else plain.X[:, kept])
     found, shift = from_array(wide, True)

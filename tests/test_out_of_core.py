@@ -31,6 +31,7 @@ from localsvm.runs.demand import beyond_memory
 from localsvm.runs.given import read_given
 from localsvm.runs.partitioning import partition_only
 from localsvm.runs.reading import engine_for, needs_disk
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.runs.validation import cross_validate
 
@@ -124,7 +125,7 @@ def test_every_scaling_is_the_same(scale: str, kind: str, tmp_path: Path) -> Non
 def test_options_mean_the_same(own: dict[str, Any], weighted: bool, tmp_path: Path) -> None:
     weights = tmp_path / "weights.txt"
     weights.write_text("".join(f"{1 + i % 3}\n" for i in range(ROWS)))
-    both(tmp_path, "dense", replace(CELLS, **own), weights if weighted else None, jobs=2)
+    both(tmp_path, "dense", replace(CELLS, **own), weights if weighted else None, resources=Resources(jobs=2))
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "far"])

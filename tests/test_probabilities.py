@@ -18,6 +18,7 @@ from localsvm.methods.locally_linear.ml3 import ML3SVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.classification import Classification
@@ -149,7 +150,7 @@ def trained(path: Path, config: TrainingConfig, classes: int = 2, **options: Any
 def test_probabilities_are_added_and_nothing_else_is_changed(tmp_path: Path, partition: str, jobs: int) -> None:
     plain = TrainingConfig(method=GRID, partition=partition, cell_size=200, metric="none")
     config = TrainingConfig(method=GRID, partition=partition, cell_size=200, probability=True, metric="none")
-    paths = trained(tmp_path / "plain.h5", plain), trained(tmp_path / "with.h5", config, jobs=jobs)
+    paths = trained(tmp_path / "plain.h5", plain), trained(tmp_path / "with.h5", config, resources=Resources(jobs=jobs))
     found = [manifest(path) for path in paths]
     added = {"/calibration", "/calibration@kind", *(f"/calibration/{name}" for name in ("sigmoids", "curve", "powers"))}
     assert found[1].keys() - found[0].keys() == added
@@ -158,7 +159,9 @@ def test_probabilities_are_added_and_nothing_else_is_changed(tmp_path: Path, par
 
 def test_the_calibration_is_the_same_for_any_number_of_jobs(tmp_path: Path) -> None:
     config = TrainingConfig(method=GRID, partition="voronoi", cell_size=150, probability=True, metric="none")
-    one, two = (manifest(trained(tmp_path / f"{jobs}.h5", config, 3, jobs=jobs)) for jobs in (1, 2))
+    one, two = (
+        manifest(trained(tmp_path / f"{jobs}.h5", config, 3, resources=Resources(jobs=jobs))) for jobs in (1, 2)
+    )
     assert one == two
 
 
@@ -178,7 +181,7 @@ def test_a_resumed_run_has_the_same_calibration(tmp_path: Path) -> None:
     config = TrainingConfig(method=GRID, partition="voronoi", cell_size=100, probability=True, metric="none")
     whole, resumed = trained(tmp_path / "whole.h5", config), tmp_path / "resumed.h5"
     with pytest.raises(KeyboardInterrupt):
-        train(rows_of(600, 2, 0), config, resumed, observer=Stopped())
+        train(rows_of(600, 2, 0), config, resumed, resources=Resources(observer=Stopped()))
     train(rows_of(600, 2, 0), config, resumed, resume=True)
     assert manifest(resumed) == manifest(whole)
 

@@ -14,6 +14,7 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.threads import Threads
 
@@ -41,7 +42,12 @@ class Heard(Silent):
 )  # fmt: skip
 def test_solvers_are_heard(method: KernelSVM | LinearSVM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulse, "SECONDS", 0.0)
-    train(one_cell(), TrainingConfig(method, "none", metric="none"), tmp_path / "m.h5", observer=(heard := Heard()))
+    train(
+        one_cell(),
+        TrainingConfig(method, "none", metric="none"),
+        tmp_path / "m.h5",
+        resources=Resources(observer=(heard := Heard())),
+    )
     assert max(heard.steps) > 0
 
 
@@ -63,7 +69,7 @@ def test_what_a_listener_raises_ends_the_solve(tmp_path: Path) -> None:
 
     config = TrainingConfig(LinearSVM(cost=(1.0,), solver="sdca"), "none")
     with pytest.raises(KeyboardInterrupt):
-        train(one_cell(), config, tmp_path / "m.h5", observer=Stop())
+        train(one_cell(), config, tmp_path / "m.h5", resources=Resources(observer=Stop()))
     assert pulse._listener is None
 
 

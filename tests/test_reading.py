@@ -31,7 +31,7 @@ from localsvm.data import _text
 from localsvm.data.compression import open_source
 from localsvm.data.dataset import Dataset, as_examples, dense_rows, places_of, prefers_dense
 from localsvm.data.decoding import Decoder
-from localsvm.data.reading import read, read_blocks
+from localsvm.data.reading import Layout, read, read_blocks
 from localsvm.data.shared import SharedExamples
 from localsvm.data.writing import write
 from localsvm.errors import DataError
@@ -398,16 +398,16 @@ def test_read_blocks(tmp_path: Path, dense: bool, packed: bool) -> None:
     path = tmp_path / "some.libsvm"
     path.write_bytes(gzip.compress(text) if packed else text)
     for block_bytes in (1, 500, 1 << 20):
-        blocks = list(read_blocks(path, n_features=20, dense=dense, block_bytes=block_bytes))
+        blocks = list(read_blocks(path, block_bytes=block_bytes, layout=Layout(n_features=20, dense=dense)))
         assert all(isinstance(block.X, np.ndarray) is dense and len(block.y) > 0 for block in blocks)
         assert np.array_equal(np.concatenate([dense_of(block) for block in blocks]), expected)
-    assert len(list(read_blocks(path, n_features=20, dense=dense, block_bytes=500))) > 20
+    assert len(list(read_blocks(path, block_bytes=500, layout=Layout(n_features=20, dense=dense)))) > 20
 
 
 def test_read_blocks_is_lazy(tmp_path: Path) -> None:
     path = tmp_path / "late.libsvm"
     path.write_bytes(some_text() + b"\nlate 1:1\n")
-    blocks = read_blocks(path, n_features=20, dense=True, block_bytes=500)
+    blocks = read_blocks(path, block_bytes=500, layout=Layout(n_features=20, dense=True))
     assert len(next(blocks).y) > 0
     with pytest.raises(DataError, match=r"late\.libsvm:206:1"):
         list(blocks)

@@ -22,6 +22,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
 from localsvm.runs.validation import cross_validate
@@ -104,13 +105,13 @@ class StopAfter(Silent):
 
 @pytest.mark.parametrize("thin", [False, True])
 def test_jobs_and_a_resume_change_no_bit(thin: bool, tmp_path: Path) -> None:
-    whole = train(data(thin=thin), THREE, tmp_path / "whole.h5", jobs=2)
+    whole = train(data(thin=thin), THREE, tmp_path / "whole.h5", resources=Resources(jobs=2))
     with pytest.raises(Stop):
-        train(data(thin=thin), THREE, tmp_path / "m.h5", observer=StopAfter(whole.cells // 2))
+        train(data(thin=thin), THREE, tmp_path / "m.h5", resources=Resources(observer=StopAfter(whole.cells // 2)))
     with pytest.raises(ModelError):
         train(data(thin=thin), replace(THREE, repeats=2), tmp_path / "m.h5", resume=True)
     observer = StopAfter(99)
-    again = train(data(thin=thin), THREE, tmp_path / "m.h5", resume=True, observer=observer)
+    again = train(data(thin=thin), THREE, tmp_path / "m.h5", resume=True, resources=Resources(observer=observer))
     assert observer.resumed == whole.cells // 2
     assert manifest(tmp_path / "m.h5") == manifest(tmp_path / "whole.h5")
     assert again.cv_error == whole.cv_error

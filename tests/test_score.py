@@ -23,6 +23,7 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
 from localsvm.runs.validation import cross_validate
@@ -102,7 +103,7 @@ def test_the_best_points_score(partition: str, tmp_path: Path) -> None:
     X, y = rare()
     config = TrainingConfig(GRID, partition, 150, metric="none", scoring="tpr-tnr", grid="full")
     table = cross_validate(Dataset(X.copy(), y), config)
-    summary = train(Dataset(X.copy(), y), config, tmp_path / "m.h5", jobs=2)
+    summary = train(Dataset(X.copy(), y), config, tmp_path / "m.h5", resources=Resources(jobs=2))
     plain = train(Dataset(X.copy(), y), TrainingConfig(GRID, partition, 150, metric="none"), tmp_path / "a.h5")
     assert summary.cv_recalls == table.recalls and plain.cv_recalls is None
     assert summary.cv_recalls is not None and summary.cv_error is not None and plain.cv_error is not None
@@ -122,7 +123,7 @@ def test_models_do_not_depend_on_the_jobs_and_an_accurate_one_is_as_before(tmp_p
     files = []
     for jobs in (1, 2):
         config = TrainingConfig(GRID, "voronoi", 150, metric="none", scoring="tpr-tnr")
-        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
         with LocalModel(tmp_path / f"{jobs}.h5") as model:
             assert model.target.scoring == "tpr-tnr"
             files.append(model.decision_function(X))

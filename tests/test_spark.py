@@ -26,6 +26,7 @@ from localsvm.methods.linear.linear import LinearSVM
 from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import SparkApplication
 from localsvm.runs.part_files import text_of
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
@@ -174,7 +175,9 @@ def test_a_killed_executor_costs_time_and_nothing_else(cluster: SparkApplication
     config = replace(COARSE, coarse_size=150)
     train(read(tmp_path / "rows", shifts=True), config, tmp_path / "one.h5")
     killing = KillsOne()
-    train_text(text_of(cluster, str(tmp_path / "rows")), config, tmp_path / "two.h5", observer=killing)  # type: ignore[arg-type]
+    train_text(
+        text_of(cluster, str(tmp_path / "rows")), config, tmp_path / "two.h5", resources=Resources(observer=killing)
+    )  # type: ignore[arg-type]
     assert len(killing.killed) == 1
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
@@ -198,7 +201,7 @@ def test_a_resumed_run_gives_the_same_model(cluster: SparkApplication, tmp_path:
     text = text_of(cluster, str(tmp_path / "rows"))
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
     with pytest.raises(Stopped):
-        train_text(text, COARSE, tmp_path / "two.h5", observer=StopsOnce())  # type: ignore[arg-type]
+        train_text(text, COARSE, tmp_path / "two.h5", resources=Resources(observer=StopsOnce()))  # type: ignore[arg-type]
     assert (tmp_path / "two.h5.journal").exists()
     train_text(text, COARSE, tmp_path / "two.h5", resume=True)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")

@@ -30,10 +30,12 @@ from localsvm.methods import methods
 from localsvm.runs import streaming
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.survey import surveyed
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import solve
+from localsvm.solvers.primal import LinearProblem
 
 
 def rows_of(n: int = 900, classes: int = 2, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +68,7 @@ def test_it_comes_near_the_solution_of_the_rows_in_memory(tmp_path: Path, factor
     summary = train_stream(file, config_of(class_weights=weights), tmp_path / "m.h5", block_bytes=4000)
     scaled, sign = scaling_of(X, "std").apply(X), np.where(y > 0, 1.0, -1.0)
     cost = 0.01 * np.where(y > 0, factor, 1.0)
-    best = solve(LinearRows(scaled), sign, cost, False, 1e-6)
+    best = solve(LinearProblem(LinearRows(scaled), sign, cost, False), 1e-6)
     with LocalModel(tmp_path / "m.h5") as model:
         f = model.decision_function(X.copy())[:, 0]
         accuracy = np.mean(model.predict(X.copy()) == y)
@@ -86,7 +88,7 @@ def test_every_linear_method_chooses_its_cost(tmp_path: Path, name: str) -> None
     common = {"common": (4.0,)} if name == "csvm" else {}
     config = config_of(name, passes=5, cost=(1e-5, 0.1), folds=3, **clusters, **common)
     for jobs in (1, 2):
-        summary = train_stream(file, config, tmp_path / f"{jobs}.h5", jobs=jobs, block_bytes=4000)
+        summary = train_stream(file, config, tmp_path / f"{jobs}.h5", block_bytes=4000, resources=Resources(jobs=jobs))
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
     with LocalModel(tmp_path / "1.h5") as model:
         error = np.mean(model.predict(X) != y)

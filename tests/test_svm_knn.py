@@ -24,6 +24,7 @@ from localsvm.representations import neighbours
 from localsvm.representations.neighbours import Neighbours
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.targets.classification import Classification
 
@@ -158,7 +159,7 @@ def test_models_do_not_depend_on_the_jobs(tmp_path: Any) -> None:
     for jobs, partition in ((1, "none"), (2, "none"), (1, "voronoi"), (2, "voronoi")):
         path = tmp_path / f"{jobs}.{partition}.h5"
         config = TrainingConfig(NeighbourSVM(neighbours=(5.0, 10.0)), partition=partition, cell_size=100)
-        train(Dataset(X.copy(), y), config, path, jobs=jobs)
+        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
         with LocalModel(path) as model:
             values.append(model.decision_function(X.copy()))
             assert np.mean(model.predict(X.copy()) == y) > 0.7

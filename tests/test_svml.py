@@ -25,6 +25,7 @@ from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
 from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, kernel, learn, split
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.solvers import squared_hinge
 from localsvm.solvers.squared_hinge import Bordered, Cholesky, solve
@@ -247,7 +248,9 @@ def test_models_do_not_depend_on_the_jobs(tmp_path: Path) -> None:
     rows = examples(400)
     config = TrainingConfig(SVML(), "voronoi", 100)
     for jobs in (1, 2):
-        train(Dataset(rows.X.astype(np.float32), rows.y), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        train(
+            Dataset(rows.X.astype(np.float32), rows.y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs)
+        )
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
 
 

@@ -37,7 +37,7 @@ from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.records import unpack
-from localsvm.runs.scheduling import PoolFactory
+from localsvm.runs.scheduling import PoolFactory, Resources
 from localsvm.runs.training import run_key, train
 from localsvm.runs.validation import cross_validate, mean_grid
 from localsvm.selection.cross_validation import Scores
@@ -72,7 +72,7 @@ CONFIGS = [
 @pytest.mark.parametrize("classes", [2, 3])
 def test_one_and_two_jobs_give_the_same_bits(config: TrainingConfig, classes: int, tmp_path: Path) -> None:
     for jobs in (1, 2):
-        summary = train(data(classes=classes), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        summary = train(data(classes=classes), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
         assert summary.rows == 600 and summary.not_converged == 0
         assert not list(tmp_path.glob("*.journal"))
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
@@ -91,7 +91,7 @@ def test_threads_inside_one_large_problem_give_the_same_bits(
         KernelSVM(gamma=(1.0,), cost=(1.0,), offset=offset), None, 1000, scale="none", metric="none"
     )
     for jobs in (1, 3):
-        assert train(data(), config, tmp_path / f"{jobs}.h5", jobs=jobs).not_converged == 0
+        assert train(data(), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs)).not_converged == 0
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "3.h5")
 
 
@@ -105,7 +105,7 @@ def test_a_small_run_starts_no_workers(tmp_path: Path, monkeypatch: pytest.Monke
 
     for most in (600, 600**2):  # one a row, and more than any division of 600 rows
         monkeypatch.setattr(scheduling, "SMALL_RUN", most)
-        train(data(), CONFIGS[0], tmp_path / f"{most}.h5", jobs=2, pool=Counted)
+        train(data(), CONFIGS[0], tmp_path / f"{most}.h5", resources=Resources(jobs=2, pool=Counted))
     assert jobs == [2, 1]
     assert len({str(manifest(path)) for path in tmp_path.iterdir()}) == 1
 
@@ -140,13 +140,13 @@ class StopAfter(Silent):
 def test_a_resumed_run_gives_the_same_bits(config: TrainingConfig, tmp_path: Path) -> None:
     model = tmp_path / "m.h5"
     with pytest.raises(Stop):
-        train(data(), config, model, observer=StopAfter(2))
+        train(data(), config, model, resources=Resources(observer=StopAfter(2)))
     with pytest.raises(RunError, match="--resume"):
         train(data(), config, model)
     with pytest.raises(ModelError, match="differ"):
         train(data(seed=3), config, model, resume=True)
     observer = StopAfter(99)
-    summary = train(data(), config, model, resume=True, observer=observer)
+    summary = train(data(), config, model, resume=True, resources=Resources(observer=observer))
     assert observer.resumed == 2
     whole = train(data(), config, tmp_path / "whole.h5")
     assert manifest(model) == manifest(tmp_path / "whole.h5")
@@ -193,17 +193,15 @@ def test_a_run_of_one_cell_goes_on_with_its_next_setting(
     monkeypatch.setattr(scheduling, "SMALL_RUN", 0.0)  # two jobs: a unit a setting
     config, classes = ONE_CELL[name]
     whole: list[int] = []
-    train(data(200, classes), config, tmp_path / "whole.h5", jobs=3 - jobs, pool=noting(whole))
+    train(data(200, classes), config, tmp_path / "whole.h5", resources=Resources(jobs=3 - jobs, pool=noting(whole)))
     assert len(set(whole)) == len(whole) > 2
     model, scored = tmp_path / "m.h5", list[int]()
     for stop in range(1, len(whole), 3):
+        stopped = Resources(jobs=jobs, pool=noting(scored), observer=StopAfterSettings(stop))
         with pytest.raises(Stop):
-            train(
-                data(200, classes), config, model,
-                jobs=jobs, pool=noting(scored), observer=StopAfterSettings(stop), resume=True,
-            )  # fmt: skip
+            train(data(200, classes), config, model, resume=True, resources=stopped)
         assert len(scored) == stop
-    train(data(200, classes), config, model, jobs=jobs, pool=noting(scored), resume=True)
+    train(data(200, classes), config, model, resume=True, resources=Resources(jobs=jobs, pool=noting(scored)))
     assert sorted(scored) == sorted(whole), "each is scored once, in one of the runs"
     assert manifest(model) == manifest(tmp_path / "whole.h5")
     assert not list(tmp_path.glob("*.journal"))
@@ -224,7 +222,7 @@ def test_scores_that_are_none_are_refused(
     config = TrainingConfig(KernelSVM(), metric="none")
     with monkeypatch.context() as stranger, pytest.raises(Stop):
         stranger.setattr(scheduling, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best)})
-        train(data(200), config, tmp_path / "m.h5", observer=StopAfterSettings(1))
+        train(data(200), config, tmp_path / "m.h5", resources=Resources(observer=StopAfterSettings(1)))
     with pytest.raises((ModelError, RunError), match=f"{message}; give --force"):
         train(data(200), config, tmp_path / "m.h5", resume=True)
 
@@ -238,7 +236,7 @@ def workers() -> list[str]:
 
 def test_a_run_that_stops_leaves_no_worker(tmp_path: Path) -> None:
     with pytest.raises(Stop) as stopped:
-        train(data(), CONFIGS[0], tmp_path / "m.h5", jobs=2, observer=StopAfter(1))
+        train(data(), CONFIGS[0], tmp_path / "m.h5", resources=Resources(jobs=2, observer=StopAfter(1)))
     assert stopped.tb is not None  # which would keep a generator alive, and what it has opened
     assert workers() == []
 
@@ -348,7 +346,7 @@ def test_users_mistakes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="-w 7: no row has that label; the labels are -1, 1"):
         train(data(), TrainingConfig(FAST, class_weights=((7.0, 2.0),), metric="none"), tmp_path / "m.h5")
     with pytest.raises(RunError, match="give more --memory"):
-        train(data(), TrainingConfig(FAST, metric="none"), tmp_path / "m.h5", memory=1 << 20)
+        train(data(), TrainingConfig(FAST, metric="none"), tmp_path / "m.h5", resources=Resources(memory=1 << 20))
     assert not (tmp_path / "m.h5").exists()
 
 
@@ -434,7 +432,7 @@ def test_the_method_decides_what_follows_selection() -> None:
 def test_grids_of_no_and_of_several_parameters(method: KernelSVM, tmp_path: Path) -> None:
     config = TrainingConfig(method, "voronoi", 200, metric="none")
     for jobs in (1, 2):
-        train(data(), config, tmp_path / f"{jobs}.h5", jobs=jobs)
+        train(data(), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
     assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
     result = cross_validate(data(), config, jobs=2)
     assert result.names == ((), ("gamma", "b"))[isinstance(method, Several)]

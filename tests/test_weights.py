@@ -27,6 +27,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partitioning import partition_only
 from localsvm.runs.prediction import LocalModel
 from localsvm.runs.progress import Silent
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.streaming import train_stream
 from localsvm.runs.training import train
 from localsvm.runs.validation import cross_validate
@@ -178,11 +179,11 @@ def test_a_resume_with_other_weights_is_refused(tmp_path: Path) -> None:
 
     X, y = rows_of()
     with pytest.raises(KeyboardInterrupt):
-        train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "m.h5", observer=Stop())
+        train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "m.h5", resources=Resources(observer=Stop()))
     for other in (None, weights_of(seed=2)):
         with pytest.raises(ModelError, match="the weights of the rows differs"):
             train(Dataset(X.copy(), y, weight=other), CELLS, tmp_path / "m.h5", resume=True)
-    train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "m.h5", resume=True, jobs=2)
+    train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "m.h5", resume=True, resources=Resources(jobs=2))
     train(Dataset(X.copy(), y, weight=weights_of()), CELLS, tmp_path / "whole.h5")
     with LocalModel(tmp_path / "m.h5") as one, LocalModel(tmp_path / "whole.h5") as two:
         np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))

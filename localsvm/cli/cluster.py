@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.prediction import IndexBase, Score
     from localsvm.runs.progress import Clock
+    from localsvm.runs.scheduling import Resources
     from localsvm.runs.summary import Summary
 
 OTHERWISE = {
@@ -66,8 +67,11 @@ def _refuse(given: dict[str, Any]) -> None:
             raise click.UsageError(f"{flag} is not for --backend spark: {why}; leave it out.")
 
 
-def train(master: str, file: str, config: TrainingConfig, output: str, clock: Clock, extra: dict[str, Any]) -> Summary:
-    """Train on a file, or on the files of a folder, that the workers of the cluster see. extra: for `train`."""
+def train(
+    master: str, file: str, config: TrainingConfig, output: str, clock: Clock, resources: Resources,
+    force: bool, resume: bool,
+) -> Summary:  # fmt: skip
+    """Train on a file, or on the files of a folder, that the workers of the cluster see."""
     from localsvm.engines.spark import Spark
     from localsvm.parallel.spark import SparkApplication
     from localsvm.runs.part_files import text_of
@@ -77,7 +81,7 @@ def train(master: str, file: str, config: TrainingConfig, output: str, clock: Cl
         with clock("start"):
             spark = stack.enter_context(SparkApplication(master))
         engine = Spark(text_of(spark, file), zero_based=config.zero_based, shifts=config.shifts)
-        return train(engine, config, output, **extra)
+        return train(engine, config, output, resources, force=force, resume=resume)
 
 
 def predict(

@@ -18,8 +18,6 @@ from localsvm.cli.reporting import print_json, summary_text
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.progress import Clock
-    from localsvm.runs.summary import Summary
 
 
 IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file")  # options that a stream does not go with
@@ -71,7 +69,12 @@ def train(
     """
     from dataclasses import asdict
 
+    from localsvm.memory import Budget
     from localsvm.runs import progress as runs
+    from localsvm.runs import training
+    from localsvm.runs.reading import engine_for
+    from localsvm.runs.scheduling import Resources
+    from localsvm.runs.streaming import train_stream
 
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)
@@ -84,14 +87,19 @@ def train(
     resumable = not stream and not passes_through(output)
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
-        clock, count, common = runs.Clock(progress), opt.job_count(jobs), {"force": force, "observer": progress}
+        clock, may = runs.Clock(progress), Resources(opt.job_count(jobs), memory, progress)
         if url:
-            summary = cluster.train(url, train_file, config, path, clock, common | {"jobs": count, "resume": resume})
+            summary = cluster.train(url, train_file, config, path, clock, may, force=force, resume=resume)
         elif stream:
-            summary = _stream(train_file, config, path, common | {"jobs": count, "memory": memory, "weights": weights})
+            summary = train_stream(train_file, config, path, may, force=force, weights=weights)
         else:
-            own = {"jobs": count, "memory": memory, "resume": resume, "partition_file": partition_file, "given": given}
-            summary = _train(train_file, weights, config, path, clock, options, common | own, out_of_core)
+            with clock("read"):
+                budget = Budget.of(memory)
+                rows = engine_for(train_file, config, out_of_core, progress.note, weights, may.jobs, budget)
+            opt.note_undivided(options, config, rows, progress.note)
+            summary = training.train(
+                rows, config, path, may, force=force, resume=resume, partition_file=partition_file, given=given
+            )
     summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
@@ -107,7 +115,7 @@ def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bo
     context = click.get_current_context()
     given = {f"--{name.replace('_', '-')}": context.params[name] for name in IN_MEMORY}
     in_memory = [name for name, value in {"stdin": context.params["train_file"] == "-", **given}.items() if value]
-    once = getattr(config.method, "online", None) == "full"
+    once = config.method.learning_once is not None
     stream = "--online full" if once else "--stream" if asked else None
     if stream and in_memory:
         remedy = "write it to a file first" if "stdin" in in_memory else "leave one of the two out"
@@ -117,24 +125,3 @@ def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bo
     if out_of_core and stream:
         raise click.UsageError(f"{stream} keeps no rows, in memory or on a disk; leave --out-of-core out.")
     return stream is not None
-
-
-def _train(
-    file: str, weights: str | None, config: TrainingConfig, output: str, clock: Clock, options: dict[str, Any],
-    extra: dict[str, Any], out_of_core: bool,
-) -> Summary:  # fmt: skip
-    from localsvm.memory import Budget
-    from localsvm.runs.reading import engine_for
-    from localsvm.runs.training import train
-
-    with clock("read"):
-        budget = Budget.of(extra["memory"])
-        engine = engine_for(file, config, out_of_core, extra["observer"].note, weights, extra["jobs"], budget)
-    opt.note_undivided(options, config, engine, extra["observer"].note)
-    return train(engine, config, output, **extra)
-
-
-def _stream(file: str, config: TrainingConfig, output: str, extra: dict[str, Any]) -> Summary:
-    from localsvm.runs.streaming import train_stream
-
-    return train_stream(file, config, output, **extra)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -119,25 +119,29 @@ def read(
         return _read_regular(source, options) if source.regular() else _read_stream(source, options)
 
 
+class Layout(NamedTuple):
+    """What the rows of blocks are.
+
+    Attributes
+    ----------
+    n_features, dense : columns of the data, entries beyond them are dropped; whether X is dense or CSR.
+    columns, shift : of all columns X has these alone, None for all; columns of X that are read from their origin.
+    """
+
+    n_features: int
+    dense: bool
+    columns: Columns | None = None
+    shift: Shift | None = None
+
+
 def read_blocks(
-    path: str | os.PathLike[str],
-    *,
-    n_features: int,
-    dense: bool,
-    columns: Columns | None = None,
-    shift: Shift | None = None,
-    zero_based: bool = False,
-    jobs: int = 1,
-    block_bytes: int = BLOCK_BYTES,
-    tell: Callable[[Counts], None] | None = None,
-    longest: int = LONGEST_LINE,
-) -> Generator[Dataset]:
+    path: str | os.PathLike[str], layout: Layout, *, zero_based: bool = False, jobs: int = 1,
+    block_bytes: int = BLOCK_BYTES, tell: Callable[[Counts], None] | None = None, longest: int = LONGEST_LINE,
+) -> Generator[Dataset]:  # fmt: skip
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
-    Parameters are those of `read`, and `columns`: of the n_features columns X has these alone, None for all; `shift`:
-    columns of X that are read from their origin. Every block has at least one row, and its X is dense or CSR as `dense`
-    says. Do not rely on where blocks are cut. `tell` is called with what the text of each block holds; `longest`: bytes
-    of a line.
+    The other parameters are those of `read`. Every block has at least one row. Do not rely on where blocks are cut.
+    `tell` is called with what the text of each block holds; `longest`: bytes of a line.
 
     Raises
     ------
@@ -147,7 +151,7 @@ def read_blocks(
     message = EMPTY
     with open_source(path) as source:
         pieces = stream_pieces(source, zero_based, block_bytes, longest)
-        for counts, block in blocks_of(pieces, n_features, dense, columns, shift, jobs):
+        for counts, block in blocks_of(pieces, layout, jobs):
             message = message and NO_ROWS
             if counts.rows:
                 message = ""
@@ -158,24 +162,17 @@ def read_blocks(
             raise DataError(message.format(path=source.name))
 
 
-def blocks_of(
-    pieces: Iterable[TextPiece],
-    n_features: int,
-    dense: bool,
-    columns: Columns | None,
-    shift: Shift | None,
-    jobs: int = 1,
-) -> Iterator[tuple[Counts, Dataset]]:
+def blocks_of(pieces: Iterable[TextPiece], layout: Layout, jobs: int = 1) -> Iterator[tuple[Counts, Dataset]]:
     """What the text of each piece holds, and its rows as `read_blocks` reads them."""
-    of_text = shift if shift is None or columns is None else shift.within(columns)
-    for part in ordered(lambda piece: parse_block(piece, n_features, dense, columns, of_text), pieces, jobs):
+    columns, shift = layout.columns, layout.shift
+    of_text = layout if shift is None or columns is None else layout._replace(shift=shift.within(columns))
+    for part in ordered(lambda piece: parse_block(piece, of_text), pieces, jobs):
         yield part.counts, Dataset(part.X, part.y, columns=columns, shift=shift)
 
 
-def parse_block(
-    piece: TextPiece, n_features: int, dense: bool, columns: Columns | None, shift: Shift | None
-) -> ParsedPiece:
-    """One block as `read_blocks` reads it; shift: of the columns of the text."""
+def parse_block(piece: TextPiece, layout: Layout) -> ParsedPiece:
+    """One block as `read_blocks` reads it, but that the shift is of the columns of the text."""
+    n_features, dense, columns, shift = layout
     part = parse(piece, n_features, dense and (columns is None or n_features <= WIDE * len(columns)), shift)
     if columns is not None:
         part.X = keep_columns(part.X, columns, in_place=True)

@@ -24,7 +24,7 @@ from localsvm.data.faults import LONGEST_LINE
 from localsvm.data.measuring import measure, shift_in
 from localsvm.data.origin import rounded
 from localsvm.data.pieces import BLOCK_BYTES, Counts
-from localsvm.data.reading import read, read_blocks
+from localsvm.data.reading import Layout, read, read_blocks
 from localsvm.data.scratch import FileArray, ScratchRows, check_room, scratch_folder
 from localsvm.data.weights import read_weights
 from localsvm.engines.base import (
@@ -93,7 +93,7 @@ class Disk:
         check_room(folder := scratch_folder(), FILES * size)
         shift = shift_in(self.name, zero_based=self._zero_based) if self._shifts else None
         blocks = read_blocks(
-            self.name, n_features=counts.width, dense=dense, shift=shift, zero_based=self._zero_based, jobs=jobs,
+            self.name, Layout(counts.width, dense, shift=shift), zero_based=self._zero_based, jobs=jobs,
             block_bytes=self._block_bytes or self._budget.block_bytes(BLOCK_BYTES, jobs),
             longest=self._budget.text_bytes(LONGEST_LINE),
         )  # fmt: skip

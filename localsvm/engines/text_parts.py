@@ -17,7 +17,7 @@ from localsvm.data.faults import EMPTY, NO_ROWS
 from localsvm.data.origin import HEAD_ROWS, look_ahead
 from localsvm.data.parts import parse
 from localsvm.data.pieces import BOM, TextPiece
-from localsvm.data.reading import parse_block
+from localsvm.data.reading import Layout, parse_block
 from localsvm.data.shift import Shift
 from localsvm.engines.base import Block, Head
 from localsvm.errors import DataError, RunError
@@ -97,7 +97,7 @@ class Form:
         row = self.first_rows[part]
         of_text = self.shift if self.shift is None or self.columns is None else self.shift.within(self.columns)
         for piece in lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
-            found = parse_block(piece, self.width, self.dense, self.columns, of_text)
+            found = parse_block(piece, Layout(self.width, self.dense, self.columns, of_text))
             if len(found.y):
                 yield Block(row, found.X, found.y, columns=self.columns)
             row += len(found.y)

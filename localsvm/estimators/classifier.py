@@ -46,6 +46,7 @@ from localsvm.parallel.local import cpu_count
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given, read_given
 from localsvm.runs.prediction import LocalModel
+from localsvm.runs.scheduling import Resources
 from localsvm.runs.training import train
 from localsvm.store.outputs import replacing
 
@@ -142,7 +143,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows, shift = from_array(X, config.shifts)
             data = Dataset(as_examples(rows), labels[codes], kept_classes(classes), shift=shift, weight=weight)
             observer = ProgressLines() if self.verbose else Warned()
-            summary = train(data, config, path, jobs=self._jobs(), given=given, observer=observer)
+            summary = train(data, config, path, given=given, resources=Resources(jobs=self._jobs(), observer=observer))
             content = path.read_bytes()
         self.classes_, self.summary_ = classes, summary
         self._take(content)

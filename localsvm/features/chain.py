@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.columns import Columns
 from localsvm.data.dataset import Examples
+from localsvm.data.reading import Layout
 from localsvm.data.shift import Shift
 from localsvm.errors import DataError
 from localsvm.features.base import Transform
@@ -26,15 +26,6 @@ from localsvm.store.pieces import Unsound
 
 ORIGIN = "origin"  # an array of the group /scaling
 State = tuple[str, Mapping[str, NDArray[Any]]]
-
-
-class Reading(NamedTuple):
-    """What a reader has to know, so that its rows have gone through the first steps; see `data.reading.read_blocks`."""
-
-    n_features: int
-    dense: bool
-    columns: Columns | None
-    shift: Shift | None
 
 
 @dataclass(frozen=True)
@@ -84,9 +75,9 @@ class Chain:
         return self.columns.dense or self.scaling.mode in CENTRED
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> Layout:
         """What a reader has to know."""
-        return Reading(self.width, self.columns.dense, self.columns.kept, self.origin.shift)
+        return Layout(self.width, self.columns.dense, self.columns.kept, self.origin.shift)
 
     def apply(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
         """What methods see of rows X (n, width). A row's result depends on that row alone.

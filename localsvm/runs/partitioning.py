@@ -18,7 +18,7 @@ from localsvm.runs.given import Given
 from localsvm.runs.preparing import CONTENT, Asked, prepare
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.runs.reading import engine_of
-from localsvm.store.model import write_partition
+from localsvm.store.model import PartitionFile, write_partition
 from localsvm.threads import ALONE, Threads
 
 KEPT = ("cell_size", "scale", "seed", "zero_based", "coarse_size")  # options of a partition file, beside the metric
@@ -82,16 +82,15 @@ def partition_only(
     partition, found = cells.completed(states, [len(own) for own in sizes]), np.concatenate(sizes)
     decided = prepared.config
     kept = {name: v for name in KEPT if (v := getattr(decided, name)) is not None} | {"metric": config.metric_name}
-    write_partition(
+    file = PartitionFile(
         output,
-        config={"partition": partition.name, **prepared.measured.as_dict()} | kept,
-        fingerprint=prepared.content[CONTENT],
+        {"partition": partition.name, **prepared.measured.as_dict(), "fingerprint": prepared.content[CONTENT]} | kept,
         **prepared.chain.state(),
         partition=(partition.name, partition.state()),
         assignment=assignment,
         weight=weight,
         sizes=found,
         centres=partition.centres,
-        force=force,
     )
+    write_partition(file, force)
     return Divided(found, prepared.measured.told)

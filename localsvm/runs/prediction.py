@@ -142,13 +142,13 @@ class LocalModel:
     ) -> Iterator[Dataset]:
         """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
-            path, **self.chain.reading._asdict(), zero_based=zero_based, jobs=self._jobs, tell=tell,
+            path, self.chain.reading, zero_based=zero_based, jobs=self._jobs, tell=tell,
             block_bytes=self._extent.text, longest=self._extent.longest,
         )  # fmt: skip
 
     def parse(self, pieces: Iterable[TextPiece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
         """The same of pieces of a text."""
-        for counts, block in blocks_of(pieces, *self.chain.reading):
+        for counts, block in blocks_of(pieces, self.chain.reading):
             if counts.rows:
                 tell(counts)
                 yield block

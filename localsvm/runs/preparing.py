@@ -247,7 +247,7 @@ class _Preparing:
     def _stored(self, file: PartitionFile, head: Head, chain: Chain) -> Stored:
         with checked(file.path):
             check_partition(file, head, chain.mapped_columns)
-            partition = restore(*file.partition, chain.mapped_columns, len(file.sizes))
+            partition = restore(file.partition[0], dict(file.partition[1]), chain.mapped_columns, len(file.sizes))
         return Stored(partition, file.assignment, file.weight)
 
     def _off_centre(self, config: TrainingConfig, chain: Chain, samples: list[Any]) -> int:

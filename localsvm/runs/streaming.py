@@ -31,58 +31,59 @@ from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.demand import StreamDemand
 from localsvm.runs.preparing import tell_left_out, tell_off_centre
-from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.summary import Summary, summarise
+from localsvm.runs.progress import Clock, Observer
+from localsvm.runs.scheduling import Resources
+from localsvm.runs.summary import Summary, TrainedCells, TrainingRows, summarise
 from localsvm.runs.survey import Survey, surveyed
 from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 from localsvm.solvers.stochastic import Descended, DescentBlock, descend
-from localsvm.store.model import write_model
+from localsvm.store.model import ModelContent, write_model
 
 BLOCK_BYTES = 32 << 20  # of text: rows are shuffled within a block, and no further
 SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made
 
 
 def train_stream(
-    path: str | Path, config: TrainingConfig, output: str | Path, *,
-    jobs: int = 1, memory: int | None = None, force: bool = False, observer: Observer | None = None,
-    block_bytes: int = BLOCK_BYTES, weights: str | Path | None = None,
+    path: str | Path, config: TrainingConfig, output: str | Path, resources: Resources | None = None, *,
+    force: bool = False, block_bytes: int = BLOCK_BYTES, weights: str | Path | None = None,
 ) -> Summary:  # fmt: skip
-    """Train on the file and write the model to `output`. jobs: threads that read; the model does not depend on them.
+    """Train on the file and write the model to `output`. weights: their file.
 
-    memory: bytes that the run may use, None for what is free; it does not depend on them either. weights: their file.
+    resources: threads that read, and memory; the model depends on neither.
     Raises OptionError for what streams cannot do, DataError for a file, RunError for the output or the memory.
     """
     _check(config)
-    clock = Clock(observer := observer or Silent())
+    resources = resources or Resources()
+    clock = Clock(resources.observer)
     with clock("read"):
         stream = Stream(
-            path, config.folds, zero_based=config.zero_based, jobs=jobs, block_bytes=block_bytes,
-            shifts=config.shifts, weights=weights, budget=Budget.of(memory),
+            path, config.folds, zero_based=config.zero_based, jobs=resources.jobs, block_bytes=block_bytes,
+            shifts=config.shifts, weights=weights, budget=Budget.of(resources.memory),
         )  # fmt: skip
-        survey = _survey(stream, config, observer)
+        survey = _survey(stream, config, resources.observer)
     config = config.for_classes(survey.labels, survey.class_rows.tolist())
     with clock("train"):
         if config.method.learning_once is not None:
             demand = StreamDemand(stream, config.scale, one_pass.SAMPLE_ROWS)
-            fitted, report = one_pass.OnePassCell(stream, survey, config, demand).fit(jobs)
+            fitted, report = one_pass.OnePassCell(stream, survey, config, demand).fit(resources.jobs)
         else:
             fitted, report = StreamedCell(stream, survey, config).fit()
     with clock("write"):
-        write_model(
-            output,
+        content = ModelContent(
             config=config.as_dict() | _described(stream),
             labels=survey.labels,
             **survey.chain.state(),
             partition=("none", NoPartition().state()),
-            cells=[fitted.state],
-            n_cells=1,
-            force=force,
         )
-    about = survey.labels, survey.class_rows.tolist(), (stream.features, stream.width), "none"
-    progressive = config.method.learning_once is not None
-    return summarise(*about, np.asarray([stream.rows]), [report], clock.seconds, progressive=progressive)
+        write_model(output, content, [fitted.state], 1, force)
+    return summarise(
+        TrainingRows(survey.labels, survey.class_rows.tolist(), stream.features, stream.width),
+        TrainedCells("none", np.asarray([stream.rows]), [report]),
+        clock.seconds,
+        progressive=config.method.learning_once is not None,
+    )
 
 
 def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Survey:
@@ -108,7 +109,7 @@ def _sampled(stream: Stream, config: TrainingConfig) -> int:
 
 
 def _described(stream: Stream) -> dict[str, Any]:
-    """What prediction has to know of the data, as `Divided.as_dict` has it."""
+    """What prediction has to know of the data, as `PreparedRun.as_dict` has it."""
     known = {"features": stream.features, "dense": stream.dense, "partition": "none", "weighted": stream.weighted}
     return known if stream.columns is None else known | {"width": stream.width}
 

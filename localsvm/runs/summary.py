@@ -101,32 +101,62 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
     return json.dumps([*names, *["cost"] * costs]), arrays
 
 
+@dataclass(frozen=True)
+class TrainingRows:
+    """What a summary says of the rows.
+
+    Attributes
+    ----------
+    labels, class_rows : (classes,) float64 ascending, and the rows of each.
+    features, width : columns that occur, and all columns.
+    """
+
+    labels: NDArray[np.float64]
+    class_rows: Sequence[int]
+    features: int
+    width: int
+
+
+@dataclass(frozen=True)
+class TrainedCells:
+    """What a summary says of the cells.
+
+    Attributes
+    ----------
+    partition : its name.
+    sizes, reports : (cells,) int64 rows of each cell, and its report.
+    repeats, by_coarse : of the partition; the cells of each coarse cell, None where there are none.
+    """
+
+    partition: str
+    sizes: NDArray[np.int64]
+    reports: Sequence[CellReport]
+    repeats: int = 1
+    by_coarse: Sequence[int] | None = None
+
+
 def summarise(
-    labels: NDArray[np.float64], class_rows: Sequence[int], features: tuple[int, int], partition: str,
-    sizes: NDArray[np.int64], reports: Sequence[CellReport], seconds: dict[str, float], repeats: int = 1,
-    calibration: Calibration | None = None, metric: dict[str, Any] | None = None,
-    by_coarse: Sequence[int] | None = None, progressive: bool = False,
+    rows: TrainingRows, cells: TrainedCells, seconds: dict[str, float], *, calibration: Calibration | None = None,
+    metric: dict[str, Any] | None = None, progressive: bool = False,
 ) -> Summary:  # fmt: skip
     """The closing report of a run.
 
     Parameters
     ----------
-    labels, class_rows, features, partition : ascending, and their rows; how many columns occur, of how many; its name.
-    sizes : (cells,) rows of each cell.
-    reports : of all cells.
-    seconds, repeats : wall clock, by phase; of the partition.
+    seconds : wall clock, by phase.
     calibration, metric : of the model; how it was chosen; None where it has none.
-    by_coarse, progressive : the cells of each coarse cell, if any; rows were decided, and then learned.
+    progressive : rows were decided, and then learned.
     """
+    reports = cells.reports
     return Summary(
-        rows=sum(class_rows),
-        features=features[0],
-        width=features[1],
-        labels=[float(v) for v in labels],
-        class_rows=list(class_rows),
-        partition=partition,
-        cells=len(sizes),
-        cell_rows=size_spread(sizes),
+        rows=sum(rows.class_rows),
+        features=rows.features,
+        width=rows.width,
+        labels=[float(v) for v in rows.labels],
+        class_rows=list(rows.class_rows),
+        partition=cells.partition,
+        cells=len(cells.sizes),
+        cell_rows=size_spread(cells.sizes),
         points=max(r.points for r in reports),
         **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports)},
         cv_recalls=cross_validated_recalls(reports),
@@ -137,7 +167,7 @@ def summarise(
         largest_gap=max(r.fit.largest_gap for r in reports),
         seconds=seconds,
         calibration=calibration.describe() if calibration else None,
-        repeats=repeats,
+        repeats=cells.repeats,
         metric=metric,
-        coarse_cells=None if by_coarse is None else len(by_coarse),
+        coarse_cells=None if cells.by_coarse is None else len(cells.by_coarse),
     )

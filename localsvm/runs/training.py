@@ -15,22 +15,21 @@ from localsvm import __version__
 from localsvm.data.dataset import Dataset
 from localsvm.engines.base import Engine
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.parallel.local import LocalPool
 from localsvm.partition import Partition
 from localsvm.runs.cell_work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.given import Given
 from localsvm.runs.held_values import HeldValues
 from localsvm.runs.preparing import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
-from localsvm.runs.progress import Clock, Observer, Silent, Work
+from localsvm.runs.progress import Clock, Work
 from localsvm.runs.reading import engine_of
 from localsvm.runs.records import DIVISION, RECORDS, Record, unpack, unpack_scores
-from localsvm.runs.scheduling import CellTrainer, Finished, PoolFactory, Resources
-from localsvm.runs.summary import Summary, report_state, summarise
+from localsvm.runs.scheduling import CellTrainer, Finished, Resources
+from localsvm.runs.summary import Summary, TrainedCells, TrainingRows, report_state, summarise
 from localsvm.selection.cross_validation import Scores
 from localsvm.store.container_writing import creation_time
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import write_model
+from localsvm.store.model import ModelContent, write_model
 from localsvm.store.outputs import signals_held
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
@@ -44,17 +43,15 @@ OPTIONS = {
 
 
 def train(
-    source: Dataset | Engine, config: TrainingConfig, output: str | Path, *,
-    jobs: int = 1, memory: int | None = None, force: bool = False, resume: bool = False,
-    partition_file: str | Path | None = None, given: Given | None = None,
-    observer: Observer | None = None, pool: PoolFactory = LocalPool,
+    source: Dataset | Engine, config: TrainingConfig, output: str | Path, resources: Resources | None = None, *,
+    force: bool = False, resume: bool = False, partition_file: str | Path | None = None, given: Given | None = None,
 ) -> Summary:  # fmt: skip
     """Train on the rows and write the model to `output`; it depends on rows and config alone.
 
     Parameters
     ----------
     source : rows in memory, which are consumed, or the engine that has them.
-    jobs, memory, pool : workers; bytes that the run may use, None for what is free; where cells are trained.
+    resources : without influence on the model; None for one process, the memory that is free, and nobody to tell.
     partition_file, given : see `preparing.Asked`.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
 
@@ -63,12 +60,13 @@ def train(
     DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
     """
     creation_time()  # refuses a mistake in SOURCE_DATE_EPOCH now, not when the model is written
-    clock = Clock(observer := observer or Silent())
-    with Threads(jobs) as threads:
+    resources = resources or Resources()
+    clock = Clock(resources.observer)
+    with Threads(resources.jobs) as threads:
         with clock("partition"):
-            engine = engine_of(source, config, threads, memory)
-            prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, observer)
-        key, resources = run_key(prepared), Resources(jobs, memory, observer, pool, threads=threads)
+            engine = engine_of(source, config, threads, resources.memory)
+            prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, resources.observer)
+        key, resources = run_key(prepared), replace(resources, threads=threads)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
@@ -76,10 +74,14 @@ def train(
                 _write(output, prepared, journal, trained, calibration, force)
             journal.delete()
     return summarise(
-        prepared.labels, prepared.class_rows, (prepared.head.features, prepared.chain.width), trained.partition.name,
-        trained.sizes, trained.reports, clock.seconds, config.repeats, calibration, prepared.measured.told,
-        trained.partition.cells_by_coarse,
-    )  # fmt: skip
+        TrainingRows(prepared.labels, prepared.class_rows, prepared.head.features, prepared.chain.width),
+        TrainedCells(
+            trained.partition.name, trained.sizes, trained.reports, config.repeats, trained.partition.cells_by_coarse
+        ),
+        clock.seconds,
+        calibration=calibration,
+        metric=prepared.measured.told,
+    )
 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
@@ -220,18 +222,15 @@ def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained, calibration: Calibration | None,
     force: bool,
 ) -> None:  # fmt: skip
-    write_model(
-        output,
+    content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.labels,
         **prepared.chain.state(),
         partition=(trained.partition.name, trained.partition.state()),
-        cells=(unpack(journal[name]).state for name in trained.names),
-        n_cells=len(trained.names),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
         calibration=("sigmoids", calibration.state()) if calibration else None,
-        force=force,
     )
+    write_model(output, content, (unpack(journal[name]).state for name in trained.names), len(trained.names), force)
 
 
 def run_key(prepared: PreparedRun) -> tuple[str, dict[str, str]]:

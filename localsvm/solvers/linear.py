@@ -15,7 +15,7 @@ from localsvm.data.dataset import as_examples
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.centred import Stretch
-from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, newton
+from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, LinearProblem, newton
 from localsvm.solvers.stochastic import DescentBlock, descend
 
 Vector = NDArray[np.float64]
@@ -100,17 +100,15 @@ class LinearSolution:
 
 
 def solve(
-    rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, solver: str = "auto", *,
-    one_task_each: bool = True, start: LinearSolution | None = None, seed: int = 0, passes: int = 0,
+    problem: LinearProblem, tolerance: float, solver: str = "auto", *, one_task_each: bool = True,
+    start: LinearSolution | None = None, seed: int = 0, passes: int = 0,
 ) -> LinearSolution:  # fmt: skip
     """Solve to a duality gap of `tolerance` times the primal objective.
 
     Parameters
     ----------
-    y, cost : (n,) float64
-        +-1, or 0 where a row takes no part; and the factors c_i >= 0.
-    squared, one_task_each : bool
-        The squared hinge; and whether each row is in one task, so that the Hessian falls into blocks.
+    one_task_each : bool
+        Whether each row is in one task, so that the Hessian falls into blocks.
     solver : str
         "auto", "sdca", "primal", "sag" (the squared hinge only), or "sgd": `passes` of stochastic subgradients on the
         hinge, with no tolerance.
@@ -119,6 +117,7 @@ def solve(
     seed : int
         Of the order in which rows are visited.
     """
+    rows, y, cost, squared = problem
     if solver == "sgd":
         return _by_subgradients(rows, y, cost, passes, seed)
     if solver == "sag":
@@ -134,10 +133,11 @@ def solve(
                 return found
             start = None if ascent.afresh else found
     if start is None and system == "blocks" and rows.n >= SAMPLE_ROWS * rows.size:
-        start = solve(_every(rows, SAMPLE), y[::SAMPLE].copy(), SAMPLE * cost[::SAMPLE], squared, tolerance, "primal")
+        part = LinearProblem(_every(rows, SAMPLE), y[::SAMPLE].copy(), SAMPLE * cost[::SAMPLE], squared)
+        start = solve(part, tolerance, "primal")
     first = None if start is None else start.w
     width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
-    at, report = newton(rows, y, cost, squared, tolerance, system=system, start=first, width=width)
+    at, report = newton(problem, tolerance, system=system, start=first, width=width)
     return LinearSolution(at.w, at.alpha, at.width, report)
 
 

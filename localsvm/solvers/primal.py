@@ -21,6 +21,7 @@ gap is ours.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,18 +139,32 @@ class Newton:
         return t
 
 
+class LinearProblem(NamedTuple):
+    """A task-coupled linear SVM.
+
+    Attributes
+    ----------
+    rows : LinearRows
+    y, cost : (n,) float64
+        +-1, or 0 where a row takes no part; and the factors c_i >= 0.
+    squared : bool
+        The squared hinge instead of the hinge.
+    """
+
+    rows: LinearRows
+    y: Vector
+    cost: Vector
+    squared: bool
+
+
 def newton(
-    rows: LinearRows, y: Vector, cost: Vector, squared: bool, tolerance: float, *, system: str = "gradients",
-    start: Vector | None = None, width: float = FIRST_WIDTH, max_steps: int = MAX_STEPS, coupling: Coupling = ALONE,
+    problem: LinearProblem, tolerance: float, *, system: str = "gradients", start: Vector | None = None,
+    width: float = FIRST_WIDTH, max_steps: int = MAX_STEPS, coupling: Coupling = ALONE,
 ) -> tuple[Newton, LinearReport]:  # fmt: skip
     """Newton's method: its state at a duality gap of at most tolerance times the primal objective, and a report.
 
     Parameters
     ----------
-    y, cost : (n,) float64
-        +-1, or 0 where a row takes no part; and the factors c_i >= 0.
-    squared : bool
-        The squared hinge instead of the hinge.
     system : str
         How to solve for a step: by Hessian "blocks", one per task, or by the "rows" of each task, which both need rows
         of one task each; or by conjugate "gradients". With a coupling: "coupled", by all Hessian blocks and the
@@ -161,7 +176,8 @@ def newton(
     coupling : Coupling
         Of the tasks.
     """
-    at = Newton(rows, y, cost, 0.0 if squared else width, start, tolerance, coupling)
+    squared = problem.squared
+    at = Newton(problem.rows, problem.y, problem.cost, 0.0 if squared else width, start, tolerance, coupling)
     direction = by_gradients if at.stretch else DIRECTIONS[system]
     steps = 0
     while steps < max_steps:

@@ -17,7 +17,7 @@ from localsvm.data.dataset import Examples, between, row_blocks, rows_of
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.coupling import ALONE, Coupling
 from localsvm.solvers.linear import WIDER, LinearSolution, solve
-from localsvm.solvers.primal import FIRST_WIDTH, newton
+from localsvm.solvers.primal import FIRST_WIDTH, LinearProblem, newton
 
 Floats = NDArray[np.float64]
 SMALLEST = 1e-4  # weights in a task that are not worth a row
@@ -64,12 +64,12 @@ class WeightedTasks:
         tasks = rows.tasks
         if coupling is ALONE:
             before = None if start is None or begin is None else LinearSolution(begin, None, start.width, start.report)
-            found = solve(rows, y, cost, squared, tolerance, "primal", start=before)
+            found = solve(LinearProblem(rows, y, cost, squared), tolerance, "primal", start=before)
             return TaskWeights(found.w[:-1].reshape(tasks, -1), found.width, found.report)
         system = "coupled" if rows.size <= LARGEST_SYSTEM else "gradients"
         width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
         at, report = newton(
-            rows, y, cost, squared, tolerance, system=system, start=begin, width=width, coupling=coupling
+            LinearProblem(rows, y, cost, squared), tolerance, system=system, start=begin, width=width, coupling=coupling
         )
         return TaskWeights(at.w[:-1].reshape(tasks, -1), at.width, report)
 

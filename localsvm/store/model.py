@@ -31,37 +31,53 @@ CellCheck = Callable[[Cells], object]  # raises Unsound
 BLOCK_BYTES = 1 << 23  # of cells that are verified together
 
 
+@dataclass(frozen=True)
+class ModelContent:
+    """What a model file holds beside its cells.
+
+    Attributes
+    ----------
+    config : every option that determines the model, as JSON can hold it.
+    labels : (classes,) float64, ascending.
+    scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
+    columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
+    metric : its kind and its arrays; None for the Euclidean one.
+    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
+    calibration : of what kind, and the arrays.
+    """
+
+    config: dict[str, Any]
+    labels: Array
+    scaling: State
+    partition: State
+    columns: Array | None = None
+    metric: State | None = None
+    report: State | None = None
+    calibration: State | None = None
+
+
 def write_model(
-    path: AnyPath, *, config: dict[str, Any], labels: Array, columns: Array | None = None, scaling: State,
-    metric: State | None = None, partition: State, cells: Iterable[Mapping[str, Array]], n_cells: int,
-    report: State | None = None, calibration: State | None = None, force: bool = False,
-) -> None:  # fmt: skip
+    path: AnyPath, content: ModelContent, cells: Iterable[Mapping[str, Array]], n_cells: int, force: bool = False
+) -> None:
     """Write a model: complete under `path` at the end, or not at all.
 
     Parameters
     ----------
-    config : every option that determines the model, as JSON can hold it.
-    labels : (classes,) float64, ascending.
-    columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
-    scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
-    metric : its kind and its arrays; None for the Euclidean one.
     cells : the arrays of all n_cells cells in their order, consumed one at a time so that they need not fit in memory.
         Every cell has the same names, each with the same dtype and trailing shape; its length along axis 0 is free.
-    report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
-    calibration : of what kind, and the arrays.
     force : whether `path` may be overwritten.
 
     Raises RunError where `path` is in the way or the disk is full: nothing is overwritten; ValueError for other cells.
     """
-    with create(path, MODEL, config, force) as writer:
-        writer.array("/labels", np.asarray(labels, np.float64))
-        _write_columns(writer, columns)
-        _write_state(writer, "scaling", "mode", scaling)
-        _write_state(writer, "metric", "kind", metric)
-        _write_state(writer, "partition", "name", partition)
+    with create(path, MODEL, content.config, force) as writer:
+        writer.array("/labels", np.asarray(content.labels, np.float64))
+        _write_columns(writer, content.columns)
+        _write_state(writer, "scaling", "mode", content.scaling)
+        _write_state(writer, "metric", "kind", content.metric)
+        _write_state(writer, "partition", "name", content.partition)
         _write_cells(writer, cells, n_cells)
-        _write_state(writer, "report", "names", report)
-        _write_state(writer, "calibration", "kind", calibration)
+        _write_state(writer, "report", "names", content.report)
+        _write_state(writer, "calibration", "kind", content.calibration)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
@@ -109,7 +125,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
-    report, calibration : see `write_model`; None where the file has none.
+    report, calibration : see `ModelContent`; None where the file has none.
     """
 
     path: AnyPath
@@ -215,57 +231,43 @@ class Model:
 
 @dataclass(frozen=True)
 class PartitionFile:
-    """What a partition file holds; see `write_partition`."""
+    """What a partition file holds.
 
-    path: AnyPath
-    config: dict[str, Any]
-    columns: NDArray[np.int64] | None
-    scaling: tuple[str, dict[str, Array]]
-    metric: tuple[str, dict[str, Array]] | None
-    partition: tuple[str, dict[str, Array]]
-    assignment: Array
-    weight: NDArray[np.float64]
-    sizes: NDArray[np.int64]
-    centres: Array | None
-
-
-def write_partition(
-    path: AnyPath,
-    *,
-    config: dict[str, Any],
-    fingerprint: str,
-    columns: Array | None = None,
-    scaling: State,
-    metric: State | None = None,
-    partition: State,
-    assignment: Array,
-    weight: Array,
-    sizes: Array,
-    centres: Array | None = None,
-    force: bool = False,
-) -> None:
-    """Write a partition: complete under `path` at the end, or not at all.
-
-    Parameters
+    Attributes
     ----------
-    fingerprint : of the data that was divided (`data.numbering.named`), kept in the config.
+    path : of the file.
+    config : options, and the "fingerprint" of the data that was divided (`data.numbering.named`).
+    scaling, partition, columns, metric : as in `ModelContent`.
     assignment : (n,) int32 or int64, the cell of each training row, -1 for a row merged into another.
     weight : (n,), how many rows stand behind each row, 0 for one merged into another.
     sizes : (n_cells,) rows of each cell.
     centres : (n_cells, d), where the partition has them.
-
-    The rest, and what is raised, is as in `write_model`.
     """
-    with create(path, PARTITION, config | {"fingerprint": fingerprint}, force) as writer:
-        _write_columns(writer, columns)
-        _write_state(writer, "scaling", "mode", scaling)
-        _write_state(writer, "metric", "kind", metric)
-        _write_state(writer, "partition", "name", partition)
-        writer.array("/assignment", assignment)
-        writer.array("/weight", np.asarray(weight, np.float64))
-        writer.array("/sizes", np.asarray(sizes, np.int64))
-        if centres is not None:
-            writer.array("/centres", centres)
+
+    path: AnyPath
+    config: dict[str, Any]
+    scaling: State
+    partition: State
+    assignment: Array
+    weight: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    columns: NDArray[np.int64] | None = None
+    metric: State | None = None
+    centres: Array | None = None
+
+
+def write_partition(file: PartitionFile, force: bool = False) -> None:
+    """Write a partition: complete under its path at the end, or not at all. Raises what `write_model` raises."""
+    with create(file.path, PARTITION, file.config, force) as writer:
+        _write_columns(writer, file.columns)
+        _write_state(writer, "scaling", "mode", file.scaling)
+        _write_state(writer, "metric", "kind", file.metric)
+        _write_state(writer, "partition", "name", file.partition)
+        writer.array("/assignment", file.assignment)
+        writer.array("/weight", np.asarray(file.weight, np.float64))
+        writer.array("/sizes", np.asarray(file.sizes, np.int64))
+        if file.centres is not None:
+            writer.array("/centres", file.centres)
 
 
 def load_partition(path: AnyPath) -> PartitionFile:

@@ -15,7 +15,7 @@ from localsvm.methods.linear.rows import LinearRepresentation
 from localsvm.methods.linear.systems.parts import Parts, ProblemPart, Taken
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import LinearSolution, few_weights, solve
-from localsvm.solvers.primal import FIRST_WIDTH
+from localsvm.solvers.primal import FIRST_WIDTH, LinearProblem
 
 Floats = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ class LinearSystem(System):
             y = np.ascontiguousarray(part.of(self.cell.Y[:, job.problem]))
             weight = part.of(job.costs[c] * self.cell.training_weight(job.fold))
             found = solve(
-                rows, y, weight, method.loss == "squared", tolerance, method.solver,
+                LinearProblem(rows, y, weight, method.loss == "squared"), tolerance, method.solver,
                 one_task_each=method.one_task_each, start=starts[i], passes=method.passes,
             )  # fmt: skip
             return self._lean(found, rows) if lean else found
