@@ -24,7 +24,7 @@ from harness.tables import table, thousands
 from sklearn.calibration import CalibratedClassifierCV
 
 from localsvm import LocalSVC
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 
 ROWS = {  # of training: all of them where there are fewer
     "svmguide1": 20_000, "satimage": 20_000, "pendigits": 20_000, "magic": 20_000, "a9a": 12_000, "susy30k": 12_000,

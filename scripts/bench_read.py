@@ -57,7 +57,7 @@ def prepare(case: Case, options: argparse.Namespace) -> None:
 
 
 def ours(case: Case, options: argparse.Namespace) -> Figures:
-    """`localsvm.data.reading.read`."""
+    """`localsvm.data.readers.libsvm.read`."""
     figures = timed(lambda: read(path(case, options), jobs=case.cores))
     return {**figures, **size(case, options)}
 
@@ -113,7 +113,7 @@ COMPARISON = Comparison(
     takes_part,
     prepare,
     about=[
-        "`localsvm.data.reading.read` and scikit-learn's `load_svmlight_file` (told the number of features), both into",
+        "`localsvm.data.readers.libsvm.read` and scikit-learn's `load_svmlight_file` (told the number of features), both into",
         "memory; `cat` and `gzip -dc` write to /dev/null, their start included. MB are 1e6 bytes of text, also of the",
         "gzip file. Files are in the page cache.",
     ],

@@ -24,7 +24,7 @@ import h5py
 import numpy as np
 
 from localsvm.data.synthetic import higgs_like
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 
 TICK = os.sysconf("SC_CLK_TCK")
 OPTIONS = ["-P", "voronoi", "-c", "2000", "--coarse-size", "20000", "--force", "--json", "-q"]

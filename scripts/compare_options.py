@@ -9,7 +9,7 @@ are fields of TrainingConfig or, after --fix method=NAME, of that method. Distan
 metric=auto or the like says otherwise. --plain, with one value, writes a line a set and seed instead, with the error
 and the processor seconds that training took (of this process, hence -j 1): what compare_commits.py compares with the
 same of another commit. --shift adds a number to all values, --lose rounds them to float32 then, as without origins
-(localsvm/data/origin.py). --pairs makes the products of each two columns the columns, so that rows have few entries in
+(localsvm/data/readers/origin.py). --pairs makes the products of each two columns the columns, so that rows have few entries in
 many columns.
 """
 
@@ -29,7 +29,7 @@ from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, fr
 from harness.machine import cores
 from scipy import sparse
 
-from localsvm.runs.scheduling import Resources
+from localsvm.runs.cells.schedule import Resources
 
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
 PARSERS: dict[type, Any] = {bool: lambda text: bool(int(text)), int: int, float: float, tuple: parse_values}

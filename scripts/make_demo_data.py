@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from localsvm.data.synthetic import banana, banana_bayes_error
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 
 ROWS = 4000
 SEED = 1

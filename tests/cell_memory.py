@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from dividing import divide
 
-from localsvm.data.dataset import Dataset, sparse_examples
+from localsvm.data.blocks.dataset import Dataset, sparse_examples
 from localsvm.methods import methods
-from localsvm.runs import scheduling
+from localsvm.runs.cells import schedule as scheduling
+from localsvm.runs.cells.schedule import CellMemory, Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.scheduling import CellMemory, Resources
 
 
 def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from localsvm.runs import scheduling
+from localsvm.runs.cells import schedule as scheduling
 
 # a shell that starts the tests in the background has Ctrl-C ignored, by them and by the commands that they start
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dataset
+from localsvm.data.blocks.dataset import Dataset
 from localsvm.engines.base import CoarseRows, Engine
 from localsvm.features.chain import Chain
 from localsvm.partition import Partition
+from localsvm.runs.cells.schedule import CellTrainer
+from localsvm.runs.cells.shared import SharedCells
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.given import Given
-from localsvm.runs.measuring import Measured
-from localsvm.runs.preparing import Asked, PreparedRun, prepare
+from localsvm.runs.preparation.engine import engine_of
+from localsvm.runs.preparation.given import Given
+from localsvm.runs.preparation.metric import Measured
+from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare
 from localsvm.runs.progress import Clock, Observer, Silent
-from localsvm.runs.reading import engine_of
-from localsvm.runs.scheduling import CellTrainer
-from localsvm.runs.shared_cells import SharedCells
 from localsvm.threads import ALONE
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from scipy import sparse
 
-from localsvm.data.dataset import Examples, as_examples
+from localsvm.data.blocks.dataset import Examples, as_examples
 
 METHODS = (
     "svm",

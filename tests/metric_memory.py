@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from cell_memory import made, peak
 
-from localsvm.data.dataset import size_of
+from localsvm.data.blocks.dataset import size_of
 from localsvm.engines.memory import Memory
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.representations.metric_learning import LearningPlan
-from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.demand import Demand
+from localsvm.runs.preparation import metric as measuring
+from localsvm.runs.preparation.demand import Demand
 from localsvm.threads import Threads
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from command_line import invoke
 
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 
 
 def put(folder: Path, name: str, part: str, X: Any, y: Any) -> None:

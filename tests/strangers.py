@@ -20,7 +20,7 @@ import numpy as np
 
 from localsvm import methods
 from localsvm.runs.config import LATER
-from localsvm.runs.stored import OPTIONAL
+from localsvm.runs.preparation.stored import OPTIONAL
 
 HUGE = 10**12
 CHUNKS = {"short chunk", "long chunk", "bomb", "chunk of nonsense"}  # HDF5 reads beyond its buffer in the first

@@ -19,9 +19,9 @@ from sklearn.neighbors import NearestCentroid
 from test_train import content
 
 import localsvm.methods as package
-from localsvm.data.dataset import as_examples
+from localsvm.data.blocks.dataset import as_examples
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.methods.base import Method, option
 from localsvm.methods.linear.linear import LinearSVM
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from malformed import GOOD, MALFORMED
 
-from localsvm.data.reading import Layout, read, read_blocks
+from localsvm.data.readers.libsvm import Layout, read, read_blocks
 from localsvm.errors import DataError, RunError
 
 CASES = [pytest.param(content, message, id=name) for name, content, message in MALFORMED]
@@ -96,7 +96,7 @@ def test_path_through_a_file(tmp_path: Path) -> None:
 
 UNPRIVILEGED = """
 import os, sys
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 os.chdir(sys.argv[1])
 if os.geteuid() == 0:  # root may read everything
     os.seteuid(65534)
@@ -134,7 +134,7 @@ def test_a_pipe_that_ends_within_the_first_bytes() -> None:
 SHRINKING = """
 import os, sys
 import numpy as np
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 
 path, size = sys.argv[1], int(sys.argv[2])
 

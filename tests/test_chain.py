@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from localsvm.data.dataset import Examples, as_examples
-from localsvm.data.reading import read_blocks
+from localsvm.data.blocks.dataset import Examples, as_examples
+from localsvm.data.readers.libsvm import read_blocks
 from localsvm.errors import DataError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns

@@ -12,7 +12,7 @@ import pytest
 from dividing import divide
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, as_examples, rows_of
+from localsvm.data.blocks.dataset import Dataset, as_examples, rows_of
 from localsvm.data.synthetic import banana
 from localsvm.errors import OptionError, RunError
 from localsvm.methods import methods
@@ -20,11 +20,11 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
 from localsvm.partition import create, restore, two_step
 from localsvm.partition.two_step import drawn
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.store.pieces import Unsound
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
@@ -177,7 +177,7 @@ def test_a_partition_file_has_the_coarse_cells(kind: str, tmp_path: Path) -> Non
 
 
 def test_a_model_says_of_its_coarse_cells_what_it_has(tmp_path: Path) -> None:
-    from localsvm.runs.stored import check_coarse
+    from localsvm.runs.preparation.stored import check_coarse
     from localsvm.store.model import load_model
 
     train(data(), COARSE, tmp_path / "m.h5")

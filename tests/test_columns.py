@@ -14,13 +14,13 @@ from command_line import error, invoke, run_all
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from localsvm.data.columns import dense_copy, keep_columns, occurring
-from localsvm.data.dataset import Dataset, as_examples
-from localsvm.data.reading import Layout, read, read_blocks
+from localsvm.data.blocks.columns import dense_copy, keep_columns, occurring
+from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.readers.libsvm import Layout, read, read_blocks
 from localsvm.errors import DataError, ModelError
 from localsvm.estimators import LocalSVC
 from localsvm.features.columns import KeptColumns, check_columns
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
 
 LAST = 2**31 - 1  # the largest index that a file may have
 POINTS = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10")

@@ -11,8 +11,8 @@ from dividing import divide
 from scipy import sparse
 from sklearn.metrics import log_loss
 
-from localsvm.data.dataset import Dataset, Examples, as_examples
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
+from localsvm.data.writers.libsvm import write
 from localsvm.methods import methods
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
@@ -20,8 +20,8 @@ from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_choice import tested as judged_by
 from localsvm.representations.svm_metric import split
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.measuring import measure
-from localsvm.runs.validation import cross_validate
+from localsvm.runs.cross_validate import cross_validate
+from localsvm.runs.preparation.metric import measure
 from localsvm.threads import ALONE
 
 ROWS = 300  # each is there twice

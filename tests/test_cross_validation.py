@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selecting import fit, score
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import RunError
@@ -23,8 +23,8 @@ from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.parallel.local import LocalPool
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.scheduling import Resources
 from localsvm.selection.cross_validation import CellSelection, Point, Scores, cross_validate
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search

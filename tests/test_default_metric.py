@@ -13,21 +13,21 @@ from command_line import POINTS, error, invoke
 from scipy import sparse
 
 from localsvm.cli.metric_report import metric_text
-from localsvm.data.dataset import Dataset, Examples, as_examples
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
+from localsvm.data.writers.libsvm import write
 from localsvm.engines.memory import Memory
 from localsvm.estimators import LocalSVC, load
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.methods import methods
 from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.demand import Demand
-from localsvm.runs.given import read_given
-from localsvm.runs.measuring import measure, measuring_bytes
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.training import train
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation import metric as measuring
+from localsvm.runs.preparation.demand import Demand
+from localsvm.runs.preparation.given import read_given
+from localsvm.runs.preparation.metric import measure, measuring_bytes
+from localsvm.runs.train import train
 from localsvm.store.model import load_partition
 from localsvm.threads import ALONE, Threads
 

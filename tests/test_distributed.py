@@ -12,16 +12,16 @@ import pytest
 from parts_of_text import Parts
 
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.engines import base, spark, text_parts
 from localsvm.engines.spark import Spark
 from localsvm.errors import DataError, LocalSVMError, OptionError, RunError
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.partition import two_step
-from localsvm.runs import measuring
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation import metric as measuring
 from localsvm.runs.summary import Summary
-from localsvm.runs.training import train
+from localsvm.runs.train import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 COARSE = TrainingConfig(FAST, "voronoi", 60, coarse_size=250, metric="none")

@@ -14,13 +14,13 @@ from command_line import invoke
 from edge_cases import METHODS, options, sets
 from sampling import each_other, some
 
-from localsvm.data.dataset import Dataset, Examples
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import Dataset, Examples
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import LocalSVMError
 from localsvm.methods import methods
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 
 SETS = sets()
 RUNS = options()

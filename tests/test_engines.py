@@ -13,10 +13,10 @@ import pytest
 from parts_of_text import Parts
 from scipy import sparse
 
-from localsvm.data.dataset import as_examples
-from localsvm.data.reading import read
+from localsvm.data.blocks.dataset import as_examples
+from localsvm.data.readers.libsvm import read
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.engines import base
 from localsvm.engines.base import Block, CoarseRows, Digest, Drawn, Engine, Labels, Sample, Spread, together
 from localsvm.engines.disk import Disk
@@ -26,11 +26,12 @@ from localsvm.methods import methods
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import two_step
-from localsvm.runs import coarse_cells, preparing
+from localsvm.runs.cells import coarse as coarse_cells
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.training import train
-from localsvm.runs.validation import cross_validate
+from localsvm.runs.cross_validate import cross_validate
+from localsvm.runs.partition import partition_only
+from localsvm.runs.preparation import prepare as preparing
+from localsvm.runs.train import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 COARSE = TrainingConfig(FAST, "voronoi", 60, coarse_size=250, metric="none")

@@ -9,16 +9,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.kernels import Kernel
 from localsvm.kernels.entries import base_of, entry_radius, few_entries
 from localsvm.kernels.gram import Gram, radius
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 
 WIDTH = 40_000
 KERNELS = [Kernel("gaussian", 0.03, 0.0, 3), Kernel("laplacian", 0.2, 0.0, 3), Kernel("polynomial", 0.1, 1.0, 2)]

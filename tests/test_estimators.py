@@ -22,8 +22,8 @@ from sklearn.svm import SVC
 
 import localsvm
 from localsvm import estimators
-from localsvm.data.reading import read
-from localsvm.data.writing import write
+from localsvm.data.readers.libsvm import read
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import LocalSVMError
 from localsvm.estimators import L3SVMClassifier, LinearSVMClassifier, LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
@@ -32,7 +32,7 @@ from localsvm.methods import methods
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
 from localsvm.parallel.local import cpu_count
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
 
 DENSE_ROWS = FOLDER / DENSE
 

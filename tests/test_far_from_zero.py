@@ -13,13 +13,13 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from localsvm import estimators
-from localsvm.data.dataset import REACH, Dataset, within_reach
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import REACH, Dataset, within_reach
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError, RunError
 from localsvm.methods import methods
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.linear import solve

@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from strangers import of_metric, sign
 
 from localsvm import LocalSVC
-from localsvm.data.dataset import Dataset, as_examples
-from localsvm.data.shift import Shift
+from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.blocks.shift import Shift
 from localsvm.engines.base import Head
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
@@ -26,11 +26,11 @@ from localsvm.features.origin import Origin
 from localsvm.features.scaling import Scaling
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.given import Given, read_given
-from localsvm.runs.measuring import ALL_ROWS
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.training import run_key, train
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation.given import Given, read_given
+from localsvm.runs.preparation.metric import ALL_ROWS
+from localsvm.runs.train import run_key, train
 
 POINT = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0, 2.0)), folds=2, metric="none")
 

@@ -7,7 +7,7 @@ import pytest
 from count_known_rows import remembered
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])

@@ -14,14 +14,14 @@ from selecting import fit, score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from localsvm.data.dataset import Dataset
+from localsvm.data.blocks.dataset import Dataset
 from localsvm.errors import OptionError
 from localsvm.methods.cell import Cell
 from localsvm.methods.locally_linear.l3_kernel import KernelL3SVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.targets.classification import Classification
 
 C, GAMMA = 2.0, 0.2

@@ -11,17 +11,17 @@ from selecting import fit
 from sklearn.svm import SVC
 
 from localsvm import estimators
-from localsvm.data.dataset import Dataset
+from localsvm.data.blocks.dataset import Dataset
 from localsvm.errors import OptionError
 from localsvm.kernels._kernels import aligned, padded
 from localsvm.methods import methods
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.lasvm import LaSVM
 from localsvm.methods.kernel.rbf import GlobalSVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.lasvm import OnlineDual
 from localsvm.targets.classification import Classification

@@ -13,8 +13,8 @@ from sampling import WHOLE
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from localsvm.data.dataset import as_examples, thinned
-from localsvm.data.reading import read
+from localsvm.data.blocks.dataset import as_examples, thinned
+from localsvm.data.readers.libsvm import read
 from localsvm.features.scaling import scaling_of
 from localsvm.solvers._linear import Descent, LinearRows, Margins
 from localsvm.solvers.linear import LinearSolution, few_weights, small_tasks, solve

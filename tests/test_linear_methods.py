@@ -16,7 +16,7 @@ from scipy import sparse
 from selecting import fit, score
 from sklearn.svm import LinearSVC
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods import methods
 from localsvm.methods.base import Method
@@ -30,10 +30,10 @@ from localsvm.methods.locally_linear.llsvm import LocallyLinearSVM
 from localsvm.methods.mixtures.mlsvm import MixtureSVM
 from localsvm.methods.mixtures.mtl import MultiTaskSVM
 from localsvm.representations.kmeans import find_centres
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
 

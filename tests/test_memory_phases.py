@@ -12,20 +12,20 @@ import pytest
 from dividing import divide
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, as_examples
-from localsvm.data.reading import read
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.readers.libsvm import read
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError, RunError
 from localsvm.memory import PROCESS_BYTES, Budget, shown
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.locally_linear.l3 import L3SVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.given import read_given
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.streaming import train_stream
-from localsvm.runs.training import train
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation.given import read_given
+from localsvm.runs.streams.train import train_stream
+from localsvm.runs.train import train
 
 MIB = 1 << 20
 POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
@@ -134,7 +134,7 @@ def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tm
 
     def work(memory: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("localsvm.runs.preparing.measure", Mock(side_effect=stopped))
+            patch.setattr("localsvm.runs.preparation.prepare.measure", Mock(side_effect=stopped))
             with pytest.raises(RuntimeError, match="would be learned"):
                 partition_only(rows(kind, n, d), config, tmp_path / "p.h5", True, memory=memory)
 

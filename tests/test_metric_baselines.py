@@ -8,13 +8,13 @@ from scipy import sparse
 from scipy.optimize import approx_fprime, minimize
 from sklearn.neighbors import KNeighborsClassifier
 
-from localsvm.data.dataset import Dataset, sparse_examples
+from localsvm.data.blocks.dataset import Dataset, sparse_examples
 from localsvm.errors import OptionError
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.itml import Pairs, draw, project
 from localsvm.representations.lmnn import TargetNeighbours, lmnn
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.measuring import measure
+from localsvm.runs.preparation.metric import measure
 from localsvm.threads import Threads
 
 NAMES = sorted(BASELINES)

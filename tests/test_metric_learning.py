@@ -17,20 +17,20 @@ from dividing import divide
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, Examples, as_examples
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
 from localsvm.errors import DataError
 from localsvm.estimators import LocalSVC
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_choice import choose, stratified_folds
 from localsvm.representations.metric_learning import LearningPlan, MetricLearner
-from localsvm.runs import measuring
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.measuring import measure
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation import metric as measuring
+from localsvm.runs.preparation.metric import measure
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.train import train
 from localsvm.solvers._ridge import RidgeLoss
 from localsvm.threads import ALONE, Threads
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from selecting import fit, score
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import OptionError
 from localsvm.estimators import MultipleKernelSVMClassifier
@@ -25,11 +25,11 @@ from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.mkl import MultipleKernelSVM
 from localsvm.methods.kernel.systems import mkl as mkl_method
 from localsvm.methods.kernel.systems.mkl import PreparedBank
-from localsvm.runs import scheduling
+from localsvm.runs.cells import schedule as scheduling
+from localsvm.runs.cells.schedule import CellMemory, Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import CellMemory, Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers import active_set, mixed_svm
 from localsvm.solvers.mkl import ActiveMatrices, KernelMixture, sequential_mkl, simple_mkl
 from localsvm.targets.classification import Classification

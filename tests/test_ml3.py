@@ -17,7 +17,7 @@ from selecting import fit, score
 from threadpoolctl import threadpool_limits
 
 from localsvm.cli.group import lsvm
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.estimators import ML3SVMClassifier
 from localsvm.methods.base import CellSize
@@ -25,10 +25,10 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.locally_linear.ml3 import ML3SVM
 from localsvm.methods.locally_linear.systems import ml3
 from localsvm.methods.locally_linear.systems.ml3 import margin_over_others
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
 

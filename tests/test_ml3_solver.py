@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 from threadpoolctl import threadpool_limits
 
-from localsvm.data.dataset import as_examples
+from localsvm.data.blocks.dataset import as_examples
 from localsvm.solvers import ml3
 from localsvm.solvers.ml3 import ML3Problem, dual_exponent, exact, objective, scores, stochastic
 from localsvm.solvers.ml3_round import Coordinates, Round, SortedRows

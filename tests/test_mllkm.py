@@ -15,17 +15,17 @@ from selecting import fit, score
 from test_linear_methods import cell_of, examples
 from test_mtl import fitted
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
 from localsvm.methods.locally_linear.mllkm import MOST_GAMMA, LocallyLinearKernels
 from localsvm.representations import local_kernels
 from localsvm.representations.component_sums import component_sums
 from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeatures
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers import feature_mkl as solver
 from localsvm.solvers import group_newton
 from localsvm.solvers.feature_mkl import Found, feature_mkl

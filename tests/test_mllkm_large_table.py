@@ -11,7 +11,7 @@ import reproduce_mllkm_large
 from reproduce_mllkm_large import METHODS, Fit
 from shelf import draw, within
 
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

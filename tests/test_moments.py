@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from localsvm.data.dataset import Examples, as_examples
+from localsvm.data.blocks.dataset import Examples, as_examples
 from localsvm.features import moments
 from localsvm.features.moments import Moments, merge, moments_of
 from localsvm.threads import Threads

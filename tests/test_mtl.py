@@ -17,7 +17,7 @@ from selecting import fit, score
 from sklearn.mixture import GaussianMixture
 from test_linear_methods import cell_of, examples
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import two_sines
 from localsvm.errors import OptionError
 from localsvm.kernels._kernels import LEVELS, simd_level
@@ -32,10 +32,10 @@ from localsvm.methods.mixtures.systems.predictor import decided
 from localsvm.representations._mixture import Components
 from localsvm.representations.mixture import Prior, estimate, fit_mixture
 from localsvm.representations.mixture_screen import Screen
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers import weighted_tasks
 from localsvm.solvers.coupling import ALONE, Coupling, covariance, group_matrix
 from localsvm.solvers.weighted_tasks import WeightedTasks, losses, task_values

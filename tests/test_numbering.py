@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from localsvm.data.dataset import as_examples
-from localsvm.data.numbering import contents, digest
+from localsvm.data.blocks.dataset import as_examples
+from localsvm.data.blocks.numbering import contents, digest
 
 
 def digest_of(X: Any, y: Any, first: int = 0, columns: Any = None) -> int:

@@ -15,17 +15,17 @@ from test_mllkm import certificate
 from test_streaming import manifest, written
 
 from localsvm.cli.reporting import summary_text
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.errors import OptionError, RunError
 from localsvm.estimators import LocallyLinearKernelsClassifier
 from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
 from localsvm.methods.locally_linear.systems.mllkm_online import KeptRows, OnePass, probabilities
 from localsvm.representations.local_kernels import LocalBank
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.streaming import train_stream
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.streams.train import train_stream
+from localsvm.runs.train import train
 from localsvm.solvers.feature_mkl import Found, feature_mkl
 
 GAMMAS = (0.1, 1.0)

@@ -15,15 +15,15 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from localsvm import estimators
-from localsvm.data.origin import HEAD_ROWS, from_array, shift_of, shifted
-from localsvm.data.reading import Layout, read, read_blocks
-from localsvm.data.shift import Shift
+from localsvm.data.blocks.shift import Shift
+from localsvm.data.readers.libsvm import Layout, read, read_blocks
+from localsvm.data.readers.origin import HEAD_ROWS, from_array, shift_of, shifted
 from localsvm.data.synthetic import banana
 from localsvm.estimators import LocalSVC
 from localsvm.features.scaling import MODES
 from localsvm.methods import methods
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
 
 POINTS = ("-q", "-j", "1", "-g", "0.5,4", "-C", "1,10", "-e", "1e-6")  # solutions are as near to each other as that
 FAST = (*POINTS, "--metric", "none")

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from localsvm.data import scratch
-from localsvm.data.dataset import as_examples, is_dense, rows_of
-from localsvm.data.reading import read
-from localsvm.data.scratch import ScratchRows, check_room
-from localsvm.data.weights import read_weights
+from localsvm.data.blocks import scratch
+from localsvm.data.blocks.dataset import as_examples, is_dense, rows_of
+from localsvm.data.blocks.scratch import ScratchRows, check_room
+from localsvm.data.readers.libsvm import read
+from localsvm.data.readers.weights import read_weights
 from localsvm.engines import base, disk
 from localsvm.engines.disk import Disk
 from localsvm.engines.memory import Memory
@@ -26,14 +26,14 @@ from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import two_step
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.demand import beyond_memory
-from localsvm.runs.given import read_given
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.reading import engine_for, needs_disk
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
-from localsvm.runs.validation import cross_validate
+from localsvm.runs.cross_validate import cross_validate
+from localsvm.runs.partition import partition_only
+from localsvm.runs.preparation.demand import beyond_memory
+from localsvm.runs.preparation.engine import engine_for, needs_disk
+from localsvm.runs.preparation.given import read_given
+from localsvm.runs.train import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 CELLS = TrainingConfig(FAST, "voronoi", 30, metric="none", coarse_size=150)

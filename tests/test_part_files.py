@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from localsvm.data.pieces import BOM
+from localsvm.data.readers.pieces import BOM
 from localsvm.errors import DataError, RunError
-from localsvm.runs import part_files
-from localsvm.runs.part_files import head, pieces, text_of
+from localsvm.runs.prediction import part_files
+from localsvm.runs.prediction.part_files import head, pieces, text_of
 
 LINES = b"".join(b"%d 1:%d\n" % (i % 2, i) for i in range(500))
 

@@ -17,11 +17,11 @@ from test_engines import far, many_classes, plain, wide, with_gaps
 from localsvm.cli.labels import PredictionLines
 from localsvm.cli.paths import parts_output
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError, RunError
-from localsvm.runs import part_prediction
-from localsvm.runs.part_prediction import Prediction, predict_text
-from localsvm.runs.prediction import IndexBase, LocalModel, Score
+from localsvm.runs.predict import IndexBase, LocalModel, Score
+from localsvm.runs.prediction import parts as part_prediction
+from localsvm.runs.prediction.parts import Prediction, predict_text
 
 OPTIONS = ("-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
 

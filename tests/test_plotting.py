@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from localsvm.cli import plotting
-from localsvm.runs.validation import GridPoint, MeanGrid, mean_grid
+from localsvm.runs.cross_validate import GridPoint, MeanGrid, mean_grid
 
 COSTS = tuple(float(c) for c in np.geomspace(0.1, 100, 7))
 LINES = {

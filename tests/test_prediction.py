@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.methods.base import Method
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.locally_linear.l3 import L3SVM
-from localsvm.runs import prediction
+from localsvm.runs import predict as prediction
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.training import train
+from localsvm.runs.train import train
 
 
 @pytest.mark.parametrize("thin", [False, True])

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from localsvm.data.dataset import Dataset
+from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.synthetic import banana
 from localsvm.errors import ModelError
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.locally_linear.l3 import L3SVM
 from localsvm.methods.locally_linear.ml3 import ML3SVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.train import train
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.classification import Classification
 from localsvm.targets.probabilities import Calibration, bent, coupled
@@ -236,7 +236,7 @@ def test_a_model_without_is_refused_with_the_remedy(tmp_path: Path) -> None:
 
 
 def test_the_calibration_of_a_file_is_checked(tmp_path: Path) -> None:
-    from localsvm.runs.stored import calibration_of
+    from localsvm.runs.preparation.stored import calibration_of
     from localsvm.store.model import load_model
 
     path = trained(tmp_path / "model.h5", TrainingConfig(method=POINT, probability=True, metric="none"))

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from localsvm import pulse
-from localsvm.data.dataset import Dataset
+from localsvm.data.blocks.dataset import Dataset
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.train import train
 from localsvm.threads import Threads
 
 

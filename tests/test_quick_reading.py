@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from localsvm.data import _text
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 
 PATIENT = settings(deadline=None)
 AROUND = b"0 " + b" ".join(b"%d:0.12345678" % (j + 1) for j in range(12)) + b"\n"  # keeps a text's ends away

@@ -28,12 +28,12 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_svmlight_file
 
 from localsvm.data import _text
-from localsvm.data.compression import open_source
-from localsvm.data.dataset import Dataset, as_examples, dense_rows, places_of, prefers_dense
-from localsvm.data.decoding import Decoder
-from localsvm.data.reading import Layout, read, read_blocks
-from localsvm.data.shared import SharedExamples
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import Dataset, as_examples, dense_rows, places_of, prefers_dense
+from localsvm.data.blocks.shared import SharedExamples
+from localsvm.data.readers.compression import open_source
+from localsvm.data.readers.decoding import Decoder
+from localsvm.data.readers.libsvm import Layout, read, read_blocks
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError
 
 FOLDER_OK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -385,7 +385,7 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[[
 def test_a_pipe_that_cannot_seek(tmp_path: Path) -> None:
     text = some_text()
     expected = read_text(tmp_path, text)
-    command = "from localsvm.data.reading import read; d = read('-'); print(d.X.sum().item(), d.X.shape)"
+    command = "from localsvm.data.readers.libsvm import read; d = read('-'); print(d.X.sum().item(), d.X.shape)"
     done = subprocess.run([sys.executable, "-c", command], input=gzip.compress(text), capture_output=True)
     assert done.stdout.decode().strip() == f"{expected.X.sum()} {expected.X.shape}", done.stderr
 
@@ -519,7 +519,7 @@ def test_sparse_rows_are_gathered_without_scipy() -> None:
 LIMITED = """
 import resource, sys
 import numpy as np
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 path, limit, jobs, dense = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"
 small = path + ".small"
 open(small, "wb").write(b"1 1:1\\n" * 10)

@@ -11,21 +11,21 @@ import pytest
 from dividing import divide
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.errors import ModelError, OptionError
 from localsvm.estimators import LocalSVC
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import create, restore
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.cross_validate import cross_validate
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.streaming import train_stream
-from localsvm.runs.training import train
-from localsvm.runs.validation import cross_validate
+from localsvm.runs.streams.train import train_stream
+from localsvm.runs.train import train
 from localsvm.threads import ALONE
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 
-from localsvm.data.dataset import Examples, as_examples
+from localsvm.data.blocks.dataset import Examples, as_examples
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features import scaling
 from localsvm.features.scaling import MODES, Scaling, scaling_of

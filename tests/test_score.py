@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from sklearn.metrics import recall_score
 
 from localsvm import LocalSVC
-from localsvm.data.dataset import Dataset
+from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import OptionError
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.streaming import train_stream
-from localsvm.runs.training import train
-from localsvm.runs.validation import cross_validate
+from localsvm.runs.cross_validate import cross_validate
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.streams.train import train_stream
+from localsvm.runs.train import train
 from localsvm.selection.tally import Tally
 from localsvm.targets.classification import Classification
 

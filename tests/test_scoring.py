@@ -9,8 +9,8 @@ import pytest
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from localsvm.errors import DataError
-from localsvm.runs.prediction import Predicted
-from localsvm.runs.scoring import ProbabilityScores
+from localsvm.runs.predict import Predicted
+from localsvm.runs.prediction.scores import ProbabilityScores
 
 MIB = 1 << 20
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localsvm.data.dealing import first_rows
+from localsvm.data.blocks.dealing import first_rows
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, stratified

@@ -20,14 +20,14 @@ from command_line import command, error, invoke, usage_error
 from test_distributed import COARSE, manifest, plain, train_text
 from test_engines import many_classes, wide
 
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 from localsvm.errors import DataError, RunError
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import SparkApplication
-from localsvm.runs.part_files import text_of
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.cells.schedule import Resources
+from localsvm.runs.prediction.part_files import text_of
+from localsvm.runs.train import train
 
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
 SETTINGS = {"spark.ui.enabled": "false"}

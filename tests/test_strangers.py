@@ -13,11 +13,11 @@ from dividing import divide
 from make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
 from strangers import ANOTHER, CHUNKS, HARMLESS, Damage, attributes, damaged, foreign, replace, special
 
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 from localsvm.errors import DataError, ModelError
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
 
 FRESH = {  # what the golden models of the first version have not
     "report": (DENSE, "-m svm -g 1 -C 1,10 -v 3 -P kmeans -c 20"),

@@ -16,10 +16,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from localsvm.cli.train import train as train_command
-from localsvm.data.dataset import as_examples
-from localsvm.data.measuring import measure
-from localsvm.data.reading import read
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import as_examples
+from localsvm.data.readers.libsvm import read
+from localsvm.data.readers.measuring import measure
+from localsvm.data.writers.libsvm import write
 from localsvm.engines.disk import Disk
 from localsvm.engines.stream import Stream
 from localsvm.errors import DataError, OptionError
@@ -27,12 +27,12 @@ from localsvm.features.columns import KeptColumns
 from localsvm.features.moments import Moments, merge
 from localsvm.features.scaling import MODES, Scaling, scaling_of
 from localsvm.methods import methods
-from localsvm.runs import streaming
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.streaming import train_stream
-from localsvm.runs.survey import surveyed
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.streams import train as streaming
+from localsvm.runs.streams.survey import surveyed
+from localsvm.runs.streams.train import train_stream
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import solve
 from localsvm.solvers.primal import LinearProblem

@@ -11,7 +11,7 @@ from scipy import sparse
 from selecting import fit, score
 from sklearn.svm import SVC
 
-from localsvm.data.dataset import as_examples
+from localsvm.data.blocks.dataset import as_examples
 from localsvm.errors import OptionError
 from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.cell import Cell

@@ -15,17 +15,17 @@ from sklearn.svm import SVC
 from test_linear_methods import cell_of, examples
 from test_mtl import fitted
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
 from localsvm.methods.lazy.svm_knn import NeighbourSVM
 from localsvm.methods.locally_linear.llsvm import LocallyLinearSVM
 from localsvm.representations import neighbours
 from localsvm.representations.neighbours import Neighbours
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.targets.classification import Classification
 
 ONE = NeighbourSVM(neighbours=(15.0,), cost=(2.0,), tolerance=1e-6)

@@ -16,17 +16,17 @@ from selecting import fit, score
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from localsvm.data.dataset import Dataset, as_examples
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
 from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, kernel, learn, split
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers import squared_hinge
 from localsvm.solvers.squared_hinge import Bordered, Cholesky, solve
 from localsvm.targets.classification import Classification

@@ -12,7 +12,7 @@ from scipy.integrate import dblquad
 from scipy.stats import norm
 
 from localsvm.data import synthetic
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 
 ROOT = Path(__file__).parent.parent
 SETS = {

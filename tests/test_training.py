@@ -15,7 +15,7 @@ import pytest
 from dividing import divide
 from scipy import sparse
 
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import DataError, ModelError, RunError
@@ -30,16 +30,16 @@ from localsvm.methods.kernel.systems.kernel import KernelSystem
 from localsvm.methods.kernel.systems.prepared import PreparedKernel
 from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
 from localsvm.parallel.local import LocalPool
-from localsvm.runs import scheduling
-from localsvm.runs.cell_work import CellReport, CellResult
+from localsvm.runs.cells import schedule as scheduling
+from localsvm.runs.cells.records import unpack
+from localsvm.runs.cells.schedule import PoolFactory, Resources
+from localsvm.runs.cells.work import CellReport, CellResult
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.cross_validate import cross_validate, mean_grid
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.records import unpack
-from localsvm.runs.scheduling import PoolFactory, Resources
-from localsvm.runs.training import run_key, train
-from localsvm.runs.validation import cross_validate, mean_grid
+from localsvm.runs.train import run_key, train
 from localsvm.selection.cross_validation import Scores
 from localsvm.selection.folds import stratified
 
@@ -246,7 +246,7 @@ def test_prediction_in_another_process_equals_the_fitted_models(tmp_path: Path) 
     X = data(300, seed=2).X
     np.save(tmp_path / "X.npy", X)
     code = (
-        "import sys, numpy as np; from localsvm.runs.prediction import LocalModel\n"
+        "import sys, numpy as np; from localsvm.runs.predict import LocalModel\n"
         "with LocalModel(sys.argv[1], jobs=2) as m: np.save(sys.argv[3], m.decision_function(np.load(sys.argv[2])))"
     )
     files = [str(tmp_path / name) for name in ("m.h5", "X.npy", "out.npy")]
@@ -366,7 +366,7 @@ def test_the_key_of_a_run_tells_data_and_options_apart() -> None:
 
 @pytest.mark.parametrize("names", [(), ("gamma",), ("clusters", "gamma")])
 def test_results_survive_the_journal(names: tuple[str, ...]) -> None:
-    from localsvm.runs.records import pack, unpack
+    from localsvm.runs.cells.records import pack, unpack
 
     table = np.ones((2, len(names))), np.ones(3), np.zeros((2, 3)), np.ones(2, int), np.ones((1, 4), np.float32)
     result = CellResult(3, {"a": np.arange(3)}, CellReport(2.5, 0.1, FitReport(5, largest_gap=0.1)), names, *table)

@@ -15,22 +15,22 @@ from sklearn.datasets import make_classification
 from sklearn.svm import SVC, LinearSVC
 
 from localsvm import estimators
-from localsvm.data.dataset import Dataset, as_examples
+from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.readers.weights import check_weights, read_weights
 from localsvm.data.synthetic import banana
-from localsvm.data.weights import check_weights, read_weights
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError, ModelError
 from localsvm.estimators import LocalSVC
 from localsvm.methods import methods
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.partitioning import partition_only
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.cross_validate import cross_validate
+from localsvm.runs.partition import partition_only
+from localsvm.runs.predict import LocalModel
 from localsvm.runs.progress import Silent
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.streaming import train_stream
-from localsvm.runs.training import train
-from localsvm.runs.validation import cross_validate
+from localsvm.runs.streams.train import train_stream
+from localsvm.runs.train import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
 CELLS = TrainingConfig(FAST, "voronoi", 150, metric="none")

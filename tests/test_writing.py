@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from localsvm.data import writing
-from localsvm.data.decoding import FORMATS
-from localsvm.data.reading import read
-from localsvm.data.writing import write
+from localsvm.data.readers.decoding import FORMATS
+from localsvm.data.readers.libsvm import read
+from localsvm.data.writers import libsvm as writing
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError, RunError
 
 FOLDER_OK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

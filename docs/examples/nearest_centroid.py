@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.errors import OptionError
 from localsvm.methods.base import (
     CellSize,

@@ -13,10 +13,10 @@ from localsvm.cli.options import BALANCED
 from localsvm.cli.paths import parts_output, text_output
 
 if TYPE_CHECKING:
+    from localsvm.runs.cells.schedule import Resources
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.prediction import IndexBase, Score
+    from localsvm.runs.predict import IndexBase, Score
     from localsvm.runs.progress import Clock
-    from localsvm.runs.scheduling import Resources
     from localsvm.runs.summary import Summary
 
 OTHERWISE = {
@@ -74,8 +74,8 @@ def train(
     """Train on a file, or on the files of a folder, that the workers of the cluster see."""
     from localsvm.engines.spark import Spark
     from localsvm.parallel.spark import SparkApplication
-    from localsvm.runs.part_files import text_of
-    from localsvm.runs.training import train
+    from localsvm.runs.prediction.part_files import text_of
+    from localsvm.runs.train import train
 
     with ExitStack() as stack:
         with clock("start"):
@@ -88,15 +88,15 @@ def predict(
     master: str, file: str, model: str, output: str | None, decision_values: bool, probability: bool,
     found: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
 ) -> None:  # fmt: skip
-    """Predict a file, or the files of a folder, that the workers see; see `runs.part_prediction`.
+    """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
     found : takes in what the rows say.
     """
     from localsvm.cli.labels import PredictionLines
     from localsvm.parallel.spark import SparkApplication
-    from localsvm.runs.part_files import text_of
-    from localsvm.runs.part_prediction import Prediction, predict_text
+    from localsvm.runs.prediction.part_files import text_of
+    from localsvm.runs.prediction.parts import Prediction, predict_text
 
     with _written(output, force) as write, SparkApplication(master) as spark:
         text = text_of(spark, file)

@@ -41,10 +41,10 @@ def convert(
     OUT has indices from 1, no comments and no zeros. IN may be compressed, and OUT is if its name ends in .gz, .bz2,
     .xz or .zst; - is stdin or stdout. A mistake in IN is refused with its line and column.
     """
-    from localsvm.data.dataset import size_of
-    from localsvm.data.origin import from_zero
-    from localsvm.data.reading import read
-    from localsvm.data.writing import write
+    from localsvm.data.blocks.dataset import size_of
+    from localsvm.data.readers.libsvm import read
+    from localsvm.data.readers.origin import from_zero
+    from localsvm.data.writers.libsvm import write
     from localsvm.features.scaling import CENTRED, made_bytes, scaling_of
     from localsvm.memory import Budget
 

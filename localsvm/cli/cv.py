@@ -51,9 +51,9 @@ def cv(
     """
     from localsvm.cli import plotting
     from localsvm.memory import Budget
+    from localsvm.runs.cross_validate import cross_validate, mean_grid
+    from localsvm.runs.preparation.engine import engine_for
     from localsvm.runs.progress import Clock
-    from localsvm.runs.reading import engine_for
-    from localsvm.runs.validation import cross_validate, mean_grid
 
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights], [plot])

@@ -9,7 +9,7 @@ import click
 from localsvm.cli.paths import seekable
 
 if TYPE_CHECKING:
-    from localsvm.runs.given import Given
+    from localsvm.runs.preparation.given import Given
 
 FIXED_BY_METRIC = {"scale": "--scale", "metric": "--metric"}
 FIXED_BY_PARTITION = {"partition": "-P", "cell_size": "-c", "coarse_size": "--coarse-size", **FIXED_BY_METRIC}
@@ -19,7 +19,7 @@ PARTITION, METRIC = "--partition-file", "--metric-file"
 
 def of_partition(given: dict[str, Any], file: str) -> dict[str, Any]:
     """The values that a partition file fixes; UsageError for an option that would contradict them."""
-    from localsvm.runs.stored import check_kept
+    from localsvm.runs.preparation.stored import check_kept
     from localsvm.store.container import checked
     from localsvm.store.model import load_partition
 
@@ -35,7 +35,7 @@ def of_partition(given: dict[str, Any], file: str) -> dict[str, Any]:
 
 def given_metric(file: str | None, options: dict[str, Any], partition_file: str | None = None) -> Given | None:
     """The metric of --metric-file; UsageError for an option that would contradict it."""
-    from localsvm.runs.given import read_given
+    from localsvm.runs.preparation.given import read_given
 
     if file is None:
         return None

@@ -15,7 +15,7 @@ from localsvm.cli.reporting import label_text, recalls_text, seconds_text, sprea
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.validation import GridPoint, Validation
+    from localsvm.runs.cross_validate import GridPoint, Validation
 
 LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
 
@@ -40,7 +40,7 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     Several cells have a best point together only if all have the same grid. Its loss is not told where only some rows
     are new to the metric: the table is of all rows.
     """
-    from localsvm.runs.validation import mean_grid
+    from localsvm.runs.cross_validate import mean_grid
 
     table = mean_grid(result.points)
     setting, cost = table.settings[table.best[0]].tolist(), float(table.costs[table.best[1]])

@@ -21,7 +21,7 @@ def inspect(model_file: str, every: bool, as_json: bool) -> None:
     Its options, classes, cells and support vectors, the gamma and C that its cells chose, and how much the features
     weigh in its metric, if it has one. The whole file is read, compared with its checksums and checked first.
     """
-    from localsvm.runs.prediction import LocalModel
+    from localsvm.runs.predict import LocalModel
 
     with LocalModel(seekable(model_file, "a model")) as model:
         found = describe(model.file)

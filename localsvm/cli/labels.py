@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 from localsvm.cli.reporting import accuracy_text, label_text, problem_text, recalls_text
 
 if TYPE_CHECKING:
-    from localsvm.runs.prediction import Predicted, Score
+    from localsvm.runs.predict import Predicted, Score
     from localsvm.targets.classification import Classification
 
 

@@ -12,7 +12,7 @@ from localsvm.cli.reporting import label_text
 from localsvm.errors import OptionError
 
 if TYPE_CHECKING:
-    from localsvm.runs.picture import Shown
+    from localsvm.runs.prediction.picture import Shown
 
 MOST_BARS, MOST_ROWS = 30, 2000
 MOST_CLASSES = 8  # with a colour of their own
@@ -42,7 +42,7 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
 
     Raises OptionError for a metric onto other than 2 dimensions, and what reading raises.
     """
-    from localsvm.runs.picture import principal_plane, sampled
+    from localsvm.runs.prediction.picture import principal_plane, sampled
 
     if shown.metric.rank != 2:
         raise OptionError(

@@ -12,7 +12,7 @@ SHOWN = 10  # weights, unless all are asked for
 
 
 def metric_text(about: Mapping[str, Any]) -> str:
-    """How a metric was chosen, from `runs.measuring.Measured.told`."""
+    """How a metric was chosen, from `runs.preparation.metric.Measured.told`."""
     text = _choice_text(about) if "best" in about else str(about["name"])
     return f"{text}; {about['note']}" if "note" in about else text
 
@@ -39,7 +39,7 @@ def weights_of(model: Model) -> dict[str, Any] | None:
     """The metric of a checked model by values that JSON can hold, its features in descending order of their weights;
     None for a model without. Where the models have a metric each, the weights are the means over these.
     """
-    from localsvm.runs.stored import features_of, metrics_of
+    from localsvm.runs.preparation.stored import features_of, metrics_of
 
     metrics = metrics_of(model)
     if not metrics:

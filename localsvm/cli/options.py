@@ -35,7 +35,7 @@ from localsvm.cli.value_types import (
 if TYPE_CHECKING:
     from localsvm.engines.base import Engine
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.given import Given
+    from localsvm.runs.preparation.given import Given
 
 Callback = TypeVar("Callback", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]

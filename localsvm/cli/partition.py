@@ -46,8 +46,8 @@ def partition(
     """
     from localsvm.cli import plotting
     from localsvm.memory import Budget
-    from localsvm.runs.partitioning import partition_only
-    from localsvm.runs.reading import engine_for
+    from localsvm.runs.partition import partition_only
+    from localsvm.runs.preparation.engine import engine_for
     from localsvm.threads import Threads
 
     check_outputs(force, [train_file, metric_file], [seekable(output, "a partition"), plot])

@@ -41,7 +41,7 @@ def plot(file: str, output: str, data: str | None, force: bool) -> None:
     plotting.check(output)
 
     from localsvm.cli import metric_plot
-    from localsvm.runs.picture import shown
+    from localsvm.runs.prediction.picture import shown
 
     with shown(seekable(file, "a file with a metric")) as found:
         if data is None:

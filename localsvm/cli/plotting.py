@@ -15,7 +15,7 @@ from localsvm.errors import OptionError
 from localsvm.store.outputs import replacing
 
 if TYPE_CHECKING:
-    from localsvm.runs.validation import MeanGrid
+    from localsvm.runs.cross_validate import MeanGrid
 
 FORMATS = ("png", "pdf", "svg")
 SHOWN_SETTINGS = 10  # curves at most if settings have several parameters: as many as there are colours

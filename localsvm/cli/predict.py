@@ -18,8 +18,8 @@ from localsvm.cli.value_types import Group, ZeroOrOne
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from localsvm.runs.prediction import IndexBase, LocalModel, Predicted
-    from localsvm.runs.scoring import ProbabilityScores
+    from localsvm.runs.predict import IndexBase, LocalModel, Predicted
+    from localsvm.runs.prediction.scores import ProbabilityScores
 
 
 @click.command(
@@ -84,8 +84,8 @@ def predict(
     speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
     With --backend spark, an OUTPUT that ends in / is a folder with a file for each part of the input.
     """
-    from localsvm.runs.prediction import IndexBase, LocalModel, Score
-    from localsvm.runs.scoring import ProbabilityScores
+    from localsvm.runs.predict import IndexBase, LocalModel, Score
+    from localsvm.runs.prediction.scores import ProbabilityScores
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)

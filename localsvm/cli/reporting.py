@@ -26,7 +26,7 @@ PHASES = ("start", "read", "metric", "partition", "select", "train", "calibrate"
 
 def label_text(label: float) -> str:
     """A label as data files have it: whole numbers without a point, others with as few digits as read back exactly."""
-    from localsvm.data import writing
+    from localsvm.data.writers import libsvm as writing
 
     return str(writing.label_text(float(label)))
 

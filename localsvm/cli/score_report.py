@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from localsvm.cli.reporting import label_text
 
 if TYPE_CHECKING:
-    from localsvm.runs.scoring import Curves, ProbabilityScores
+    from localsvm.runs.prediction.scores import Curves, ProbabilityScores
 
 SCORES, PICTURES = "report.json", ("reliability.png", "roc.png", "precision-recall.png")
 SHOWN_CLASSES = 10  # as many curves as there are colours

@@ -71,10 +71,10 @@ def train(
 
     from localsvm.memory import Budget
     from localsvm.runs import progress as runs
-    from localsvm.runs import training
-    from localsvm.runs.reading import engine_for
-    from localsvm.runs.scheduling import Resources
-    from localsvm.runs.streaming import train_stream
+    from localsvm.runs import train as training
+    from localsvm.runs.cells.schedule import Resources
+    from localsvm.runs.preparation.engine import engine_for
+    from localsvm.runs.streams.train import train_stream
 
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.columns import Columns
-from localsvm.data.dataset import Dataset, Examples, as_examples, between, rows_of
-from localsvm.data.numbering import Hashes, contents, digest
-from localsvm.data.shift import Shift
+from localsvm.data.blocks.columns import Columns
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, between, rows_of
+from localsvm.data.blocks.numbering import Hashes, contents, digest
+from localsvm.data.blocks.shift import Shift
 from localsvm.features.columns import KeptColumns
 from localsvm.features.moments import Moments, merge
 from localsvm.threads import Threads
@@ -271,7 +271,7 @@ class InOrder:
 
 
 class CoarseRouting(Protocol):
-    """How rows find their coarse cells: what an engine asks of `runs.coarse_cells.CoarseCells`."""
+    """How rows find their coarse cells: what an engine asks of `runs.cells.coarse.CoarseCells`."""
 
     by_repeat: list[range]  # the numbers of the coarse cells of each repeat
     route: Route | None  # None where all rows are one coarse cell, in each repeat

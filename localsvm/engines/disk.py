@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.columns import Columns, occurring, put_columns
-from localsvm.data.compression import read_once
-from localsvm.data.dataset import Dataset, Examples, between, prefers_dense, rows_of
-from localsvm.data.faults import LONGEST_LINE
-from localsvm.data.measuring import measure, shift_in
-from localsvm.data.origin import rounded
-from localsvm.data.pieces import BLOCK_BYTES, Counts
-from localsvm.data.reading import Layout, read, read_blocks
-from localsvm.data.scratch import FileArray, ScratchRows, check_room, scratch_folder
-from localsvm.data.weights import read_weights
+from localsvm.data.blocks.columns import Columns, occurring, put_columns
+from localsvm.data.blocks.dataset import Dataset, Examples, between, prefers_dense, rows_of
+from localsvm.data.blocks.scratch import FileArray, ScratchRows, check_room, scratch_folder
+from localsvm.data.readers.compression import read_once
+from localsvm.data.readers.faults import LONGEST_LINE
+from localsvm.data.readers.libsvm import Layout, read, read_blocks
+from localsvm.data.readers.measuring import measure, shift_in
+from localsvm.data.readers.origin import rounded
+from localsvm.data.readers.pieces import BLOCK_BYTES, Counts
+from localsvm.data.readers.weights import read_weights
 from localsvm.engines.base import (
     Block,
     CoarseRouting,
@@ -57,7 +57,7 @@ class Disk:
     Parameters
     ----------
     path, weights : the file, and that of the rows' weights.
-    zero_based, shifts : as of `data.reading.read`.
+    zero_based, shifts : as of `data.readers.libsvm.read`.
     budget : the memory of the run.
     counts : what the file holds, where that is known.
     block_bytes : of text, which is read at once; None where that may follow the budget.
@@ -242,7 +242,7 @@ class Disk:
         if constant is not None and value is not None:
             X = put_columns(X, constant, np.broadcast_to(value, (last - first, len(value))))
         if X.shape[1] < columns.width:
-            from localsvm.data.columns import widened
+            from localsvm.data.blocks.columns import widened
 
             X = widened(X, columns.width)
         return columns.apply(X, in_place=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from localsvm.data.columns import occurring, scratch_bytes
-from localsvm.data.dataset import Dataset, Examples, between, is_dense, row_blocks, rows_of, size_of
-from localsvm.data.weights import check_weights, leave_out
+from localsvm.data.blocks.columns import occurring, scratch_bytes
+from localsvm.data.blocks.dataset import Dataset, Examples, between, is_dense, row_blocks, rows_of, size_of
+from localsvm.data.readers.weights import check_weights, leave_out
 from localsvm.engines.base import (
     Block,
     CoarseRouting,

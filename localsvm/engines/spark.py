@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from localsvm.data.dataset import size_of
+from localsvm.data.blocks.dataset import size_of
 from localsvm.engines.base import (
     Block,
     CoarseRouting,
@@ -67,7 +67,7 @@ class Spark:
 
     Parameters
     ----------
-    zero_based, shifts : as of `data.reading.read`.
+    zero_based, shifts : as of `data.readers.libsvm.read`.
     """
 
     def __init__(self, text: ClusterText, *, zero_based: bool = False, shifts: bool = False) -> None:

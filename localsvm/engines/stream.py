@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, thinned
-from localsvm.data.faults import LONGEST_LINE
-from localsvm.data.measuring import measure
-from localsvm.data.pieces import BLOCK_BYTES, Counts
+from localsvm.data.blocks.dataset import Examples, thinned
+from localsvm.data.readers.faults import LONGEST_LINE
+from localsvm.data.readers.measuring import measure
+from localsvm.data.readers.pieces import BLOCK_BYTES, Counts
 from localsvm.engines.disk import Disk
 from localsvm.engines.stream_memory import BlockBounds
 from localsvm.errors import DataError
@@ -80,7 +80,7 @@ class Stream:
         weights: str | Path | None = None,
         budget: Budget = UNBOUNDED,
     ) -> None:
-        """shifts : whether columns may have origins (data.origin). weights : the file of the rows' weights, see
+        """shifts : whether columns may have origins (data.readers.origin). weights : the file of the rows' weights, see
         `weights.read_weights`. jobs : the most threads that read; they are fewer where memory is short, but blocks,
         which decide bits, are never smaller.
         """

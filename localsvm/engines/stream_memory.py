@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from localsvm.data.columns import TABLE_COLUMNS
-from localsvm.data.compression import open_source
+from localsvm.data.blocks.columns import TABLE_COLUMNS
+from localsvm.data.readers.compression import open_source
 
 
 @dataclass(frozen=True)

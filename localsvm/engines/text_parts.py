@@ -1,5 +1,5 @@
 """How the parts of a text that lies on many machines are read, each by whoever holds it: plain functions of a part's
-number and the pieces of its text. The rows are those that `data.reading.read` makes of the whole text, bit for bit.
+number and the pieces of its text. The rows are those that `readers.libsvm.read` makes of the whole text, bit for bit.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from localsvm.data.columns import Columns, occurring
-from localsvm.data.dataset import prefers_dense
-from localsvm.data.faults import EMPTY, NO_ROWS
-from localsvm.data.origin import HEAD_ROWS, look_ahead
-from localsvm.data.parts import parse
-from localsvm.data.pieces import BOM, TextPiece
-from localsvm.data.reading import Layout, parse_block
-from localsvm.data.shift import Shift
+from localsvm.data.blocks.columns import Columns, occurring
+from localsvm.data.blocks.dataset import prefers_dense
+from localsvm.data.blocks.shift import Shift
+from localsvm.data.readers.faults import EMPTY, NO_ROWS
+from localsvm.data.readers.libsvm import Layout, parse_block
+from localsvm.data.readers.origin import HEAD_ROWS, look_ahead
+from localsvm.data.readers.parts import parse
+from localsvm.data.readers.pieces import BOM, TextPiece
 from localsvm.engines.base import Block, Head
 from localsvm.errors import DataError, RunError
 from localsvm.features.columns import KeptColumns
@@ -138,7 +138,7 @@ def counted(
 
 
 def far_columns(name: str, zero_based: bool, head: Callable[[int], bytes]) -> Shift | None:
-    """Which columns have an origin, as `data.origin` finds it in the first rows. head: the first so many lines."""
+    """Which columns have an origin, as `readers.origin` finds it in the first rows. head: the first so many lines."""
     wanted = HEAD_ROWS
     while True:
         text = head(wanted)

@@ -12,7 +12,7 @@ from localsvm.estimators.classifier import LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
 from localsvm.estimators.parameters import parameters_of
 from localsvm.methods import methods
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
 
 
 def names() -> list[str]:

@@ -22,8 +22,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from localsvm.data.dataset import Dataset, Examples, as_examples, check_float32
-from localsvm.data.origin import from_array
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, check_float32
+from localsvm.data.readers.origin import from_array
 from localsvm.errors import ModelError
 from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
 from localsvm.estimators.parameters import (
@@ -43,11 +43,11 @@ from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.parallel.local import cpu_count
+from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.given import Given, read_given
-from localsvm.runs.prediction import LocalModel
-from localsvm.runs.scheduling import Resources
-from localsvm.runs.training import train
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation.given import Given, read_given
+from localsvm.runs.train import train
 from localsvm.store.outputs import replacing
 
 Result = TypeVar("Result")

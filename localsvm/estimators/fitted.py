@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
 from localsvm.store.container import Image
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 
 
 class Transform(ABC):

@@ -13,9 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
-from localsvm.data.reading import Layout
-from localsvm.data.shift import Shift
+from localsvm.data.blocks.dataset import Examples
+from localsvm.data.blocks.shift import Shift
+from localsvm.data.readers.libsvm import Layout
 from localsvm.errors import DataError
 from localsvm.features.base import Transform
 from localsvm.features.columns import KeptColumns

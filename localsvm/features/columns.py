@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.columns import Columns, dense_copy, keep_columns, occurring, widened
-from localsvm.data.dataset import Dataset, Examples, as_examples, is_dense, prefers_dense
+from localsvm.data.blocks.columns import Columns, dense_copy, keep_columns, occurring, widened
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, is_dense, prefers_dense
 from localsvm.features.base import Transform
 from localsvm.store.checking import check
 from localsvm.store.pieces import Piece, Unsound

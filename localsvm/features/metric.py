@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, row_blocks, sparse_examples
+from localsvm.data.blocks.dataset import Dense, Examples, row_blocks, sparse_examples
 from localsvm.errors import OptionError
 from localsvm.features.base import Transform
 from localsvm.kernels._kernels import Panels, aligned, padded

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, between, is_dense, row_blocks
+from localsvm.data.blocks.dataset import Dense, Examples, between, is_dense, row_blocks
 from localsvm.threads import ALONE, Threads
 
 BLOCK = 1 << 20  # elements of a block of rows, ...

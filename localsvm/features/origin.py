@@ -1,4 +1,4 @@
-"""Columns that are read from an origin, as float32 would lose their digits (see data.origin)."""
+"""Columns that are read from an origin, as float32 would lose their digits (see data.readers.origin)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.columns import Columns
-from localsvm.data.dataset import Examples
-from localsvm.data.origin import shifted
-from localsvm.data.shift import Shift
+from localsvm.data.blocks.columns import Columns
+from localsvm.data.blocks.dataset import Examples
+from localsvm.data.blocks.shift import Shift
+from localsvm.data.readers.origin import shifted
 from localsvm.features.base import Transform
 from localsvm.store.checking import check
 from localsvm.store.pieces import floats64

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from localsvm.data.dataset import Dense, Examples, densify, is_dense, places_of, row_blocks, sparse_examples
+from localsvm.data.blocks.dataset import Dense, Examples, densify, is_dense, places_of, row_blocks, sparse_examples
 from localsvm.errors import DataError, OptionError
 from localsvm.features.base import Transform
 from localsvm.features.moments import Moments, moments_bytes, moments_of

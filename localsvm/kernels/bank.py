@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import aligned
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_base

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_base, overflow, transform_double

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 
 ENTRY_COST = 100  # a product of two entries takes as long as so many of dense rows
 BLOCK = 256  # rows whose products are made at once

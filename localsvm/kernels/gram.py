@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.errors import RunError
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, padded, transform

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
     from localsvm.features.metric import Metric
     from localsvm.kernels.scratch import Scratch
     from localsvm.methods.cell import Cell, Job

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import ALL, WHOLE
 from localsvm.targets.base import Target

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from localsvm.data.dataset import Dense, Examples
+    from localsvm.data.blocks.dataset import Dense, Examples
     from localsvm.methods.base import CellSize, Fitted, State
     from localsvm.methods.grids import Grid, Values
     from localsvm.solvers._linear import LinearRows

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 
 class Matrix:
     @property

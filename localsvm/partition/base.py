@@ -15,7 +15,7 @@ from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 PartitionState = dict[str, np.ndarray]
 

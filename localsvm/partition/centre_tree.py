@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import PartitionState
 from localsvm.store.pieces import Piece, Pieces, Unsound, floats32, floats64, index

@@ -14,7 +14,7 @@ from localsvm.store.pieces import Piece, Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 
 class Chunks(Partition):

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import places_of
+from localsvm.data.blocks.dataset import places_of
 from localsvm.partition._nearest import Matrix, group
 from localsvm.partition.centre_tree import CentreTree
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 RowIndices = NDArray[np.int64]
 

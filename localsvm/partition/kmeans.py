@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import size_of
+from localsvm.data.blocks.dataset import size_of
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
 from localsvm.partition.centre_tree import directions_of
@@ -17,7 +17,7 @@ from localsvm.partition.tree import TreePartition
 from localsvm.partition.voronoi import halve
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 CLUSTERS = 32  # children of a node at most
 SAMPLE_PER_CLUSTER = 256  # rows

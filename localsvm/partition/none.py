@@ -12,7 +12,7 @@ from localsvm.partition.base import Partition, PartitionState, TrainingCell, che
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 
 class NoPartition(Partition):

@@ -14,7 +14,7 @@ from localsvm.partition.base import Partition, PartitionState, TrainingCell
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 
 class Repeated(Partition):

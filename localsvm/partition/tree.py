@@ -19,7 +19,7 @@ from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 NEEDLESS = 1.3  # cells, as a factor of the fewest possible: boundaries follow the rows
 FURTHER_SHARE = 0.5  # of a node's rows in a further repeat: few rows would all be in the sample, whatever the seed

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import rows_of
-from localsvm.data.numbering import hashed
+from localsvm.data.blocks.dataset import rows_of
+from localsvm.data.blocks.numbering import hashed
 from localsvm.partition._nearest import group
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_rows
 from localsvm.partition.centre_tree import PIECES, CentreTree
@@ -22,7 +22,7 @@ from localsvm.store.pieces import Piece, Unsound
 from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
 
 SAMPLE_ROWS = 1 << 17  # that coarse centres come from at most, ...
 SAMPLE_LEAST = 1 << 14  # ... as many as two coarse cells have, but at least so many, ...

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Dense, Examples, between, row_blocks, within_reach
+from localsvm.data.blocks.dataset import Dense, Examples, between, row_blocks, within_reach
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.partition.growing import take
 from localsvm.partition.kmeans import kmeans_centres

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localsvm.data.dataset import Dense, Examples, dense_rows, densify, within_reach
+from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, densify, within_reach
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import centre_of

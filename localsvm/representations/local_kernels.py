@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense
+from localsvm.data.blocks.dataset import Dense
 from localsvm.representations.component_sums import component_sums
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
-from localsvm.data.dealing import folds_of_groups
+from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
+from localsvm.data.blocks.dealing import folds_of_groups
 from localsvm.partition import create
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_learning import (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, dense_rows
+from localsvm.data.blocks.dataset import Dense, Examples, dense_rows
 from localsvm.solvers._ridge import RidgeLoss
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from localsvm.data.dataset import Examples, between
+from localsvm.data.blocks.dataset import Examples, between
 
 Floats = NDArray[np.float64]
 BLOCK = 1 << 20  # elements of rows that are worked on at once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, between, within_reach
+from localsvm.data.blocks.dataset import Dense, Examples, between, within_reach
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, centre_of, columns_of

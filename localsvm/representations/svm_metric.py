@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from localsvm.data.dealing import folds_of_groups
+from localsvm.data.blocks.dealing import folds_of_groups
 from localsvm.solvers.squared_hinge import Solution, ridge_of, solve
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.pulse import beat
 from localsvm.representations.mixture import Mixture, estimate
 from localsvm.solvers.coupling import ALONE, Coupling, covariance, group_matrix

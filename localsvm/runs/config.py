@@ -38,8 +38,8 @@ class TrainingConfig:
     partition : its name; None for one cell up to cell_size rows, and Voronoi cells beyond if the method divides.
     cell_size : the most rows of a cell.
     scale : how features are scaled, one of `features.scaling.MODES`.
-    metric : of the scaled rows, "none" or one of those that `runs.measuring` learns; None for what the method does by
-        default.
+    metric : of the scaled rows, "none" or one of those that `preparation.metric` learns; None for what the method does
+        by default.
     folds : of cross-validation, at least 2.
     grid : how a grid is searched, "adaptive" or "full".
     select : "vote" or "refit"; None for what the method does by default for the number of classes.

@@ -88,7 +88,7 @@ class Work:
         self._weights[coarse], self._expected = squares / squares.sum() / self._coarse, settings
 
     def record(self, coarse: int, name: str) -> None:
-        """A record of this name is there (`runs.records`): of a cell, of one of its settings, or of a coarse cell."""
+        """A record of this name is there (`cells.records`): of a cell, of one of its settings, or of a coarse cell."""
         cell, _, setting = name.partition("/setting/")
         if setting:
             self._scored.setdefault((coarse, int(cell)), set()).add(int(setting))

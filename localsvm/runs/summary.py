@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.partition import size_spread
-from localsvm.runs.cell_work import CellReport
+from localsvm.runs.cells.work import CellReport
 from localsvm.targets.classification import known_recalls, recalls
 from localsvm.targets.probabilities import Calibration
 
@@ -36,7 +36,7 @@ class Summary:
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
     coarse_cells : how many coarse cells there are, of all repeats; None where the rows were divided at once.
-    metric : how it was chosen (`runs.measuring.Measured.told`), None where none was asked for.
+    metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     """
 

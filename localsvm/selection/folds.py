@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dealing import Numbers, folds_of_groups
+from localsvm.data.blocks.dealing import Numbers, folds_of_groups
 
 
 def stratified(

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples
+from localsvm.data.blocks.dataset import Dense, Examples
 
 class ML3Model:
     def __init__(self, classes: int, models: int, features: int, q: float) -> None: ...

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import as_examples
+from localsvm.data.blocks.dataset import as_examples
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.centred import Stretch

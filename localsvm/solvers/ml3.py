@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, row_blocks
+from localsvm.data.blocks.dataset import Dense, Examples, row_blocks
 from localsvm.solvers._ml3 import ML3Model, ML3Training
 from localsvm.solvers.ml3_round import Coordinates, Round, SortedRows
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from localsvm.data.dataset import dense_rows
+from localsvm.data.blocks.dataset import dense_rows
 from localsvm.pulse import beat
 from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Margins, Terms
 from localsvm.solvers.centred import Stretch

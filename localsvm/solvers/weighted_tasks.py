@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, between, row_blocks, rows_of
+from localsvm.data.blocks.dataset import Examples, between, row_blocks, rows_of
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.coupling import ALONE, Coupling
 from localsvm.solvers.linear import WIDER, LinearSolution, solve

@@ -236,7 +236,7 @@ class PartitionFile:
     Attributes
     ----------
     path : of the file.
-    config : options, and the "fingerprint" of the data that was divided (`data.numbering.named`).
+    config : options, and the "fingerprint" of the data that was divided (`data.blocks.numbering.named`).
     scaling, partition, columns, metric : as in `ModelContent`.
     assignment : (n,) int32 or int64, the cell of each training row, -1 for a row merged into another.
     weight : (n,), how many rows stand behind each row, 0 for one merged into another.

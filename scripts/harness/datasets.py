@@ -168,5 +168,5 @@ def _complete(target: Path, make: Any) -> None:
 
 
 def dataset(rows: Rows) -> Dataset:
-    """The training rows for localsvm.runs.training.train, which consumes them."""
+    """The training rows for localsvm.runs.train.train, which consumes them."""
     return Dataset(rows.X.copy(), rows.y.copy())

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from localsvm.data.dataset import Dataset, Examples, as_examples, thinned
-from localsvm.data.origin import from_array
-from localsvm.data.reading import read
-from localsvm.data.shared import SharedExamples
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, thinned
+from localsvm.data.blocks.shared import SharedExamples
+from localsvm.data.readers.libsvm import read
+from localsvm.data.readers.origin import from_array
+from localsvm.data.writers.libsvm import write
 from localsvm.features.scaling import scaling_of
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.methods import methods
@@ -37,12 +37,12 @@ from localsvm.representations.local_kernels import transformed
 from localsvm.representations.metric_learning import MetricLearner
 from localsvm.representations.mixture import Prior, estimate
 from localsvm.representations.svm_mixture import MixtureRows, SVMMixture, Tasks, fit_svm_mixture
-from localsvm.runs import training
+from localsvm.runs import train as training
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.measuring import measure
-from localsvm.runs.prediction import LocalModel
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation.metric import measure
 from localsvm.runs.summary import Summary
-from localsvm.runs.training import train
+from localsvm.runs.train import train
 from localsvm.selection.cross_validation import CellSelection
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search

@@ -9,7 +9,7 @@ import pytest
 from command_line import FAST, invoke
 
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 
 
 def banana_file(path: Path, rows: int, seed: int) -> Path:

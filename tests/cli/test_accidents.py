@@ -21,7 +21,7 @@ from command_line import clean_environment, command, session, start, wait_until
 from test_train import content
 
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 
 KILLS = int(os.environ.get("LOCALSVM_KILLS", "4"))
 FAULTS = int(os.environ.get("LOCALSVM_FAULTS", "3"))  # so many calls of each kind fail, one in each run

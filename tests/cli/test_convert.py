@@ -11,7 +11,7 @@ import pytest
 from command_line import error, invoke, run
 from malformed import MALFORMED
 
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 
 MESSY = b"+1 qid:3 1:0.50 3:1e1 # comment\r\n\r\n-1.0 2:0\n"
 CLEAN = b"1 1:0.5 3:10\n-1\n"

@@ -6,7 +6,7 @@ import pytest
 
 from localsvm.cli.grid_table import best_text, print_points, validation_report
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.validation import GridPoint, Validation
+from localsvm.runs.cross_validate import GridPoint, Validation
 
 
 def validation(names: tuple[str, ...], line: tuple[float, ...], cells: int = 1) -> Validation:

@@ -16,7 +16,7 @@ from localsvm import __version__
 from localsvm.cli import options
 from localsvm.cli.group import COMMANDS, lsvm
 from localsvm.data.synthetic import banana
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.features.scaling import MODES
 from localsvm.methods import methods, options_of
 from localsvm.partition import REGISTRY
@@ -68,7 +68,7 @@ def test_help_imports_nothing_heavy(name: str | None) -> None:
 
 def test_no_run_waits_for_what_few_need() -> None:
     code = (
-        "import sys\nimport localsvm.runs.prediction, localsvm.runs.training\n"
+        "import sys\nimport localsvm.runs.predict, localsvm.runs.train\n"
         "from localsvm.methods import methods\nmethods()\n"
         "print([m for m in ('scipy.optimize', 'sklearn', 'pandas') if m in sys.modules])"
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localsvm.data.dataset import sparse_examples
-from localsvm.data.writing import write
+from localsvm.data.blocks.dataset import sparse_examples
+from localsvm.data.writers.libsvm import write
 
 MIB = 1 << 20
 SAMPLED = 0.005  # seconds

@@ -13,8 +13,8 @@ from command_line import error, invoke, usage_error
 from strangers import Damage
 
 from localsvm.cli.metric_report import metric_text
-from localsvm.data.writing import write
-from localsvm.runs.measuring import ALL_ROWS
+from localsvm.data.writers.libsvm import write
+from localsvm.runs.preparation.metric import ALL_ROWS
 from localsvm.store.model import load_model
 
 POINT = ("-m", "svm", "-g", 1, "-C", 1, "-j", 1)
@@ -100,9 +100,9 @@ def test_too_little_memory_for_the_metric_is_refused_in_one_line(command: str, t
 @pytest.mark.parametrize("metric", ["auto", "diag"])
 def test_cross_validation_tells_the_metric_and_its_error_is_that_of_rows_new_to_it(metric: str, tmp_path: Path) -> None:
     """The labels of the rows that do not learn are thrown anew: which rows these are does not depend on labels."""
-    from localsvm.data.reading import read
+    from localsvm.data.readers.libsvm import read
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.measuring import measure
+    from localsvm.runs.preparation.metric import measure
     from localsvm.threads import ALONE
 
     data = read(columns_file(tmp_path / "rows.libsvm", rows=1000))

@@ -13,10 +13,10 @@ from command_line import error, invoke, usage_error
 from sklearn.decomposition import PCA
 
 from localsvm.cli import plotting
-from localsvm.data.reading import read
-from localsvm.data.writing import write
-from localsvm.runs.picture import principal_plane, sampled, shown
-from localsvm.runs.prediction import LocalModel
+from localsvm.data.readers.libsvm import read
+from localsvm.data.writers.libsvm import write
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.prediction.picture import principal_plane, sampled, shown
 
 POINT = ("-g", 0.5, "-C", 1, "-j", 1, "-q")
 

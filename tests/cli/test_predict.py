@@ -14,8 +14,8 @@ import pytest
 from command_line import FAST, POINTS, command, error, invoke, run, usage_error
 from malformed import MALFORMED
 
-from localsvm.data.reading import read
-from localsvm.runs.prediction import LocalModel
+from localsvm.data.readers.libsvm import read
+from localsvm.runs.predict import LocalModel
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from command_line import FAST, POINTS, error, invoke
 
-from localsvm.data.writing import write
+from localsvm.data.writers.libsvm import write
 from localsvm.errors import RunError
-from localsvm.runs import training
+from localsvm.runs import train as training
 
 
 @pytest.fixture

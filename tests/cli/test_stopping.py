@@ -19,7 +19,7 @@ from command_line import PLAIN, SLOW, error, invoke, records, run, session, star
 from test_train import content
 
 from localsvm.cli.program import Terminated, _stoppable
-from localsvm.runs import scheduling
+from localsvm.runs.cells import schedule as scheduling
 from localsvm.runs.progress import Work
 
 PROMPT = 3.0  # seconds: "within a second" on a machine that may be busy with other tests

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import FAST, command, usage_error
 
-from localsvm.data.reading import read
+from localsvm.data.readers.libsvm import read
 
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
@@ -54,7 +54,7 @@ def test_a_closed_stdin_is_one_message(name: str, model_file: Path, tmp_path: Pa
     assert done.stderr == "error: <stdin>: cannot be read (Bad file descriptor); check what it is\n"
 
 
-@pytest.mark.parametrize("module", ["click", "numpy", "scipy.sparse", "h5py", "localsvm.runs.training"])
+@pytest.mark.parametrize("module", ["click", "numpy", "scipy.sparse", "h5py", "localsvm.runs.train"])
 def test_an_interrupt_while_modules_are_imported(module: str, train_file: Path, tmp_path: Path) -> None:
     code = (
         "import signal, sys\n"

@@ -34,9 +34,9 @@ from edge_cases import METHODS
 from malformed import MALFORMED
 from sklearn.svm import SVC
 
-from localsvm.data.reading import read
-from localsvm.data.writing import write
-from localsvm.runs.prediction import LocalModel
+from localsvm.data.readers.libsvm import read
+from localsvm.data.writers.libsvm import write
+from localsvm.runs.predict import LocalModel
 from localsvm.store.journal import journal_path, open_journal
 from localsvm.store.model import load_model
 

@@ -44,11 +44,11 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "scripts")]
 from make_golden import DENSE, FOLDER, SPARSE, golden  # noqa: E402
 from strangers import sign  # noqa: E402
 
-from localsvm.data.compression import HEAD, open_source  # noqa: E402
-from localsvm.data.decoding import compression  # noqa: E402
-from localsvm.data.reading import read  # noqa: E402
+from localsvm.data.readers.compression import HEAD, open_source  # noqa: E402
+from localsvm.data.readers.decoding import compression  # noqa: E402
+from localsvm.data.readers.libsvm import read  # noqa: E402
 from localsvm.errors import LocalSVMError  # noqa: E402
-from localsvm.runs.prediction import LocalModel  # noqa: E402
+from localsvm.runs.predict import LocalModel  # noqa: E402
 from localsvm.store import journal  # noqa: E402
 from localsvm.store.model import load_partition  # noqa: E402
 

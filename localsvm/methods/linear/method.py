@@ -127,6 +127,6 @@ class LinearMethod(LinearRepresentation):
 
 def thin_entries(size: CellSize) -> int | None:
     """How many entries the rows have when `thinned`; None where they stay dense."""
-    from localsvm.data.dataset import DENSE_DENSITY
+    from localsvm.data.blocks.dataset import DENSE_DENSITY
 
     return None if size.dense and size.stored >= DENSE_DENSITY * size.rows * size.width else size.stored

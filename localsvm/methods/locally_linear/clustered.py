@@ -17,7 +17,7 @@ from localsvm.store.pieces import Lengths, Piece, Pieces, floats32
 if TYPE_CHECKING:
     import numpy as np
 
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
     from localsvm.solvers._linear import LinearRows
     from localsvm.targets.base import Target
 

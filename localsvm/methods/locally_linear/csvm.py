@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
     from localsvm.solvers._linear import LinearRows
 
 

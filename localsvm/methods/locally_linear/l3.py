@@ -22,7 +22,7 @@ from localsvm.store.pieces import Pieces
 if TYPE_CHECKING:
     import numpy as np
 
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
     from localsvm.solvers._linear import LinearRows
 
 

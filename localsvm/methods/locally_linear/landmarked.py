@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from localsvm.data.dataset import Dense, Examples
+    from localsvm.data.blocks.dataset import Dense, Examples
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from localsvm.methods.locally_linear.clustered import ClusteredMethod
 from localsvm.store.pieces import Piece, Pieces
 
 if TYPE_CHECKING:
-    from localsvm.data.dataset import Examples
+    from localsvm.data.blocks.dataset import Examples
     from localsvm.solvers._linear import LinearRows
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from localsvm.data.dataset import Dense
+    from localsvm.data.blocks.dataset import Dense
     from localsvm.methods.cell import Cell
     from localsvm.methods.locally_linear.systems.mllkm import LocalSystem
     from localsvm.methods.locally_linear.systems.mllkm_online import KeptRows, OnePass

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples
+from localsvm.data.blocks.dataset import Dense, Examples
 from localsvm.kernels import Kernel
 from localsvm.kernels.gram import columns_of
 from localsvm.methods.base import State

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Examples, within_reach
+from localsvm.data.blocks.dataset import Examples, within_reach
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.entries import base_of, few_entries

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from localsvm.data.dataset import Dense, Examples, rows_of, within_reach
+from localsvm.data.blocks.dataset import Dense, Examples, rows_of, within_reach
 from localsvm.kernels import Kernel
 from localsvm.methods.base import State
 from localsvm.methods.kernel.systems.expansion import ExpansionPredictor, sparse_support, support_state

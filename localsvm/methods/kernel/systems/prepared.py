@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import rows_of
+from localsvm.data.blocks.dataset import rows_of
 from localsvm.kernels import Kernel
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.gram import Gram

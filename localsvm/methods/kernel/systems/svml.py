@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, between, rows_of
+from localsvm.data.blocks.dataset import Dense, Examples, between, rows_of
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, columns_of, double_base, transform_double
 from localsvm.methods.base import Prepared, Purpose, System

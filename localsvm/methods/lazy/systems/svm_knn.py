@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, between, rows_of
+from localsvm.data.blocks.dataset import Examples, between, rows_of
 from localsvm.kernels.gram import active_columns, columns_of
 from localsvm.methods.base import Prepared, Purpose, State, System
 from localsvm.methods.cell import Cell, Job

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import between, thinned
+from localsvm.data.blocks.dataset import between, thinned
 from localsvm.methods.base import Prepared, Purpose, State, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear.rows import LinearRepresentation

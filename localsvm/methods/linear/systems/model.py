@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, thinned
+from localsvm.data.blocks.dataset import Examples, thinned
 from localsvm.methods.base import WHOLE, FitReport, Fitted, State
 from localsvm.methods.cell import Job
 from localsvm.methods.linear.rows import LinearRepresentation

@@ -14,7 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, rows_of
+from localsvm.data.blocks.dataset import Examples, rows_of
 from localsvm.methods.base import ALL, WHOLE
 from localsvm.methods.cell import Cell, Job
 

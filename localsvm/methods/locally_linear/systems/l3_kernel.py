@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples
+from localsvm.data.blocks.dataset import Dense, Examples
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import Prepared, Purpose, State

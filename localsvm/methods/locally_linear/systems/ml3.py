@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, between, canonical
+from localsvm.data.blocks.dataset import Dense, Examples, between, canonical
 from localsvm.methods.base import (
     Prepared,
     Purpose,

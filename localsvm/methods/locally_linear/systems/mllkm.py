@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, between, dense_rows
+from localsvm.data.blocks.dataset import Dense, between, dense_rows
 from localsvm.kernels.gram import active_columns, columns_of
 from localsvm.methods.base import WHOLE, Fit, FitReport, Fitted, Prepared, Purpose, State, System
 from localsvm.methods.cell import Cell, Job, fill_held_out

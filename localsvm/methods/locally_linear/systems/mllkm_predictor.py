@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Dense, Examples, between, dense_rows, within_reach
+from localsvm.data.blocks.dataset import Dense, Examples, between, dense_rows, within_reach
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels._local_maps import LocalMaps
 from localsvm.kernels.gram import centre_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import between, rows_of, thinned
+from localsvm.data.blocks.dataset import between, rows_of, thinned
 from localsvm.methods.base import Prepared, Purpose, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear.systems.parts import Parts

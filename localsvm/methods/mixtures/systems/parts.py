@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples
+from localsvm.data.blocks.dataset import Examples
 from localsvm.methods.cell import Cell
 from localsvm.methods.linear.systems.parts import Parts, ProblemPart, Taken
 from localsvm.methods.random import starting

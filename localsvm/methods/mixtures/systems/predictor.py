@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.dataset import Examples, between, within_reach
+from localsvm.data.blocks.dataset import Examples, between, within_reach
 from localsvm.methods.base import State
 from localsvm.representations._mixture import Components
 from localsvm.targets.base import Target

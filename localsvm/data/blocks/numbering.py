@@ -1,0 +1,68 @@
+"""What the numbers of rows decide, so that whoever has some rows can tell by itself: digests."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.columns import Columns
+from localsvm.data.blocks.dataset import Examples, between, row_blocks
+
+Hashes = NDArray[np.uint64]
+
+STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as are the others
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+BLOCK = 1 << 18  # elements that are hashed at once
+
+
+def hashed(numbers: NDArray[Any], key: int) -> Hashes:
+    """(n,) what SplitMix64 makes of whole numbers (n,) and a key below 2^64."""
+    with np.errstate(over="ignore"):
+        z = numbers.astype(np.uint64) * STEP + np.uint64(key)
+        z = (z ^ (z >> np.uint64(30))) * FIRST
+        z = (z ^ (z >> np.uint64(27))) * SECOND
+    z ^= z >> np.uint64(31)
+    return z
+
+
+def contents(X: Examples, columns: Columns | None = None) -> Hashes:
+    """(n,) a hash of the values of each row.
+
+    It does not matter whether rows are dense, and whether columns without a value are left out; columns: those that X
+    has, None for all.
+    """
+    found = np.empty(X.shape[0], np.uint64)
+    for rows in row_blocks(X, BLOCK):
+        part: Any = between(X, rows.start, rows.stop)
+        with np.errstate(over="ignore"):
+            if isinstance(part, np.ndarray):
+                weights = _odd(np.arange(X.shape[1]) if columns is None else columns)
+                found[rows] = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
+            else:
+                entries = part.data.view(np.uint32) * _odd(part.indices if columns is None else columns[part.indices])
+                ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
+                found[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
+    return found
+
+
+def digest(rows: Hashes, y: NDArray[np.float64], first: int = 0) -> int:
+    """A sum modulo 2^64 of hashes of rows with these `contents`, with their labels, and their numbers from `first` on.
+
+    Sums of blocks are that of the whole.
+    """
+    with np.errstate(over="ignore"):
+        total = rows + hashed((y + 0.0).view(np.uint64), 0) + hashed(np.arange(first, first + len(y)), 0)
+    return int(hashed(total, 0).sum(dtype=np.uint64))
+
+
+def _odd(columns: NDArray[Any]) -> Hashes:
+    """A factor for each column."""
+    return ((columns.astype(np.uint64) + np.uint64(1)) * STEP) | np.uint64(1)
+
+
+def named(total: int, rows: int) -> str:
+    """The fingerprint of so many rows with this digest: 64 hexadecimal digits."""
+    return hashlib.sha256(f"{rows} rows {total:016x}".encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Readers: LIBSVM text, compressed or plain, and weights of rows."""

@@ -1,0 +1,93 @@
+"""Weights of rows: the file that holds them, and what they may be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from localsvm.data.blocks.dataset import Dataset, rows_of
+from localsvm.data.readers.compression import Source, open_source
+from localsvm.errors import DataError
+
+BLOCK_BYTES = 1 << 20
+LINE_BYTES = 1 << 12  # no number is as long
+LARGEST_TOTAL = 1e40  # of all weights, and one over the smallest: costs and what becomes of them stay finite
+SHOWN = 40  # bytes of a line in a message
+
+
+def check_weights(weights: ArrayLike, rows: int, name: str = "the weights") -> NDArray[np.float64]:
+    """The weights (rows,) as float64. DataError unless there is one a row, all finite, none negative, not all 0.
+
+    name : of where they are from, for messages.
+    """
+    found = np.asarray(weights, np.float64)
+    if found.shape != (rows,):
+        raise DataError(f"{name}: {rows} rows need as many weights, not an array of shape {found.shape}")
+    wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
+    if len(wrong):
+        raise DataError(f"{name}: row {wrong[0] + 1} has the weight {found[wrong[0]]:g}; {_allowed()}")
+    with np.errstate(over="ignore"):
+        total = found.sum()
+    if total == 0:
+        raise DataError(f"{name}: all {rows} weights are 0; {_allowed()}")
+    if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
+        what = f"the sum of the weights, {total:g}, is not between {1 / LARGEST_TOTAL:g} and {LARGEST_TOTAL:g}"
+        raise DataError(f"{name}: {what}; divide all of them by a number")
+    return found
+
+
+def read_weights(path: str | os.PathLike[str], rows: int) -> NDArray[np.float64]:
+    """The weights (rows,) of a file: a number a line, plain or compressed, "-" for stdin.
+
+    Raises
+    ------
+    DataError : a line that is no weight, with its number; too few or too many lines; all weights are 0.
+    """
+    weights, line = np.empty(rows), 0
+    with open_source(path) as source:
+        for text in _lines(source):
+            line += 1
+            if line > rows:
+                raise DataError(f"{source.name}:{line}: the training file has only {rows} rows; write a line a row")
+            weights[line - 1] = _weight(text, f"{source.name}:{line}")
+        if line < rows:
+            raise DataError(f"{source.name}: ends after line {line}; the training file has {rows} rows")
+        return check_weights(weights, rows, source.name)
+
+
+def leave_out(data: Dataset) -> None:
+    """Keep only the rows of positive weight: one of weight 0 takes no part, not even in scaling and division."""
+    if data.weight is not None and not data.weight.all():
+        rows = np.flatnonzero(data.weight)
+        data.X = rows_of(data.X, rows)
+        data.y, data.weight = data.y[rows], data.weight[rows]
+
+
+def _weight(text: bytes, place: str) -> float:
+    try:
+        weight = float(text) if b"_" not in text else np.nan  # Python's numbers may have some, files may not
+    except ValueError:
+        weight = np.nan
+    if not 0 <= weight < np.inf:
+        shown = text[:SHOWN].decode("ascii", "backslashreplace").strip()
+        raise DataError(f"{place}: {shown!r} is no weight; {_allowed()}")
+    return weight
+
+
+def _allowed() -> str:
+    return "a weight is a finite number from 0, and some must be positive"
+
+
+def _lines(source: Source) -> Iterator[bytes]:
+    """The lines without their ends; where one is too long to be a number, only its beginning."""
+    rest = b""
+    while block := source.read(BLOCK_BYTES):
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+        if len(rest) > LINE_BYTES:
+            break
+    if rest:
+        yield rest

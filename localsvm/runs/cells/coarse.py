@@ -1,0 +1,277 @@
+"""Coarse cells: which rows are divided together, and how each is divided into cells.
+
+A run of ordinary size is one coarse cell. From a number of rows on there are several, found on a sample of the rows,
+so that what a run holds and does at once does not grow with the rows. What is inside a coarse cell depends on its rows
+in their order alone, so that it may be divided anywhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import Examples
+from localsvm.engines.base import CoarseRows, Drawn, Numbers, Route
+from localsvm.errors import OptionError
+from localsvm.partition import REGISTRY, Partition, TrainingCell, create, inside
+from localsvm.partition.chunks import Chunks
+from localsvm.partition.repeated import Repeated
+from localsvm.partition.two_step import SeedStream, TwoStep, draw_key, drawn
+from localsvm.runs.config import TrainingConfig
+from localsvm.threads import ALONE, Threads
+
+PARTITION_KEY = (1 << 32) - 1  # begins the names of the random numbers of partitions, and of no cell
+LEAST_COARSE = 1 << 16  # rows of a coarse cell, ...
+COARSE_CELLS = 32  # ... or at least so many cells, ...
+COARSE_VALUES, FEW_CELLS = 1 << 28, 8  # ... but no more values than this, of no fewer than so many cells
+CHUNK_ROWS = 1 << 13  # of chunks that are divided together
+
+State = dict[str, NDArray[Any]]
+Streams = list[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Division:
+    """A coarse cell in cells.
+
+    Attributes
+    ----------
+    state : of the partition inside it, for `CoarseCells.completed`.
+    cells : their rows are places among those of the coarse cell.
+    streams : the names of the cells' random numbers.
+    average : the mean size of a cell, which default grids follow.
+    """
+
+    state: State
+    cells: list[TrainingCell]
+    streams: Streams
+    average: float
+
+
+def with_coarse_size(config: TrainingConfig, rows: int, values: int) -> TrainingConfig:
+    """The options with the size of coarse cells decided: a function of them and of the rows alone, wherever these lie.
+
+    values : of a row, zeros that are not stored left out.
+    """
+    kind = partition_name(config, rows)
+    most = max(FEW_CELLS * config.cell_size, COARSE_VALUES // max(1, values))
+    size = min(max(LEAST_COARSE, COARSE_CELLS * config.cell_size), most)
+    if config.coarse_size is not None or kind in ("none", Chunks.name) or rows <= 2 * size:
+        return config
+    return replace(config, coarse_size=size)
+
+
+def partition_name(config: TrainingConfig, rows: int) -> str:
+    """The partition of so many rows."""
+    divided = config.method.divides and rows > config.cell_size
+    return config.partition or ("voronoi" if divided else "none")
+
+
+class CoarseCells(ABC):
+    """All coarse cells of a run.
+
+    Attributes
+    ----------
+    partition : of the run, complete after `completed`.
+    by_repeat : the numbers of the coarse cells of each repeat, one after the other.
+    route : (repeat, numbers, rows) -> (n,) int32 the coarse cell of each row among those of the repeat, -1 for none;
+        None where all rows are one coarse cell, in each repeat.
+    """
+
+    kind = "coarse cell"  # for messages
+    partition: Partition
+    by_repeat: list[range]
+    route: Route | None = None
+
+    @property
+    def count(self) -> int:
+        """How many coarse cells there are."""
+        return self.by_repeat[-1].stop
+
+    @abstractmethod
+    def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
+        """A coarse cell in cells."""
+
+    @abstractmethod
+    def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
+        """The partition of the run.
+
+        states, cells : the partition inside each coarse cell, and how many cells it has.
+        """
+
+
+class Whole(CoarseCells):
+    """All rows are one coarse cell, in each repeat; they are divided in the order of the repeats."""
+
+    kind = "repeat"
+
+    def __init__(self, config: TrainingConfig, rows: int) -> None:
+        self._kind, self._cell_size = partition_name(config, rows), config.cell_size
+        self.by_repeat = [range(repeat, repeat + 1) for repeat in range(config.repeats)]
+        self._rng = partition_stream(config)
+        self._further: list[np.random.Generator] = []
+        self._before, self._average = 0, 0.0
+
+    def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
+        repeat, rows = coarse.coarse, coarse.rows
+        rng = self._further[repeat - 1] if repeat else self._rng
+        part = inside(self._kind, repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
+        if not repeat:
+            self._check(part, len(rows.y))
+            # after the fit, which may itself have drawn streams of its own from this one
+            self._further = rng.spawn(len(self.by_repeat) - 1)
+        cells = part.training_cells()
+        streams: Streams = [(self._before + i,) for i in range(len(cells))]
+        self._before += len(cells)
+        if not repeat:  # whose models are then those of a run without repeats
+            self._average = float(np.mean([len(cell.rows) for cell in cells]))
+        return Division(part.state(), cells, streams, self._average)
+
+    def _check(self, part: Partition, rows: int) -> None:
+        if part.n_cells == 1 and len(self.by_repeat) > 1:
+            raise OptionError(
+                f"--repeats {len(self.by_repeat)}: all {rows} rows are in one cell, which no other seed would "
+                "divide differently; leave --repeats out, or divide the rows (-P voronoi, and a smaller -c)"
+            )
+
+    def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
+        parts = [REGISTRY[self._kind].from_state(state) for state in states]
+        self.partition = parts[0] if len(parts) == 1 else Repeated(parts)
+        return self.partition
+
+
+class Sketched(CoarseCells):
+    """Coarse cells that a sample of the rows gives, each with a partition of its own; see `TwoStep`."""
+
+    def __init__(self, config: TrainingConfig, rows: int) -> None:
+        self._kind, self._cell_size = partition_name(config, rows), config.cell_size
+        self.partition = create(self._kind, config.repeats, config.coarse_size)
+        parts = self.partition.parts if isinstance(self.partition, Repeated) else [self.partition]
+        self._steps = [part for part in parts if isinstance(part, TwoStep)]
+        self._rows = rows
+        assert config.coarse_size is not None, "so it has coarse cells"
+        self._rngs = [partition_stream(config, repeat) for repeat in range(config.repeats)]
+        self._keys = [draw_key(rng) for rng in self._rngs]
+        self._coarse_size = config.coarse_size
+
+    def sample(self, repeat: int, numbers: Numbers) -> NDArray[np.bool_]:
+        """Which of the rows with these numbers are in the sample that the coarse cells of a repeat come from."""
+        return drawn(numbers, self._rows, self._coarse_size, self._keys[repeat])
+
+    def sketch(self, samples: Sequence[Drawn], threads: Threads = ALONE) -> None:
+        """Find the coarse cells of each repeat by its sample of rows."""
+        streams: list[SeedStream] = []
+        self.by_repeat = []
+        for step, sample, rng in zip(self._steps, samples, self._rngs, strict=True):
+            own = step.sketch(sample.X, sample.y, self._rows, rng, threads)
+            self.by_repeat.append(range(len(streams), len(streams) + len(own)))
+            streams += own
+        self._streams = streams
+
+    def route(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
+        """See `CoarseCells`."""
+        return self._steps[repeat].coarse.assign(X)
+
+    def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
+        number, rows = coarse.coarse, coarse.rows
+        repeat = next(i for i, own in enumerate(self.by_repeat) if number in own)
+        rng = np.random.default_rng(self._streams[number])
+        part = inside(self._kind, repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
+        cells = part.training_cells()
+        streams: Streams = [(number, i) for i in range(len(cells))]
+        return Division(part.state(), cells, streams, float(np.mean([len(cell.rows) for cell in cells])))
+
+    def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
+        fine = [REGISTRY[self._kind].from_state(state) for state in states]
+        for step, own in zip(self._steps, self.by_repeat, strict=True):
+            step.complete(fine[own.start : own.stop])
+        return self.partition
+
+
+class Shuffled(CoarseCells):
+    """Random chunks, so many to a coarse cell: those that `Chunks` makes of all rows."""
+
+    def __init__(self, config: TrainingConfig, rows: int) -> None:
+        first = partition_stream(config)
+        chunks = -(-rows // config.cell_size)
+        together = max(1, CHUNK_ROWS // config.cell_size)
+        coarse = -(-chunks // together)
+        self._rows, self._chunks, self._together = rows, chunks, together
+        self._rngs = [first, *first.spawn(config.repeats - 1)]
+        self._chunk: list[NDArray[np.int32]] = []
+        self.by_repeat = [range(i * coarse, (i + 1) * coarse) for i in range(config.repeats)]
+        parts = [Chunks(chunks) for _ in range(config.repeats)]
+        self.partition = parts[0] if config.repeats == 1 else Repeated(parts)
+
+    def route(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
+        """See `CoarseCells`."""
+        return np.asarray(self._of(repeat)[numbers] // self._together, np.int32)
+
+    def _of(self, repeat: int) -> NDArray[np.int32]:
+        """(rows,) the chunk of each row."""
+        while len(self._chunk) <= repeat:
+            chunk = np.empty(self._rows, np.int32)
+            parts = np.array_split(self._rngs[len(self._chunk)].permutation(self._rows), self._chunks)
+            for number, part in enumerate(parts):
+                chunk[part] = number
+            self._chunk.append(chunk)
+        return self._chunk[repeat]
+
+    def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
+        repeat, place = divmod(coarse.coarse, len(self.by_repeat[0]))
+        chunk = self._of(repeat)[coarse.rows.numbers]
+        numbers = range(place * self._together, min(self._chunks, (place + 1) * self._together))
+        cells = [TrainingCell(np.flatnonzero(chunk == number).astype(np.int64)) for number in numbers]
+        streams: Streams = [(repeat * self._chunks + number,) for number in numbers]
+        return Division({}, cells, streams, self._rows / self._chunks)
+
+    def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
+        return self.partition
+
+
+class Stored(CoarseCells):
+    """The cells of a partition file.
+
+    Parameters
+    ----------
+    partition : that the file keeps.
+    assignment, weight : (n,) the cell of each row, -1 for one that is merged into another; how many rows each is for.
+    """
+
+    def __init__(self, partition: Partition, assignment: NDArray[Any], weight: NDArray[np.float64]) -> None:
+        self.partition, self._assignment, self._weight = partition, assignment, weight
+        by_coarse = partition.cells_by_coarse
+        self._several = by_coarse is not None
+        self._firsts = np.concatenate([[0], np.cumsum(by_coarse or [partition.n_cells])]).astype(np.int64)
+        self.by_repeat = [range(len(self._firsts) - 1)]
+        if self._several:
+            self.route = self._routed
+
+    def _routed(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
+        """Merged rows go with the coarse cell that they lie in, as they weigh there."""
+        return self.partition.coarse.assign(X)  # type: ignore[attr-defined,no-any-return]
+
+    def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
+        number, numbers = coarse.coarse, coarse.rows.numbers
+        first, last = int(self._firsts[number]), int(self._firsts[number + 1])
+        cell = self._assignment[numbers] - first
+        order = np.argsort(cell, kind="stable")
+        edges = np.searchsorted(cell[order], np.arange(last - first + 1))
+        parts = [order[a:b].astype(np.int64) for a, b in pairwise(edges.tolist())]
+        cells = [TrainingCell(rows, self._weight[numbers[rows]]) for rows in parts]
+        streams: Streams = [(number, i) if self._several else (i,) for i in range(len(cells))]
+        return Division({}, cells, streams, float(np.mean([len(rows) for rows in parts])))
+
+    def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
+        return self.partition
+
+
+def partition_stream(config: TrainingConfig, repeat: int = 0) -> np.random.Generator:
+    """The random numbers of a partition."""
+    return np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(PARTITION_KEY, repeat)))

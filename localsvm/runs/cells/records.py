@@ -1,0 +1,72 @@
+"""What a journal keeps of a run: a trained cell, the scores of a setting, how a coarse cell is divided, as arrays."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.methods.base import FitReport
+from localsvm.runs.cells.shared import SharedCells
+from localsvm.runs.cells.work import CellReport, CellResult
+from localsvm.selection.cross_validation import Point, Scores
+
+TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
+DIVISION = "division"  # the name of the last record of a coarse cell; the others are named by their cells
+RECORDS = "records 7"  # how they are packed: a journal of other records belongs to another run
+
+
+Record = dict[str, NDArray[Any]]
+
+
+def division_record(own: SharedCells) -> Record:
+    """What is kept of a coarse cell beside its cells: "state/" and the arrays of the partition inside, "sizes" (cells,)
+    int64, "copies" how many rows are copies of others, "fresh" how many rows say what the error is.
+    """
+    state = {f"state/{name}": array for name, array in own.state.items()}
+    fresh = own.count.array.sum() if own.fresh is None else own.fresh.array @ own.count.array
+    return state | {"sizes": own.sizes, "copies": np.asarray(own.copies), "fresh": np.asarray(float(fresh))}
+
+
+def held(own: SharedCells, cell: int) -> Record:
+    """What calibration asks of a cell: "held/y", "held/count", and as far as the run has them "held/mass" and
+    "held/fresh", of its rows in the order of `CellResult.values`.
+    """
+    rows = own.rows()[cell]
+    shared = {"y": own.y, "count": own.count, "mass": own.mass, "fresh": own.fresh}
+    return {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
+
+
+def pack(result: CellResult) -> Record:
+    """A cell's result as arrays, for the journal."""
+    arrays: Record = {f"state/{name}": array for name, array in result.state.items()}
+    arrays |= {name: getattr(result, name) for name in TABLE}
+    texts = {"names": json.dumps(result.names).encode(), "report": json.dumps(asdict(result.report)).encode()}
+    arrays |= {name: np.frombuffer(text, np.uint8) for name, text in texts.items()}
+    return arrays | {"index": np.asarray(result.index)}
+
+
+def unpack(arrays: Record) -> CellResult:
+    """A cell's result from a journal's record."""
+    state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
+    names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
+    fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
+    tuples = {name: tuple(report[name]) for name in ("weight", "wrong", "chosen")}
+    known = CellReport(**(report | {"fit": fit} | tuples))
+    return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
+
+
+def pack_scores(scores: Scores) -> Record:
+    """The scores of one setting as arrays, for the journal; what is kept for the final solutions is none."""
+    return {"loss": scores.loss, "best": np.asarray([scores.best.loss, scores.best.tie, scores.best.cost])}
+
+
+def unpack_scores(arrays: Record, setting: int) -> Scores:
+    """The scores of this setting from a journal's record; ValueError where they are none."""
+    table, (loss, tie, cost) = arrays["loss"], arrays["best"].tolist()
+    if min(setting, cost) < 0 or table.dtype != np.float64 or table.ndim != 2 or table[setting, int(cost)] != loss:
+        raise ValueError("no scores of a setting")
+    return Scores(table, Point(loss, tie, int(cost), setting), None)

@@ -1,0 +1,440 @@
+"""All cells of a run through the pool: which work units, in which order, how many at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from localsvm.data.blocks import shared
+from localsvm.engines.base import CoarseRows, Event
+from localsvm.errors import ModelError, RunError, WorkerLost
+from localsvm.kernels.entries import few_entries
+from localsvm.kernels.scratch import Scratch
+from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
+from localsvm.methods.base import CellSize
+from localsvm.methods.grids import Grid
+from localsvm.parallel.local import LocalPool
+from localsvm.pulse import Beat, listening
+from localsvm.runs.cells.coarse import CoarseCells
+from localsvm.runs.cells.records import DIVISION, division_record, held, pack, pack_scores
+from localsvm.runs.cells.shared import SharedCells, shared_cells
+from localsvm.runs.cells.work import CellResult, RunInputs, WorkUnit
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.metric import Measured
+from localsvm.runs.progress import Observer, Silent, Work
+from localsvm.selection.cross_validation import Scores
+from localsvm.selection.search import Search
+from localsvm.store.model import check_finite
+from localsvm.threads import ALONE, Threads
+
+# Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,
+# when one core has scored and fitted the default grid of so much in .3 to .45 s
+SMALL_RUN = 1e7
+SPARE_SHARE = 0.7  # of what is left beside the work, for what would be computed again: estimates are not exact
+SPARE_BYTES = 1 << 30  # no more than this for each worker without --memory
+WAITING = 2  # work units a worker, below which the next coarse cell is divided
+
+Unit = Callable[[Any], Any]  # of work
+
+
+class Pool(Protocol):
+    """Where work is done: calls each piece of work with what its worker keeps from piece to piece."""
+
+    def unordered(self, work: deque[Unit]) -> Iterator[tuple[Unit, Any]]:
+        """(work, result) as they finish, in any order; the caller may append to `work` while it iterates.
+
+        A piece of work is called with what its worker keeps; it and its result must survive pickle. Where that gives a
+        generator, what it yields is told first, as (work, what it yields) when it is there; the result is what it
+        returns.
+        """
+
+
+# (workers, what each of them keeps, who is told of what is unusual): a pool to be entered
+PoolFactory = Callable[[int, Callable[[], Any], Callable[[str], None]], AbstractContextManager[Pool]]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What an interrupted run has done of a coarse cell.
+
+    Attributes
+    ----------
+    complete : all of it is done.
+    cells : that are finished.
+    scores : of other cells, those of settings, by their numbers.
+    """
+
+    complete: bool = False
+    cells: frozenset[int] = frozenset()
+    scores: Mapping[int, Mapping[int, Scores]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use, and who is told; without influence on the result.
+
+    Attributes
+    ----------
+    jobs : the most workers, and cores to use.
+    memory : bytes that the run may use with its data, None for what the machine has free beside them.
+    observer, pool : who is told of what is unusual, and what makes the pool.
+    work : is told how coarse cells are divided.
+    threads : of this process, that divide the first coarse cell.
+    """
+
+    jobs: int = 1
+    memory: int | None = None
+    observer: Observer = field(default_factory=Silent)
+    pool: PoolFactory = LocalPool
+    work: Work = field(default_factory=Work)
+    threads: Threads = ALONE
+
+
+class CellTrainer:
+    """Trains the cells of coarse cells.
+
+    Parameters
+    ----------
+    config : the options with `select` decided.
+    cells, measured : how rows are divided, and which of them say what the error is.
+    labels, class_rows : (classes,) float64 ascending, and the rows of the run that have each.
+    fit : whether cells are trained, or only cross-validated.
+    """
+
+    def __init__(
+        self, config: TrainingConfig, cells: CoarseCells, measured: Measured, labels: Any, class_rows: list[int],
+        fit: bool = True,
+    ) -> None:  # fmt: skip
+        assert config.select is not None, "decided by for_classes"
+        self.config, self._cells, self._measured = config, cells, measured
+        self._labels, self.class_rows, self.fit = labels, class_rows, fit
+        self.target = config.target(labels)
+
+    def inputs(self, own: SharedCells) -> RunInputs:
+        """What the work on a cell is given."""
+        assert self.config.select is not None, "decided by for_classes"
+        return RunInputs(
+            method=self.config.method,
+            target=self.target,
+            folds=self.config.folds,
+            select=self.config.select,
+            seed=self.config.seed,
+            X=own.X.handle(),
+            y=own.y.handle(),
+            count=own.count.handle(),
+            mass=None if own.mass is None else own.mass.handle(),
+            class_weights=self.config.class_weights,
+            fresh=None if own.fresh is None else own.fresh.handle(),
+            fit=self.fit,
+            probability=self.config.probability,
+            search=Search(self.config.grid),
+        )
+
+    def divided(self, coarse: CoarseRows, threads: Threads = ALONE) -> SharedCells:
+        """A coarse cell in cells."""
+        return shared_cells(coarse, self._cells, self.config, self._measured, threads)
+
+    def records(
+        self, coarse: Iterable[CoarseRows], resources: Resources | None = None,
+        finished: Mapping[int, Finished] | None = None,
+    ) -> Generator[Event]:  # fmt: skip
+        """The records of cells as they finish, largest cells first; after those of a coarse cell that of its division.
+
+        Parameters
+        ----------
+        coarse : the rows; the next coarse cell is asked for while workers are busy with those before.
+        finished : what need not be done again, by coarse cells. It gives no records.
+
+        Where there are few cells, or a cell is large, the scores of each setting come as records when they are there.
+        Few cells are split into the settings of their grid, so that all workers stay busy; what a setting gives does
+        not depend on it. Where even those are fewer than the jobs, threads work inside them. A method that prepares
+        fold by fold would do so again in each unit: its cells stay whole.
+
+        Raises
+        ------
+        RunError : the memory does not suffice for one worker, a worker was killed twice, a model is not finite.
+        """
+        resources, rows = resources or Resources(), iter(coarse)
+        begun = next(rows, None)
+        if begun is None:
+            return
+        first = self.divided(begun, resources.threads)
+        begun = None
+        run = _Scheduled(self, resources, finished or {})
+        yield from run.records(first, (self.divided(each) for each in rows))
+
+    def of_shared(self, own: SharedCells, resources: Resources) -> Generator[Event]:
+        """As `records`, of one coarse cell that is divided."""
+        yield from _Scheduled(self, resources, {}).records(own, iter(()))
+
+    def grid(self, own: SharedCells) -> Grid:
+        """A grid of as many points as that of each cell."""
+        return self.config.method.grid(self.inputs(own).cell((0,), 0, 1, (1,)), 1.0, self.config.folds)
+
+    def squares(self, sizes: Any) -> float:
+        """What work on cells of these sizes grows with: see SMALL_RUN."""
+        return float((np.asarray(sizes, np.float64) ** 2).sum()) * self.target.problems_a_row
+
+    def place(self, number: int) -> str:
+        """Of a coarse cell, for messages; "" where there is one."""
+        return f" of {self._cells.kind} {number}" if self._cells.count > 1 else ""
+
+    @property
+    def coarse_cells(self) -> int:
+        """How many there are."""
+        return self._cells.count
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are one coarse cell, in each repeat."""
+        return self._cells.route is None
+
+
+class _Scheduled:
+    """One call of `CellTrainer.records`."""
+
+    def __init__(self, trainer: CellTrainer, resources: Resources, finished: Mapping[int, Finished]) -> None:
+        self._trainer, self._resources, self._finished = trainer, resources, finished
+        self._open: dict[int, _Open] = {}
+        self._waiting: deque[Unit] = deque()
+
+    def records(self, first: SharedCells, further: Iterator[SharedCells]) -> Generator[Event]:
+        """Of the first coarse cell, and of those that follow."""
+        trainer, resources = self._trainer, self._resources
+        memory = CellMemory(trainer, first, resources)
+        todo = self._todo(first)
+        cores = memory.workers() if todo else 1  # a thread inside a cell needs no more than a worker
+        small = trainer.squares(first.sizes[todo]) * trainer.coarse_cells <= SMALL_RUN
+        workers = 1 if small else cores
+        self._room = memory.spare(workers) if todo else 0
+        self._workers, self._cores = workers, cores
+        yield from self._add(first)
+        try:
+            count = workers if trainer.coarse_cells > 1 else min(workers, max(1, len(self._waiting)))
+            with resources.pool(count, Scratch, resources.observer.note) as pool:
+                yield from self._refilled(further)
+                for unit, result in self._results(pool):
+                    yield from self._taken(unit, result)
+                    yield from self._refilled(further)
+        except WorkerLost as error:
+            if not trainer.fit:
+                raise
+            raise RunError(f"{error}; what was finished is kept: go on with --resume") from error
+        finally:
+            shared.forget()  # what this process, too, mapped
+
+    def _results(self, pool: Pool) -> Iterator[tuple[WorkUnit, Any]]:
+        """What the pool finishes; meanwhile the observer hears of solvers, of this process or of its workers."""
+        with listening(self._resources.observer.solving):
+            for unit, result in pool.unordered(self._waiting):
+                if isinstance(result, Beat):
+                    self._resources.observer.solving(result.steps)
+                else:
+                    assert isinstance(unit, WorkUnit)
+                    yield unit, result
+
+    def _refilled(self, further: Iterator[SharedCells]) -> Iterator[Event]:
+        """Divide coarse cells until enough units wait."""
+        while len(self._waiting) < WAITING * self._workers and (own := next(further, None)) is not None:
+            yield from self._add(own)
+
+    def _todo(self, own: SharedCells) -> list[int]:
+        """Cells, largest first."""
+        done = self._finished.get(own.number, Finished()).cells
+        return [int(i) for i in np.argsort(-own.sizes, kind="stable") if int(i) not in done]
+
+    def _add(self, own: SharedCells) -> Iterator[Event]:
+        """Queue the cells of a coarse cell."""
+        trainer, known = self._trainer, self._finished.get(own.number, Finished())
+        todo = self._todo(own)
+        self._begin(own, known)
+        if not todo:
+            yield own.number, DIVISION, division_record(own)
+            return
+        few = len(todo) * (trainer.coarse_cells - own.number) < 4 * self._workers
+        grid = trainer.grid(own)
+        if known.scores and {s.loss.shape for of in known.scores.values() for s in of.values()} != {
+            Scores.of(grid).loss.shape
+        }:
+            raise ModelError("the journal has scores of another grid; give --force to start afresh")
+        inputs, edges = trainer.inputs(own), own.edges.tolist()
+        units = [
+            WorkUnit(
+                inputs, i, edges[i], edges[i + 1], own.streams[i], own.fold_rows[i], own.division.average,
+                coarse=own.number, place=trainer.place(own.number), known=known.scores.get(i, {}),
+                tells=few or trainer.squares(own.sizes[[i]]) > SMALL_RUN, room=self._room,
+            )
+            for i in todo
+        ]  # fmt: skip
+        queue = _Queue(units, self._cores, self._waiting)
+        self._open[own.number] = _Open(own, queue, len(todo))
+        if few and self._workers > 1 and trainer.config.folds > 1 and trainer.config.method.sees == "rows":
+            queue.split(grid)
+        else:
+            queue.whole()
+
+    def _begin(self, own: SharedCells, known: Finished) -> None:
+        trainer, observer, work = self._trainer, self._resources.observer, self._resources.work
+        grid, search = trainer.grid(own), Search(trainer.config.grid)
+        if trainer.whole and not own.number:
+            before = sum(len(done.cells) for done in self._finished.values())
+            observer.cells(trainer.coarse_cells * len(own.sizes), before)
+        work.begin(own.number, own.sizes, search.expected(len(grid.settings), grid.ordered))
+        for cell in known.cells:
+            work.record(own.number, str(cell))
+        for cell, settings in known.scores.items():
+            for setting in settings:
+                work.record(own.number, f"{cell}/setting/{setting}")
+        observer.work(work.share, work.settings)
+        if known.scores and work.settings:
+            observer.note(f"settings scored before, in cells that are not finished: {work.settings}")
+
+    def _taken(self, unit: WorkUnit, result: Any) -> Iterator[Event]:
+        """The records of a result, which is one of a cell or the scores of a setting."""
+        number = unit.coarse
+        opened = self._open[number]
+        if not isinstance(result, CellResult):
+            yield number, f"{unit.index}/setting/{result.best.setting}", pack_scores(result)
+            if unit.settings:
+                opened.queue.scored(unit, result)
+            return
+        check_finite(f"cell {unit.index}{unit.place}", result.state)
+        own = held(opened.cells, result.index) if self._trainer.config.probability else {}
+        yield number, str(result.index), pack(result) | own
+        opened.left -= 1
+        if not opened.left:
+            yield number, DIVISION, division_record(opened.cells)
+            del self._open[number]
+
+
+class _Open:
+    """A coarse cell whose cells are at work."""
+
+    def __init__(self, cells: SharedCells, queue: _Queue, left: int) -> None:
+        self.cells, self.queue, self.left = cells, queue, left
+
+
+class CellMemory:
+    """What the work on cells needs, and how many workers have it; see `Resources`.
+
+    own : the first coarse cell; those that follow are taken to be like it.
+    """
+
+    def __init__(self, trainer: CellTrainer, own: SharedCells, resources: Resources) -> None:
+        self._trainer, self._own, self._resources = trainer, own, resources
+
+    def worker_bytes(self) -> int:
+        """Memory that the work on the largest cell needs, beside the data and the process itself."""
+        size = self._largest_cell(int(self._own.sizes.max()))
+        method = self._trainer.config.method
+        method.check(size)
+        return method.memory(size) + size.held_out_bytes(method)
+
+    def workers(self) -> int:
+        """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
+        own, jobs = self._own, self._resources.jobs
+        largest = int(own.sizes.max())
+        worker, held_bytes, limit = self.worker_bytes(), own.nbytes + PROCESS_BYTES, self._limit()
+        addresses = addresses_left()  # of this process; a worker has as many
+        short = addresses is not None and worker > addresses
+        if worker > limit or short:
+            left, more = (addresses or 0, "addresses (ulimit -v)") if short else (limit, "--memory")
+            raise RunError(
+                f"a cell of {largest} rows needs {shown(worker)} beside {shown(held_bytes)} of data and program, and "
+                f"{shown(left)} are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or more {more}"
+            )
+        fit = max(1, limit // (worker + PROCESS_BYTES))  # a single worker is this process
+        if fit < jobs:
+            self._resources.observer.note(
+                f"{fit} of {jobs} workers fit into the memory (a cell of {largest} rows needs {shown(worker)})"
+            )
+        return affordable_workers(int(min(jobs, fit)))
+
+    def _limit(self) -> int:
+        """Memory for the work, beside the data and this process."""
+        taken, memory = self._own.nbytes + PROCESS_BYTES, self._resources.memory
+        return max(0, memory - taken if memory is not None else available_memory())
+
+    def spare(self, workers: int) -> int:
+        """What each of so many workers may use beside what the work on the largest cell needs."""
+        left = self._limit() // workers - (PROCESS_BYTES if workers > 1 else 0)
+        addresses = addresses_left()
+        spare = SPARE_SHARE * (min(left, left if addresses is None else addresses) - self.worker_bytes())
+        return max(0, int(spare if self._resources.memory is not None else min(spare, SPARE_BYTES)))
+
+    def _few_entries(self) -> bool:
+        """Whether the rows of a single cell have few entries; several cells, which may differ, are not looked at."""
+        cells = self._own.rows()
+        return len(cells) == 1 and few_entries(self._own.X.handle().rows(cells[0]))
+
+    def _largest_cell(self, rows: int) -> CellSize:
+        own, target, config = self._own, self._trainer.target, self._trainer.config
+        mass = own.count if own.mass is None else own.mass
+        return CellSize(
+            rows=rows,
+            features=own.X.widest(own.rows()),
+            weight=float(mass.array.max()) * max([1.0, *(w for _, w in config.class_weights)]),
+            solutions=config.folds * target.problems_a_row,
+            part=min(rows, target.largest_part(self._trainer.class_rows)),
+            folds=config.folds,
+            problems=target.n_problems,
+            columns=own.X.features,
+            entries=own.X.most_entries(own.rows()),
+            dense=own.X.dense,
+            few=self._few_entries(),
+        )
+
+
+class _Queue:
+    """The work units of a coarse cell that wait, and what is known of cells that are split into settings.
+
+    waiting : of all coarse cells.
+    """
+
+    def __init__(self, units: list[WorkUnit], cores: int, waiting: deque[Unit]) -> None:
+        self._units, self._cores = {unit.index: unit for unit in units}, cores // max(1, len(units))
+        self._found: dict[int, Scores] = {}
+        self._open: dict[int, int] = {}
+        self._waiting = waiting
+
+    def whole(self) -> None:
+        """A unit a cell."""
+        self._waiting.extend(part for unit in self._units.values() for part in self._threaded([unit]))
+
+    def split(self, grid: Grid) -> None:
+        """Split all units into the settings that the search begins with; grid: as large as theirs."""
+        self._ordered = grid.ordered
+        if len(grid.settings) <= 1:
+            self.whole()
+            return
+        for cell in self._units:
+            self._found[cell] = Scores.of(grid)
+            self._waiting.extend(self._next(cell))
+
+    def scored(self, done: WorkUnit, scores: Scores) -> None:
+        """Take in the scores of a unit; after the last one of a round comes the next round, or the model."""
+        cell = done.index
+        self._found[cell] = self._found[cell].merge(scores)
+        self._open[cell] -= 1
+        if not self._open[cell]:
+            self._waiting.extendleft(self._next(cell))
+
+    def _next(self, cell: int) -> list[WorkUnit]:
+        """The next round of the search without settings that are known, a unit a setting; at its end the model."""
+        unit = self._units[cell]
+        while settings := unit.inputs.search.next_settings(self._found[cell].loss, self._ordered):
+            for i in unit.known.keys() & settings:
+                self._found[cell] = self._found[cell].merge(unit.known[i])
+            if parts := [replace(unit, settings=(i,), known={}) for i in settings if i not in unit.known]:
+                self._open[cell] = len(parts)
+                return self._threaded(parts)
+        return self._threaded([replace(unit, scores=self._found.pop(cell))])
+
+    def _threaded(self, parts: list[WorkUnit]) -> list[WorkUnit]:
+        """The parts of a cell's work with the threads that are left for each, of the cell's share of the cores."""
+        return [replace(part, threads=max(1, self._cores // len(parts))) for part in parts]

@@ -1,0 +1,221 @@
+"""The work on one cell: folds, selection, the final models. Runs in a worker; everything here is a function of the
+seed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.shared import ExamplesHandle, Handle
+from localsvm.kernels.scratch import Scratch
+from localsvm.methods.base import WHOLE, FitReport, Fitted, Method, State
+from localsvm.methods.cell import Cell
+from localsvm.methods.grids import Grid
+from localsvm.selection.cross_validation import CellSelection, Kept, Point, Scores, finish
+from localsvm.selection.search import Search
+from localsvm.targets.base import Target
+from localsvm.threads import ALONE, Threads
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class CellReport:
+    """Numbers of a trained cell for the summary.
+
+    Attributes
+    ----------
+    rows : that it stands for, identical ones counted as often as they occur.
+    seconds : of processor time.
+    fit : what the method reports.
+    weight : of the rows that were held out, for each part of the score (see Target.mass); empty where nothing was
+        cross-validated.
+    wrong : of this the weight that the chosen point decides wrongly, for each part.
+    points : of the grid.
+    chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
+        cell where the grid has costs.
+    """
+
+    rows: float
+    seconds: float
+    fit: FitReport
+    weight: tuple[float, ...] = ()
+    wrong: tuple[float, ...] = ()
+    points: int = 1
+    chosen: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A trained cell: the arrays to keep, numbers for the summary, and its grid.
+
+    Attributes
+    ----------
+    index, state, report : the cell's number, what the model file keeps of it, and numbers for the summary.
+    names, settings : of the grid's parameters, and (settings, names) float64 their values.
+    costs : (costs,) float64, C on all rows of the cell.
+    loss : (settings, costs) float64 held-out losses, nan where a point was not scored; (0, 0) without cross-validation.
+    best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
+    values : (problems, rows) float32 held-out values of the chosen point; empty unless probabilities are wanted.
+    """
+
+    index: int
+    state: State
+    report: CellReport
+    names: tuple[str, ...]
+    settings: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    loss: NDArray[np.float64]
+    best: NDArray[np.int64]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """What all cells of a coarse cell have in common; see `SharedCells` for how rows lie in shared memory.
+
+    Attributes
+    ----------
+    method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
+    X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
+    count, mass : how many rows each row stands for, with which weight in all (None: their number).
+    fresh : the share of the rows that say what the error is, (n,) float64; None: all.
+    fit : whether cells are trained, or only cross-validated.
+    probability : whether held-out values are kept, and one point is cross-validated for their sake.
+    """
+
+    method: Method
+    target: Target
+    folds: int
+    select: str
+    seed: int
+    X: ExamplesHandle
+    y: Handle
+    count: Handle
+    mass: Handle | None
+    class_weights: tuple[tuple[float, float], ...] = ()
+    fresh: Handle | None = None
+    fit: bool = True
+    probability: bool = False
+    search: Search = field(default_factory=Search)
+
+    def cell(
+        self, stream: tuple[int, ...], first: int, last: int, fold_rows: tuple[int, ...], threads: Threads = ALONE,
+        scratch: Scratch | None = None, room: int = 0,
+    ) -> Cell:  # fmt: skip
+        """The training cell of rows first .. last - 1, with random numbers of this name and so many rows in each fold;
+        without a copy of them.
+        """
+        rows = slice(first, last)
+        y = self.y.open()[rows]
+        cost = np.ones(len(y))
+        for label, weight in self.class_weights:
+            cost[y == label] = weight
+        return Cell(
+            X=self.X.rows(rows),
+            y=y,
+            target=self.target,
+            count=self.count.open()[first:last],
+            cost=cost,
+            mass=None if self.mass is None else self.mass.open()[first:last],
+            folds=np.repeat(np.arange(len(fold_rows)), fold_rows),
+            random=np.random.SeedSequence(self.seed, spawn_key=(*stream, 1)),
+            threads=threads,
+            scratch=scratch or Scratch(),
+            room=room,
+        )
+
+
+@dataclass(frozen=True)
+class WorkUnit:
+    """What a worker is given: the cell of rows first .. last - 1, and what is to be done with it.
+
+    Attributes
+    ----------
+    stream : the name of the cell's random numbers.
+    fold_rows : how many rows of the cell each fold holds out.
+    average_rows : the mean size of a cell.
+    coarse, place : the number of the coarse cell, and what messages say of it.
+    settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
+    scores : of its grid, where the search is over: the cell is fitted at their best point.
+    known : scores of settings that an interrupted run has scored, by their indices.
+    tells : whether the scores of each setting are told when they are there.
+    threads : how many may work inside it.
+    room : bytes that it may use beside what it needs.
+    """
+
+    inputs: RunInputs
+    index: int
+    first: int
+    last: int
+    stream: tuple[int, ...]
+    fold_rows: tuple[int, ...]
+    average_rows: float
+    coarse: int = 0
+    place: str = ""
+    settings: tuple[int, ...] = ()
+    scores: Scores | None = field(default=None, repr=False)
+    known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
+    tells: bool = False
+    threads: int = 1
+    room: int = 0
+
+    def __str__(self) -> str:
+        return f"cell {self.index}{self.place} ({self.last - self.first:,} rows)"
+
+    def __call__(self, scratch: Scratch) -> Generator[Scores, None, Any]:
+        """Yields what is told; returns a CellResult, or the Scores of the settings where there are some.
+
+        scratch: the worker's.
+        """
+        started, inputs = time.process_time(), self.inputs
+        with Threads(self.threads) as threads:
+            cell = inputs.cell(self.stream, self.first, self.last, self.fold_rows, threads, scratch, self.room)
+            grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
+            selection = CellSelection(inputs.method, cell, grid)
+            if self.settings:
+                return selection.score(self.settings, inputs.search)
+            scores = self.scores
+            wanted = grid.n_points > 1 or inputs.probability or not inputs.fit
+            if scores is None and wanted and inputs.folds > 1:
+                scores = yield from self._searched(selection)
+            if scores is not None:
+                scores = selection.complete(scores, inputs.search)
+            chosen = scores if grid.n_points > 1 else None  # of one point the model is the same with and without -b 1
+            fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
+        return self._result(cell, grid, scores, fitted, time.process_time() - started)
+
+    def _searched(self, selection: CellSelection) -> Generator[Scores, None, Scores]:
+        steps = selection.steps(self.inputs.search, self.known)
+        return (yield from steps) if self.tells else finish(steps)
+
+    def _error(self, cell: Cell, kept: Kept) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The weight of the rows that say what the error is, and how much of it the best point decides wrongly, for
+        each part of the score.
+        """
+        weight, wrong = cell.weight, kept.wrong
+        if self.inputs.fresh is not None and kept.values is not None:
+            weight = weight * self.inputs.fresh.open()[self.first : self.last]
+            wrong = cell.target.wrong(kept.values[None], cell.y, cell.Y, weight)[0][0]
+        return tuple(cell.target.mass(cell.y, weight).tolist()), tuple(wrong.tolist())
+
+    def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
+        settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
+        at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
+        cost = float(costs[at.cost])
+        chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
+        report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
+        loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
+        if scores is not None and scores.kept is not None:
+            if self.inputs.probability and scores.kept.values is not None:
+                values = scores.kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
+            loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
+            weight, wrong = self._error(cell, scores.kept)
+            report = replace(report, weight=weight, wrong=wrong)
+        return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)

@@ -1,0 +1,223 @@
+"""Cross-validation without a model: the table of a run's grids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import Dataset
+from localsvm.engines.base import Engine
+from localsvm.parallel.local import LocalPool
+from localsvm.runs.cells.records import DIVISION, Record, unpack
+from localsvm.runs.cells.schedule import CellTrainer, PoolFactory, Resources
+from localsvm.runs.cells.work import CellResult
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.engine import engine_of
+from localsvm.runs.preparation.given import Given
+from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
+from localsvm.runs.progress import Clock, Observer, Silent, Work
+from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
+from localsvm.threads import Threads
+
+
+@dataclass(frozen=True)
+class GridPoint:
+    """One point of the grid of one cell.
+
+    Attributes
+    ----------
+    cell, rows : the cell's number and size.
+    setting : the values of the parameters other than the cost.
+    cost : C on all rows of the cell; nan for a method without costs.
+    loss : what selection compares, from 0 to 1: the held-out share of wrong rows, weighted, or 1 - TPR x TNR.
+    best : chosen in that cell.
+    """
+
+    cell: int
+    rows: int
+    setting: tuple[float, ...]
+    cost: float
+    loss: float
+    best: bool
+
+
+@dataclass
+class Validation:
+    """The table of a run's grids.
+
+    Attributes
+    ----------
+    names : of the parameters whose values are the points' settings.
+    points : of all cells, cell by cell.
+    error : the share of wrong rows by the chosen points together, over those that neither learned nor chose the metric.
+    cells, rows : how many there are.
+    error_rows : how many rows the error is of.
+    seconds : wall clock, by phase.
+    metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
+    labels : ascending.
+    recalls : with `--score tpr-tnr` the share of right rows of each label, over the same rows as `error`; else None.
+    """
+
+    names: tuple[str, ...]
+    points: list[GridPoint]
+    error: float
+    cells: int
+    rows: int
+    error_rows: int
+    seconds: dict[str, float]
+    metric: dict[str, Any] | None = None
+    labels: Sequence[float] = ()
+    recalls: list[float | None] | None = None
+
+
+def cross_validate(
+    source: Dataset | Engine,
+    config: TrainingConfig,
+    *,
+    jobs: int = 1,
+    memory: int | None = None,
+    partition_file: str | None = None,
+    given: Given | None = None,
+    observer: Observer | None = None,
+    pool: PoolFactory = LocalPool,
+) -> Validation:
+    """The selection of a training run alone, with its whole grid; parameters and errors are as of `training.train`."""
+    observer = observer or Silent()
+    clock = Clock(observer)
+    with Threads(jobs) as threads:
+        with clock("partition"):
+            engine = engine_of(source, config, threads, memory)
+            prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, observer)
+            tell_off_centre(observer, prepared.off_centre)
+        # the table is of the whole grid, whatever search a training would use
+        prepared = replace(prepared, config=replace(prepared.config, grid="full"))
+        with clock("select"):
+            found = _validated(prepared, Resources(jobs, memory, observer, pool, threads=threads))
+    repeats = len(prepared.cells.by_repeat)
+    tell_copies(observer, found.copies // repeats, prepared.head.rows)
+    points = [point for i, result in enumerate(found.results) for point in _points(i, result, found.sizes[i])]
+    error = cross_validated_error(reports := [result.report for result in found.results])
+    assert error is not None
+    return Validation(
+        names=found.results[0].names,
+        points=points,
+        error=error,
+        cells=len(found.sizes),
+        rows=sum(prepared.class_rows),
+        error_rows=round(found.fresh / repeats),
+        seconds=clock.seconds,
+        metric=prepared.measured.told,
+        labels=prepared.labels.tolist(),
+        recalls=cross_validated_recalls(reports),
+    )
+
+
+@dataclass(frozen=True)
+class _Validated:
+    """All cells of a run: their results and sizes; how many rows are copies of others, and how many are fresh."""
+
+    results: list[CellResult]
+    sizes: list[int]
+    copies: int
+    fresh: float
+
+
+def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
+    cells, observer = prepared.cells, resources.observer
+    trainer = CellTrainer(
+        prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows, fit=False
+    )  # fmt: skip
+    resources = replace(resources, work=(work := Work(cells.count)))
+    if cells.route is not None:
+        observer.cells(cells.count, 0)
+    results: dict[tuple[int, int], CellResult] = {}
+    divisions: dict[int, Record] = {}
+    with closing(prepared.engine.work(cells, trainer, range(cells.count), resources, {})) as events:
+        for number, name, record in events:
+            work.record(number, name)
+            if name == DIVISION:
+                divisions[number] = record
+                if cells.route is not None:
+                    own = [result.report for (coarse, _), result in results.items() if coarse == number]
+                    observer.cell_done(sum(sum(r.wrong) for r in own), sum(sum(r.weight) for r in own))
+            elif "/" not in name:
+                results[number, int(name)] = result = unpack(record)
+                if cells.route is None:
+                    observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
+            observer.work(work.share, work.settings)
+    found = [divisions[number] for number in range(cells.count)]
+    return _Validated(
+        [results[key] for key in sorted(results)],
+        [int(size) for record in found for size in record["sizes"]],
+        sum(int(record["copies"]) for record in found),
+        sum(float(record["fresh"]) for record in found),
+    )
+
+
+class MeanGrid(NamedTuple):
+    """The grid's table over all cells, weighted by their rows.
+
+    Attributes
+    ----------
+    settings, costs, loss : (settings, names), (costs,) and (settings, costs) float64.
+    best : indices of the setting and the cost of the best point: with one cell the one that it chose.
+    shared : whether all cells have the same grid, so that its points are ones that were scored.
+    """
+
+    settings: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    loss: NDArray[np.float64]
+    best: tuple[int, int]
+    shared: bool
+
+
+def mean_grid(points: list[GridPoint]) -> MeanGrid:
+    """The table of all cells together.
+
+    Cells have grids of their own; points are averaged by their place in the grid, and an axis shows the mean
+    (geometric) of the values at that place. Of equal losses the smaller cost, then the earlier setting is the best.
+    """
+    tables: dict[int, list[GridPoint]] = {}
+    for point in points:
+        tables.setdefault(point.cell, []).append(point)
+    first = next(iter(tables.values()))
+    n_settings = len({p.setting for p in first})
+    weights = np.asarray([table[0].rows for table in tables.values()], dtype=float)
+    columns = {
+        name: np.asarray([[getattr(p, name) for p in table] for table in tables.values()])
+        for name in ("setting", "cost", "loss")
+    }
+    settings = _geometric_mean(columns["setting"], weights)
+    costs = _geometric_mean(columns["cost"], weights).reshape(n_settings, -1)[0]
+    loss = np.average(columns["loss"], axis=0, weights=weights).reshape(n_settings, -1)
+    place = int(loss.T.argmin())  # costs first
+    best = (place % n_settings, place // n_settings)
+    if len(tables) == 1:  # it broke ties by the hinge loss, too
+        best = divmod(next(i for i, point in enumerate(first) if point.best), len(costs))
+    shared = _equal(columns["setting"]) and _equal(columns["cost"])
+    return MeanGrid(settings[:: loss.shape[1]], costs, loss, best, shared)
+
+
+def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over the first axis; the value itself where all are equal."""
+    if _equal(values):
+        return np.asarray(values[0])
+    return np.asarray(np.exp(np.average(np.log(values), axis=0, weights=weights)))
+
+
+def _equal(values: NDArray[np.float64]) -> bool:
+    """Whether nothing changes along the first axis; nan is equal to nan."""
+    return np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True)
+
+
+def _points(cell: int, result: CellResult, rows: int) -> Iterator[GridPoint]:
+    for i, values in enumerate(result.settings.tolist()):
+        setting = tuple(values)
+        for c, cost in enumerate(result.costs):
+            best = (i, c) == tuple(result.best)
+            yield GridPoint(cell, rows, setting, float(cost), float(result.loss[i, c]), best)

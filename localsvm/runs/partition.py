@@ -1,0 +1,96 @@
+"""Dividing rows into cells, without training: what a partition file keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import Dataset
+from localsvm.engines.base import CoarseRows, Engine, Event
+from localsvm.runs.cells.coarse import CoarseCells
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.engine import engine_of
+from localsvm.runs.preparation.given import Given
+from localsvm.runs.preparation.prepare import CONTENT, Asked, prepare
+from localsvm.runs.progress import Clock, Observer, Silent
+from localsvm.store.model import PartitionFile, write_partition
+from localsvm.threads import ALONE, Threads
+
+KEPT = ("cell_size", "scale", "seed", "zero_based", "coarse_size")  # options of a partition file, beside the metric
+
+
+@dataclass(frozen=True)
+class Divided:
+    """What a partition file says.
+
+    Attributes
+    ----------
+    sizes : (cells,) int64 rows of each cell.
+    metric : how the metric was chosen, as a summary has it; None where none was asked for.
+    """
+
+    sizes: NDArray[np.int64]
+    metric: dict[str, Any] | None
+
+
+class _Divider:
+    """A trainer that trains nothing: see `engines.base.Trainer`."""
+
+    def __init__(self, cells: CoarseCells, threads: Threads) -> None:
+        self._cells, self._threads = cells, threads
+
+    def records(self, coarse: Iterable[CoarseRows], resources: Any = None, finished: Any = None) -> Generator[Event]:
+        """For each coarse cell "sizes" (cells,), "rows" and "weight" (n,) of its cells, and "state/" and its arrays."""
+        for each in coarse:
+            division = self._cells.divide(each, self._threads)
+            cells = division.cells
+            weights = [np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in cells]
+            record = {f"state/{name}": array for name, array in division.state.items()} | {
+                "sizes": np.asarray([len(cell.rows) for cell in cells], np.int64),
+                "rows": each.rows.numbers[np.concatenate([cell.rows for cell in cells])],
+                "weight": np.concatenate(weights),
+            }
+            yield each.coarse, "division", record
+
+
+def partition_only(
+    source: Dataset | Engine, config: TrainingConfig, output: str | Path, force: bool = False,
+    threads: Threads = ALONE, memory: int | None = None, observer: Observer | None = None, given: Given | None = None,
+) -> Divided:  # fmt: skip
+    """Divide the rows and write the partition file, for `training.train` to use later.
+
+    source, memory, observer, given : as in `training.train`; rows in memory are consumed.
+    """
+    observer = observer or Silent()
+    engine = engine_of(source, config, threads, memory)
+    prepared = prepare(engine, Asked(config, given=given, trains=False), threads, Clock(observer), observer)
+    cells, rows = prepared.cells, prepared.head.rows
+    assignment, weight, states = np.full(rows, -1, np.int32), np.zeros(rows), []
+    sizes: list[NDArray[np.int64]] = []
+    wanted = range(cells.count)
+    for _, _, record in prepared.engine.work(cells, _Divider(cells, threads), wanted, None, None):
+        before = sum(len(own) for own in sizes)
+        assignment[record["rows"]] = before + np.repeat(np.arange(len(record["sizes"])), record["sizes"])
+        weight[record["rows"]] = record["weight"]
+        sizes.append(record["sizes"])
+        states.append({name.removeprefix("state/"): v for name, v in record.items() if name.startswith("state/")})
+    partition, found = cells.completed(states, [len(own) for own in sizes]), np.concatenate(sizes)
+    decided = prepared.config
+    kept = {name: v for name in KEPT if (v := getattr(decided, name)) is not None} | {"metric": config.metric_name}
+    file = PartitionFile(
+        output,
+        {"partition": partition.name, **prepared.measured.as_dict(), "fingerprint": prepared.content[CONTENT]} | kept,
+        **prepared.chain.state(),
+        partition=(partition.name, partition.state()),
+        assignment=assignment,
+        weight=weight,
+        sizes=found,
+        centres=partition.centres,
+    )
+    write_partition(file, force)
+    return Divided(found, prepared.measured.told)

@@ -1,0 +1,382 @@
+"""A prediction run: stream the rows, find the cells that answer for them, evaluate, decide."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, between, size_of, within_reach
+from localsvm.data.readers.libsvm import blocks_of, read_blocks
+from localsvm.data.readers.pieces import Counts, TextPiece
+from localsvm.errors import DataError, ModelError
+from localsvm.features.chain import Chain
+from localsvm.features.columns import KeptColumns
+from localsvm.features.learned import learned_metric
+from localsvm.memory import Budget, affordable_threads
+from localsvm.methods.base import Predictor
+from localsvm.methods.saved import check_of
+from localsvm.partition import restore
+from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
+from localsvm.runs.preparation.stored import calibration_of, options_of
+from localsvm.store.container import AnyPath
+from localsvm.store.model import CellCheck, Model, load_model
+from localsvm.targets.classification import Classification, known_recalls, recalls
+from localsvm.targets.probabilities import Calibration
+
+STRIP = 1 << 12  # rows of a cell that a thread decides at once
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions of a block of rows, in input order.
+
+    Attributes
+    ----------
+    labels : (n,) float64 predicted: with probabilities the most probable ones.
+    decisions : (n, problems) float64 decision values; (n, 0) with probabilities.
+    y : (n,) float64 labels of the file.
+    probabilities : (n, classes) float64, None where they were not asked for.
+    """
+
+    labels: NDArray[np.float64]
+    decisions: NDArray[np.float64]
+    y: NDArray[np.float64]
+    probabilities: NDArray[np.float64] | None = None
+
+
+class LocalModel:
+    """A trained model that predicts; a context manager over its file, for one thread's use.
+
+    Parameters
+    ----------
+    path : of the model file, or its `Image` in memory.
+    jobs : threads that predict, of no influence on the result.
+    verify : whether to compare the whole file with its checksums first.
+    memory : bytes that the run may use, None for no bound; of no influence on the result.
+
+    Attributes
+    ----------
+    chain : what happens to rows before cells see them; values in columns that it does not know are ignored.
+    zero_based : whether indices of the training file started at 0.
+    partition, target : which cells answer for a row, and what becomes of their decision functions.
+    calibration : what makes probabilities of decision values, None for a model without.
+    method : that the cells were trained by.
+    file : the open `store.model.Model`.
+
+    Raises
+    ------
+    ModelError : the file cannot be read, or has a method or partition that this version does not know.
+    RunError : not even the decision function of one cell fits into the memory.
+    """
+
+    def __init__(self, path: AnyPath, jobs: int = 1, verify: bool = True, memory: int | None = None) -> None:
+        self._budget = None if memory is None else Budget(memory)
+        self.file: Model = load_model(path, verify, self._adopt)
+        self._cache: OrderedDict[tuple[int, bool], Predictor] = OrderedDict()
+        self._cached_bytes: dict[tuple[int, bool], int] = {}
+        self._jobs = jobs = affordable_threads(jobs)
+        self._extent = Extent.within(self._budget, self.file, jobs, self.target.n_problems)
+        self._threads = ThreadPoolExecutor(self._extent.threads)
+
+    def _adopt(self, file: Model) -> CellCheck:
+        """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
+        config, known, dense = options_of(file)  # rows are read dense if those of training were
+        self.zero_based = config.zero_based
+        columns = KeptColumns.from_state(file.columns, known, file.config.get("width"), dense)
+        self.chain = Chain.from_state(columns, file.scaling, learned_metric(file.metric, file.config, known))
+        mapped = self.chain.mapped_columns
+        self.partition = restore(*file.partition, mapped, file.n_cells)
+        self.target = config.target(file.labels)
+        self.calibration = calibration_of(file, self.target.n_problems)
+        self.method = config.method
+        lengths = {"features": mapped, "folds": config.folds, "classes": len(file.labels)}
+        return check_of(config.method, self.target, dense, lengths | {"problems": self.target.n_problems})
+
+    def __enter__(self) -> LocalModel:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._threads.shutdown()
+        self.file.close()
+
+    def predict(self, X: Examples) -> NDArray[np.float64]:
+        """(n,) float64 labels for unscaled rows X (n, d), as `decision_function` takes them."""
+        return self.target.decide(self.decision_function(X))
+
+    def decision_function(self, X: Examples) -> NDArray[np.float64]:
+        """(n, problems) float64 for unscaled rows, in float64 where values lie far from 0; see
+        targets.classification for the problems.
+
+        Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
+        weights.
+        """
+        return self._decide(self.chain.apply(X), 1)
+
+    def values_of_mapped(self, Z: Examples) -> NDArray[np.float64]:
+        """(n, problems) float64, as `decision_function`, for rows as cells see them, which `chain` gives."""
+        return self._of_mapped(Z, np.zeros((Z.shape[0], self.target.n_problems)), None)
+
+    def calibrated(self) -> Calibration:
+        """The calibration. Raises ModelError for a model without."""
+        if self.calibration is None:
+            raise ModelError(f"{self.file.path}: no probabilities in this model; train it again with -b 1")
+        return self.calibration
+
+    def probabilities(self, X: Examples) -> NDArray[np.float64]:
+        """(n, classes) float64 that sum to 1 for unscaled rows, the classes as in `target.labels`.
+
+        Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
+        `calibrated` raises.
+        """
+        return self._probabilities(self.chain.apply(X), 1)
+
+    def read(
+        self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
+    ) -> Iterator[Dataset]:
+        """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
+        return read_blocks(
+            path, self.chain.reading, zero_based=zero_based, jobs=self._jobs, tell=tell,
+            block_bytes=self._extent.text, longest=self._extent.longest,
+        )  # fmt: skip
+
+    def parse(self, pieces: Iterable[TextPiece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
+        """The same of pieces of a text."""
+        for counts, block in blocks_of(pieces, self.chain.reading):
+            if counts.rows:
+                tell(counts)
+                yield block
+
+    def _decide(self, X: Examples, number: int) -> NDArray[np.float64]:
+        return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
+
+    def _probabilities(self, X: Examples, number: int) -> NDArray[np.float64]:
+        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def predict_blocks(
+        self, blocks: Iterable[Dataset], probabilities: bool = False, number: int = 1
+    ) -> Iterator[Predicted]:
+        """Predictions for unscaled rows, in larger blocks than are given; each row once, in order.
+
+        number: of the first row, for messages.
+        """
+        for block in merged(blocks, self._extent.rows, self._extent.size):
+            known = block.columns is not None or block.shift is not None  # from `read`
+            X = self.chain.apply(block.X, read=known)
+            first, number = number, number + len(block.y)
+            if probabilities:
+                found = self._probabilities(X, first)
+                labels = self.target.labels[found.argmax(axis=1)]
+                yield Predicted(labels, np.empty((len(labels), 0)), block.y, found)
+            else:
+                decisions = self._decide(X, first)
+                yield Predicted(self.target.decide(decisions), decisions, block.y)
+
+    def _answers(
+        self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None
+    ) -> NDArray[np.float64]:
+        """Decision values of rows as cells see them, or with a calibration probabilities of classes, added to `out`.
+
+        number: of the first row, in the message where an answer is not finite.
+        """
+        self._of_mapped(X, out, calibration)
+        bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(bad):
+            raise DataError(
+                f"row {number + bad[0]}: no label, as its decision value is not a finite number: its values are too "
+                "large for this model; correct them, or remove the row"
+            )
+        return out
+
+    def _of_mapped(self, Z: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> NDArray[np.float64]:
+        step = self._extent.rows
+        for first in range(0, Z.shape[0], step):
+            self._decide_block(Z[first : first + step], out[first : first + step], calibration)
+        return out
+
+    def _decide_block(self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> None:
+        """Cell by cell, the rows of a cell in strips: one large cell keeps all threads busy, too. What a row gets does
+        not depend on the strip that it lies in.
+        """
+        routes = self.partition.route(within_reach(X)[0]).tocsc()
+        cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
+        several = len(routes.data) > X.shape[0]
+        strips = [
+            (c, slice(first, min(first + STRIP, int(routes.indptr[c + 1]))))
+            for c in cells
+            for first in range(int(routes.indptr[c]), int(routes.indptr[c + 1]), STRIP)
+        ]
+
+        def evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:
+            with np.errstate(all="ignore"):  # what is not finite is looked for, and told of its row
+                values = work[1].decision_function(work[0])
+                if calibration is not None:
+                    return calibration.of_classes(self.target, values)
+                return np.clip(values, -1.0, 1.0) if several else values
+
+        window = self._extent.window
+        side_by_side = self._threads.map if self._extent.threads > 1 else map  # handing over is not for free
+        for first in range(0, len(strips), window):
+            part = strips[first : first + window]
+            own = [_places(routes.indices[rows]) for _, rows in part]
+            work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, own, strict=True)]
+            for (_, rows), to, answer in zip(part, own, side_by_side(evaluate, work), strict=True):
+                out[to] += routes.data[rows, None] * answer
+
+    def _predictor(self, cell: int, calibration: Calibration | None) -> Predictor:
+        key = cell, calibration is not None
+        if key not in self._cache:
+            state = self.file.cell(cell)
+            target = self.target if calibration is None else calibration.in_cell(self.target, cell)
+            self._cache[key] = self.method.predictor(state, target, self.chain.mapped_columns)
+            self._cached_bytes[key] = BUILT * sum(array.nbytes for array in state.values())
+            while len(self._cache) > 1 and sum(self._cached_bytes.values()) > self._extent.cache:
+                self._cached_bytes.pop(self._cache.popitem(last=False)[0])
+        self._cache.move_to_end(key)
+        return self._cache[key]
+
+
+def _places(rows: NDArray[np.integer]) -> slice | NDArray[np.integer]:
+    """Ascending rows; a slice where none is left out, which needs no copy."""
+    return slice(int(rows[0]), int(rows[-1]) + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows
+
+
+def _taken(X: Examples, rows: slice | NDArray[np.integer]) -> Examples:
+    return between(X, rows.start, rows.stop) if isinstance(rows, slice) else X[rows]
+
+
+class IndexBase:
+    """Whether the indices of a file start at 0, and whether those of its rows agree with a model's.
+
+    Parameters
+    ----------
+    model : that predicts.
+    zero_based : what the user says of the file; None for what was true in training.
+    """
+
+    def __init__(self, model: LocalModel, zero_based: bool | None = None) -> None:
+        self.zero_based = model.zero_based if zero_based is None else zero_based
+        self._trained, self._given, self._features = model.zero_based, zero_based, model.chain.width
+        self._width = 0
+        self._has_first = bool(model.chain.columns.known[0] > 0)  # then neither has the training file
+
+    def count(self, counts: Counts) -> None:
+        """Take note of what a block of text holds."""
+        self._width = max(self._width, counts.width)
+
+    def merge(self, other: IndexBase) -> None:
+        """Take note of what was noted of other rows of the file."""
+        self._width, self._has_first = max(self._width, other._width), self._has_first or other._has_first
+
+    def seen(self, blocks: Iterable[Dataset]) -> Iterator[Dataset]:
+        """The same blocks, looked at on their way."""
+        for block in blocks:
+            if not self._has_first:
+                X = block.X
+                self._has_first = bool(X[:, 0].any() if isinstance(X, np.ndarray) else (X.indices == 0).any())
+            yield block
+
+    def warning(self, file: str, model: str) -> str:
+        """What may be wrong with the indices, and what to do; empty where nothing is."""
+        if self._trained and self._given is False:
+            return (
+                f"--one-based, but {model} was trained with --zero-based; if both files count from 1, train without it"
+            )
+        if not self._trained and self._given:
+            return (
+                f"--zero-based, but {model} was trained without it; if both files count from 0, train with --zero-based"
+            )
+        if self._trained and not self._has_first and self._width == self._features + 1:
+            return (
+                f"{model} has indices 0 to {self._features - 1}, but {file} has no index 0 and an index "
+                f"{self._features}; if it counts from 1, give --one-based"
+            )
+        return ""
+
+
+def merged(blocks: Iterable[Dataset], most_rows: int = ROW_BLOCK, most_bytes: int = BLOCK_BYTES) -> Iterator[Dataset]:
+    """The same rows in fewer blocks, of so many rows or bytes or little more."""
+    waiting: list[Dataset] = []
+    rows = size = 0
+    for block in blocks:
+        waiting.append(block)
+        rows += len(block.y)
+        size += size_of(block.X)
+        if rows >= most_rows or size >= most_bytes:
+            yield _together(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _together(waiting)
+
+
+def _together(blocks: list[Dataset]) -> Dataset:
+    if len(blocks) == 1:
+        return blocks[0]
+    parts = [block.X for block in blocks]
+    X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
+    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns, shift=blocks[0].shift)
+
+
+@dataclass
+class Score:
+    """Running count of right answers, where the data have labels, and the confusion of classes.
+
+    Attributes
+    ----------
+    target : of the model, with its labels.
+    right, total : rows.
+    confusion : rows by (label of the file, predicted label), where there are any.
+    """
+
+    target: Classification
+    right: int = 0
+    total: int = 0
+
+    def __post_init__(self) -> None:
+        self.confusion: dict[tuple[float, float], int] = {}
+
+    def add(self, block: Predicted) -> None:
+        """Count a block."""
+        self.right += int((block.labels == block.y).sum())
+        self.total += len(block.y)
+        true, row = np.unique(block.y, return_inverse=True)  # a file may have labels that the model does not know
+        labels = self.target.labels
+        cells = row * len(labels) + labels.searchsorted(block.labels)
+        counts = np.bincount(cells, minlength=len(true) * len(labels)).reshape(len(true), -1)
+        for t, g in np.argwhere(counts):
+            key = (float(true[t]), float(labels[g]))
+            self.confusion[key] = self.confusion.get(key, 0) + int(counts[t, g])
+
+    def merge(self, other: Score) -> None:
+        """Count the rows of another one."""
+        self.right, self.total = self.right + other.right, self.total + other.total
+        for key, rows in other.confusion.items():
+            self.confusion[key] = self.confusion.get(key, 0) + rows
+
+    def recalls(self) -> list[float | None]:
+        """The share of right rows of each label that the model knows; None for one that no row has."""
+        mass = np.zeros(len(labels := self.target.labels.tolist()))
+        wrong = mass.copy()
+        for (true, given), rows in self.confusion.items():
+            if true in labels:
+                mass[labels.index(true)] += rows
+                wrong[labels.index(true)] += rows * (true != given)
+        return known_recalls(recalls(wrong, mass))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the JSON report."""
+        confusion = [{"true": t, "predicted": p, "rows": n} for (t, p), n in sorted(self.confusion.items())]
+        return {
+            "right": self.right,
+            "total": self.total,
+            "accuracy": self.right / max(1, self.total),
+            "recalls": self.recalls(),
+            "confusion": confusion,
+        }

@@ -1,0 +1,1 @@
+"""What predictions share: how much at once, text in parts, scores, pictures."""

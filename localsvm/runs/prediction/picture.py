@@ -1,0 +1,150 @@
+"""What a picture of a metric shows: its weights, and for one onto a plane rows, support vectors and decision values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.columns import dense_copy
+from localsvm.data.blocks.dataset import Dense, Examples
+from localsvm.data.readers.libsvm import read
+from localsvm.engines.memory import Memory
+from localsvm.errors import DataError, ModelError
+from localsvm.features.metric import MATRIX, Metric
+from localsvm.methods import method_called
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation.given import Given, read_given
+from localsvm.runs.preparation.stored import features_of
+from localsvm.store.container import MODEL
+from localsvm.store.metric_file import load_metric
+from localsvm.targets.classification import Classification
+
+Floats = NDArray[np.float64]
+Labelled = tuple[Dense, Floats]  # scaled rows (n, d), and their labels (n,)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A metric, and what can be shown of the file that it is from.
+
+    Attributes
+    ----------
+    metric : its values are those of d features.
+    numbers : (d,) int64, the numbers of the features in data files.
+    rows : reads a data file, in scaled rows.
+    support : (s, r) float32, mapped support vectors; None where there are several cells, or none are kept.
+    decide : decision values (n, problems) of mapped rows (n, r); None for a partition file.
+    target : what they mean.
+    """
+
+    metric: Metric
+    numbers: NDArray[np.int64]
+    rows: Callable[[str | Path], Iterator[Labelled]]
+    support: Dense | None = None
+    decide: Callable[[Dense], Floats] | None = None
+    target: Classification | None = None
+
+
+@contextmanager
+def shown(path: str | Path) -> Iterator[Shown]:
+    """What can be shown of a model or partition file; ModelError where it has no metric, or several."""
+    file = load_metric(path)
+    method = method_called(str(dict(file.config.get("method", {})).get("name")))
+    own = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
+    if file.kind != MODEL or (file.metric is None and not own):
+        yield _of_given(read_given(path))
+        return
+    with LocalModel(path) as model:
+        yield _of_learned(model) if own else _of_model(model)
+
+
+def sampled(blocks: Iterable[Labelled], most: int, rng: np.random.Generator) -> Labelled:
+    """At most so many of all rows, at random and in their order."""
+    kept: tuple[Dense, Floats, Floats] | None = None
+    for X, y in blocks:
+        key = rng.random(len(y))
+        if kept is not None:
+            X, y = np.concatenate([kept[0], X]), np.concatenate([kept[1], y])
+            key = np.concatenate([kept[2], key])
+        chosen = np.sort(np.argsort(key, kind="stable")[:most])
+        kept = X[chosen], y[chosen], key[chosen]
+    assert kept is not None, "a data file has rows"
+    return kept[:2]
+
+
+def principal_plane(X: Dense) -> tuple[Floats, Floats]:
+    """(n, 2) the rows on their two leading principal axes, and (2,) the shares of the variance."""
+    centred = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
+    _, size, axes = np.linalg.svd(centred, full_matrices=False)
+    total = float(np.square(size).sum()) or 1.0
+    plane = np.zeros((len(X), 2))
+    plane[:, : len(axes[:2])] = centred @ axes[:2].T
+    share = np.zeros(2)
+    share[: len(size[:2])] = np.square(size[:2]) / total
+    return plane, share
+
+
+def _of_given(given: Given) -> Shown:
+    config = given.fix(TrainingConfig())
+
+    def rows(path: str | Path) -> Iterator[Labelled]:
+        data = read(path, zero_based=config.zero_based, shifts=config.shifts)
+        chain = given.chain_of(Memory(data).head(given.chain.columns))
+        yield _dense(chain.scaled(data.X, read=True, in_place=True), path), data.y
+
+    metric = given.chain.metric
+    assert metric is not None, "read_given has one"
+    return Shown(metric, features_of(given.chain.columns.known, given.options), rows)
+
+
+def _of_model(model: LocalModel) -> Shown:
+    metric = model.chain.metric
+    assert metric is not None, "the file has one"
+    support = None
+    if model.file.n_cells == 1 and model.method.shows_support:
+        support = model.file.cell(0).get("support")
+    return Shown(metric, _numbers(model), _rows(model), support, model.values_of_mapped, model.target)
+
+
+def _of_learned(model: LocalModel) -> Shown:
+    """The one model of a cell; its support vectors are kept before they are mapped."""
+    if model.file.n_cells > 1 or int(model.file.row_ptr["model_fold"][-1]) != 1:
+        raise ModelError(
+            f"{model.file.path}: several metrics, of problems, folds or cells; a picture is of one: train -m "
+            f"{model.method.name} on two classes with -P none"
+        )
+    state = model.file.cell(0)
+    (metric,) = model.method.metrics(lambda name: state[name], 1)
+    back = np.linalg.pinv(metric.values.astype(np.float64)) if metric.kind == MATRIX else None  # M'x = z for x = z back
+
+    def decide(Z: Dense) -> Floats:
+        assert back is not None, "a diagonal maps onto no plane"
+        return model.values_of_mapped((Z @ back).astype(np.float32))
+
+    support = np.asarray(metric.apply(state["support"])) if "support" in state else None
+    return Shown(metric, _numbers(model), _rows(model), support, decide, model.target)
+
+
+def _numbers(model: LocalModel) -> NDArray[np.int64]:
+    return features_of(model.chain.columns.known, model.file.config)
+
+
+def _rows(model: LocalModel) -> Callable[[str | Path], Iterator[Labelled]]:
+    def rows(path: str | Path) -> Iterator[Labelled]:
+        for block in model.read(path, zero_based=model.zero_based):
+            yield _dense(model.chain.scaled(block.X, read=True, in_place=True), path), block.y
+
+    return rows
+
+
+def _dense(X: Examples, path: str | Path) -> Dense:
+    X = X if isinstance(X, np.ndarray) else dense_copy(X)
+    if not np.isfinite(X).all():
+        raise DataError(f"{path}: some rows have values beyond float32 once they are scaled; leave them out")
+    return X

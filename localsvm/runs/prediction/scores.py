@@ -1,0 +1,132 @@
+"""Scores of probabilities against the labels of a file, in bounded memory: counts by log odds, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.errors import DataError
+from localsvm.runs.predict import Predicted
+
+Floats = NDArray[np.float64]
+BINS = 4096  # of log odds, each 1/64 wide; the first and the last hold what is beyond
+PER_UNIT = 64.0
+RELIABILITY_BINS = 15
+SMALLEST = 1e-15  # a probability in the log loss
+ELEMENTS = 1 << 16  # probabilities that are counted at once: bounds scratch arrays to some 5 MiB
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One class against the rest, by falling probability; all float64.
+
+    Attributes
+    ----------
+    false_positive, recall, precision : at each threshold, from none predicted to all.
+    area, average_precision : under the ROC curve; of the precision-recall curve.
+    """
+
+    false_positive: Floats
+    recall: Floats
+    precision: Floats
+    area: float
+    average_precision: float
+
+
+class ProbabilityScores:
+    """Log loss, Brier score, reliability and curves of the rows that were added.
+
+    Parameters
+    ----------
+    labels : (classes,) float64, ascending, of the model.
+    """
+
+    def __init__(self, labels: Floats) -> None:
+        self.labels, self.rows = labels, 0
+        self._log_loss = self._squares = 0.0
+        # rows of the class, and others, by its log odds; rows, right ones and summed probability by those of the top
+        self._of_class = np.zeros((2, len(labels), BINS))
+        self._top = np.zeros((3, BINS))
+
+    def add(self, block: Predicted) -> None:
+        """Count a block. Raises DataError for a label that the model does not know."""
+        p, y = block.probabilities, block.y
+        assert p is not None
+        codes = np.minimum(self.labels.searchsorted(y), len(self.labels) - 1)
+        if not np.array_equal(self.labels[codes], y):
+            row = int(np.argmax(self.labels[codes] != y))
+            raise DataError(
+                f"row {self.rows + row + 1} has the label {y[row]:g}, which the model does not know: --report is for "
+                "files with labels; leave it out"
+            )
+        step = max(1, ELEMENTS // len(self.labels))
+        for first in range(0, len(y), step):
+            self._count(p[first : first + step], codes[first : first + step])
+        self.rows += len(y)
+
+    def _count(self, p: Floats, codes: NDArray[np.intp]) -> None:
+        own, truth = np.arange(len(codes)), np.eye(len(self.labels))[codes]
+        self._log_loss -= float(np.log(np.maximum(p[own, codes], SMALLEST)).sum())
+        self._squares += float(((p - truth) ** 2).sum())
+        bins = _bins(p)
+        for k in range(len(self.labels)):
+            for side in (0, 1):
+                self._of_class[side, k] += np.bincount(bins[truth[:, k] == side, k], minlength=BINS)
+        top = p.argmax(axis=1)
+        for i, weight in enumerate((None, (top == codes).astype(np.float64), p[own, top])):
+            self._top[i] += np.bincount(bins[own, top], weight, minlength=BINS)
+
+    def reliability(self) -> Floats:
+        """(bins, 3) float64: rows, share of right labels and mean probability of the most probable label, in 15 bins of
+        about equal count.
+        """
+        rows = self._top[0].cumsum()
+        group = np.minimum((rows - self._top[0] / 2) * RELIABILITY_BINS // max(1.0, rows[-1]), RELIABILITY_BINS - 1)
+        sums = np.stack([np.bincount(group.astype(np.intp), x, minlength=RELIABILITY_BINS) for x in self._top], axis=1)
+        sums = sums[sums[:, 0] > 0]
+        return np.column_stack([sums[:, 0], sums[:, 1:] / sums[:, :1]])
+
+    def curves(self, k: int | None = None) -> Curves | None:
+        """Those of a class, or of all classes' rows together; None where no row, or every one, is of the class."""
+        counts = self._of_class[:, k] if k is not None else self._of_class.sum(axis=1)
+        false, true = np.cumsum(counts[:, ::-1], axis=1)
+        if not true[-1] or not false[-1]:
+            return None
+        false_positive, recall = (np.concatenate([[0.0], x / x[-1]]) for x in (false, true))
+        precision = np.divide(true, true + false, out=np.ones_like(true), where=true + false > 0)
+        precision = np.concatenate([[1.0], precision])
+        average = float((np.diff(recall) * precision[1:]).sum())
+        return Curves(false_positive, recall, precision, float(np.trapezoid(recall, false_positive)), average)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For report.json. With two classes the Brier score is that of one of them, with more the sum over all."""
+        rows, found = max(1, self.rows), [self.curves(k) for k in range(len(self.labels))]
+        bins = self.reliability()
+        share = bins[:, 0] / max(1.0, bins[:, 0].sum())
+        known = [c for c in found if c is not None]
+        return {
+            "rows": self.rows,
+            "log_loss": self._log_loss / rows,
+            "brier_score": self._squares / rows / (2 if len(self.labels) == 2 else 1),
+            "expected_calibration_error": float(share @ abs(bins[:, 1] - bins[:, 2])),
+            "macro_roc_area": float(np.mean([c.area for c in known])) if known else None,
+            "macro_average_precision": float(np.mean([c.average_precision for c in known])) if known else None,
+            "classes": [
+                {
+                    "label": float(label),
+                    "roc_area": None if c is None else c.area,
+                    "average_precision": None if c is None else c.average_precision,
+                }
+                for label, c in zip(self.labels, found, strict=True)
+            ],
+            "reliability": [dict(zip(("rows", "right", "probability"), b, strict=True)) for b in bins.tolist()],
+        }
+
+
+def _bins(p: Floats) -> NDArray[np.intp]:
+    """The number of the bin of log odds."""
+    p = np.clip(p, 1e-16, 1.0 - 1e-16)
+    return np.clip((np.log(p) - np.log1p(-p)) * PER_UNIT + BINS / 2, 0, BINS - 1).astype(np.intp)

@@ -1,0 +1,172 @@
+"""What the phases before training need, in bytes: each is refused before it begins where the run's memory is too small.
+
+Estimates are of the most that is held together: the rows, what a phase makes of them, and its scratch arrays.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import is_dense, size_of
+from localsvm.data.readers.compression import read_once
+from localsvm.data.readers.libsvm import MORE
+from localsvm.engines.base import Engine
+from localsvm.engines.memory import OF_ROWS, WORKING, Memory
+from localsvm.engines.stream import Stream
+from localsvm.features.scaling import CENTRED, made_bytes
+from localsvm.memory import Budget
+from localsvm.methods.base import CellSize
+from localsvm.methods.streams import Descending, LearningOnce
+from localsvm.partition import REGISTRY
+from localsvm.partition.two_step import sample_rows
+from localsvm.runs.cells.coarse import partition_name
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.metric import measuring_bytes
+from localsvm.targets.base import Target
+from localsvm.threads import Threads
+
+ROW_BYTES = 64  # of the arrays that have a number a row: order, cells, counts, hashes, projections, labels
+OF_COLUMNS = 20  # numbers a column that learning the scaling block by block has: sums, extremes, their merging
+SAMPLED = 4  # times the sample of a stream, while it is made: its parts, together, scaled, thinned
+COPIES = 3  # of a block of a stream, beside the one that was read: scaled, in the order of folds, thinned
+OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: descents have two each
+STREAM = "; linear methods keep none with lsvm-train -s sgd --stream"
+
+
+def beyond_memory(config: TrainingConfig, path: str | Path, budget: Budget) -> str:
+    """What to do with the rows of an input that do not fit into the memory."""
+    if not budget.room:  # not even for the program
+        return MORE
+    if read_once(path):
+        return f"{MORE}, or write the rows to a file, for --out-of-core"
+    cells = "-P voronoi " if config.undivided else ""
+    return f"{MORE}, or keep the rows in scratch files ({cells}--out-of-core){STREAM if config.undivided else ''}"
+
+
+def held_bytes(rows: int, size: int, threads: int) -> int:
+    """What a run in memory holds at most before it trains, of so many rows of so many bytes: see `Demand.copying`."""
+    return 2 * size + (16 + ROW_BYTES) * rows + threads * min(WORKING, OF_ROWS * size)
+
+
+class Demand:
+    """Compares the phases before training with the budget; each method raises RunError where one is too large.
+
+    Rows that are not in memory are worked on some at a time, and need no phase to be bounded.
+    """
+
+    def __init__(self, engine: Engine, config: TrainingConfig, threads: Threads) -> None:
+        self._memory = engine if isinstance(engine, Memory) else None
+        self._config, self._threads = config, threads.count
+
+    def scaling(self, learned: bool) -> None:
+        """Learning and applying the scaling."""
+        if self._memory is not None:
+            X, mode = self._memory.data.X, self._config.scale
+            flat = "scale sparse rows by std, row or none, or " if not is_dense(X) and mode in CENTRED else ""
+            own = made_bytes(X, mode, self._threads) if learned else 0
+            self._memory.room(f"scaling by {mode}", own, flat and flat + MORE)
+
+    def metric(self, labels: NDArray[np.float64]) -> int:
+        """Learning the metric, and mapping the rows by it; how many threads can take part."""
+        if (memory := self._memory) is None:
+            return self._threads
+        X, asked, classes = memory.data.X, self._config.metric_name, len(labels)
+        needs = {count: measuring_bytes(X, asked, classes, count) for count in range(self._threads, 0, -1)}
+        count = next((count for count, own in needs.items() if memory.fits(own)), 1)
+        memory.room("learning the metric", needs[count], f"{MORE}, or --metric none", scratch=False)
+        return count
+
+    def mapping(self, columns: int) -> None:
+        """Mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
+        if self._memory is not None:
+            X: Any = self._memory.data.X
+            if isinstance(X, np.ndarray):
+                made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
+            else:
+                made = 2 * X.data.nbytes  # the weights of its entries, and the products
+            self._memory.room("mapping the rows by the metric", made)
+
+    def partition(self) -> None:
+        """Dividing the rows into cells."""
+        if self._memory is None:
+            return
+        X: Any = self._memory.data.X
+        config, rows = self._config, X.shape[0]
+        kind = partition_name(config, rows)
+        tree = REGISTRY[kind].fitting_bytes(X, config.cell_size) if kind in REGISTRY else 0
+        if config.coarse_size is not None:
+            tree += size_of(X) // max(1, rows) * (sample_rows(rows, config.coarse_size) + 2 * config.coarse_size)
+        self._memory.room(
+            "dividing the rows into cells", tree + ROW_BYTES * rows, f"{self._memory.remedy}, or larger cells (-c)"
+        )
+
+    def copying(self) -> None:
+        """Copying the rows in cell order into memory that workers share."""
+        if self._memory is not None:
+            X: Any = self._memory.data.X
+            rows = X.shape[0]
+            share = 1.0 if self._config.coarse_size is None else min(1.0, 2 * self._config.coarse_size / rows)
+            own = int(share * size_of(X)) + ROW_BYTES * rows
+            self._memory.room("copying the rows in the order of the cells", own)
+
+
+class StreamDemand:
+    """What the phases of training on a stream need beside the blocks that a pass holds, in bytes.
+
+    Parameters
+    ----------
+    stream, scale : of the run.
+    sample : the most rows of the sample.
+    """
+
+    def __init__(self, stream: Stream, scale: str, sample: int) -> None:
+        self._stream, self._sample = stream, sample
+        self._dense = stream.dense or scale in ("zscore", "minmax")  # once scaled
+
+    def survey(self) -> int:
+        """Learning the scaling, and a sample of the rows."""
+        return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes()
+
+    def training(self, method: Descending, target: Target, folds: int) -> int:
+        """What a linear method makes of the sample, and then every pass that solves or scores."""
+        block = self._stream.block
+        drawn = self._size(min(self._sample, self._stream.rows), self._entries(self._sample), target, folds)
+        size = self._size(block.rows, block.entries, target, folds)
+        problems = target.n_problems * (folds if method.grid_for(self._stream.features).n_points > 1 else 1)
+        tasks, features = method.sizes(self._stream.features)
+        weights = 8 * OF_WEIGHTS * problems * (tasks * (features + 1) + 1)
+        passing = self._scaled() + weights + 8 * problems * block.rows + method.memory(size)
+        return int(self._sample_bytes() + max(passing, method.memory(drawn)))
+
+    def one_pass(self, method: LearningOnce, target: Target, part: int, threads: int) -> int:
+        """Rows that are kept for each cost and problem, and what solving on them and a part takes on each thread."""
+        rows = method.kept_rows + part
+        size = self._size(rows, rows * self._stream.features, target, 1)
+        learners = target.n_problems * method.grid_for(self._stream.features).n_points
+        kept = 8 * learners * method.kept_rows * (self._stream.features + 4)
+        return int(self._sample_bytes() + self._scaled() + kept + threads * method.solving_bytes(size))
+
+    def _scaled(self) -> int:
+        """Copies of a block."""
+        return COPIES * self._bytes(self._stream.block.rows, self._stream.block.entries)
+
+    def _size(self, rows: int, entries: int, target: Target, folds: int) -> CellSize:
+        """A block, or the sample, as if it were a cell."""
+        return CellSize(
+            rows=rows, features=self._stream.features, weight=1.0, solutions=folds * target.problems_a_row, part=0,
+            folds=folds, problems=target.n_problems, entries=entries, dense=self._dense,
+        )  # fmt: skip
+
+    def _sample_bytes(self) -> int:
+        return self._bytes(min(self._sample, self._stream.rows), self._entries(self._sample))
+
+    def _entries(self, sample: int) -> int:
+        """Of a sample, whose rows have as many as those of all blocks on average."""
+        return int(min(sample, self._stream.rows) * self._stream.entries / self._stream.rows)
+
+    def _bytes(self, rows: int, entries: int) -> int:
+        return 4 * rows * self._stream.features if self._dense else 8 * (entries + rows)

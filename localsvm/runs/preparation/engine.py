@@ -1,0 +1,70 @@
+"""Which engine reads a file: rows in memory, or in scratch files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from localsvm.data.blocks.dataset import Dataset, prefers_dense, size_of
+from localsvm.data.readers.libsvm import read
+from localsvm.data.readers.pieces import Counts
+from localsvm.data.readers.weights import read_weights
+from localsvm.engines.base import Engine
+from localsvm.engines.disk import Disk, counts_of
+from localsvm.engines.memory import Memory
+from localsvm.memory import Budget
+from localsvm.partition.chunks import Chunks
+from localsvm.runs.cells.coarse import CHUNK_ROWS, partition_name, with_coarse_size
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.demand import beyond_memory, held_bytes
+from localsvm.threads import Threads
+
+
+def engine_for(
+    path: str | Path, config: TrainingConfig, asked: bool, note: Callable[[str], None],
+    weights: str | Path | None = None, jobs: int = 1, budget: Budget | None = None,
+) -> Engine:  # fmt: skip
+    """The rows of a LIBSVM file: read into memory, or for scratch files where that is asked for or chosen.
+
+    note : is told where it is chosen.
+    """
+    budget = budget or Budget.of(None)
+    counts = None if asked else needs_disk(path, config, budget, jobs)
+    if counts is not None:
+        note("the rows do not fit into the memory: they go to scratch files (--out-of-core)")
+    if asked or counts is not None:
+        return Disk(
+            path, zero_based=config.zero_based, shifts=config.shifts, weights=weights, budget=budget, counts=counts
+        )  # fmt: skip
+    remedy = beyond_memory(config, path, budget)
+    data = read(path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget, remedy=remedy)
+    data.weight = None if weights is None else read_weights(weights, len(data.y))
+    return Memory(data, budget, remedy)
+
+
+def engine_of(source: Dataset | Engine, config: TrainingConfig, threads: Threads, memory: int | None) -> Engine:
+    """The engine of rows, with the threads of the run."""
+    if isinstance(source, Dataset):
+        budget = Budget.of(memory, size_of(source.X))
+        source = Memory(source, budget, beyond_memory(config, source.name, budget))
+    source.threads = threads
+    return source
+
+
+def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: int) -> Counts | None:
+    """What a file holds, if a run in memory would be refused as its rows do not fit, and several coarse cells would."""
+    if not budget.room or not os.path.isfile(path) or not _large(path, budget):  # no room: not even for the program
+        return None
+    counts = counts_of(path, config.zero_based, budget, jobs)
+    dense = prefers_dense(counts.rows, counts.width, counts.entries)
+    size = 4 * counts.rows * counts.width if dense else 8 * (counts.entries + counts.rows)
+    values = counts.width if dense else -(-counts.entries // max(1, counts.rows))
+    shuffled = partition_name(config, counts.rows) == Chunks.name and counts.rows > CHUNK_ROWS
+    several = shuffled or with_coarse_size(config, counts.rows, values).coarse_size is not None
+    return counts if several and held_bytes(counts.rows, size, jobs) > budget.room else None
+
+
+def _large(path: str | Path, budget: Budget) -> bool:
+    """Whether a file may hold more rows than the budget: an entry is 4 bytes of text or more, and 16 as dense ones."""
+    return 16 * os.path.getsize(path) > budget.room

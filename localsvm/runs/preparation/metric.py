@@ -1,0 +1,250 @@
+"""The metric of a run: learned and chosen by some of its rows, so that the others say what the error is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from localsvm.data.blocks.dataset import Dataset, Examples, is_dense, rows_of, size_of
+from localsvm.data.blocks.dealing import first_rows
+from localsvm.data.blocks.numbering import Hashes, contents, hashed
+from localsvm.engines.base import Block, Drawn
+from localsvm.errors import OptionError
+from localsvm.features.learned import UNTRIED
+from localsvm.features.metric import Metric
+from localsvm.partition import copies
+from localsvm.partition._nearest import Matrix
+from localsvm.partition.two_step import draw_key
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
+from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
+from localsvm.representations.metric_choice import NONE_TRIED, MetricRows, choose, choosing_bytes, stratified_folds
+from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
+from localsvm.runs.config import TrainingConfig
+from localsvm.targets.classification import Classification
+from localsvm.threads import Threads
+
+LEARN_SHARE, MOST_LEARN = 0.8, 100_000  # rows that a metric is learned from
+CHOICE_ROWS = 20_000  # of these, by which it is chosen
+MATRIX_FEATURES = 256  # up to so many, auto tries matrices
+# with more values in a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the time
+# and the memory would be much more than those of training
+SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
+LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
+ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
+CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric, and what a run knows of it.
+
+    Attributes
+    ----------
+    metric : None for the Euclidean one.
+    about : how it was chosen, for the summary; None where none was asked for.
+    fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
+    learned : ascending, the `contents` of the rows that did, mapped, where it was learned from a sample.
+    from_file : this run did not learn it.
+    """
+
+    metric: Metric | None = None
+    about: dict[str, Any] | None = None
+    fresh: NDArray[np.bool_] | None = None
+    learned: Hashes | None = None
+    from_file: bool = False
+
+    def fresh_of(self, rows: Drawn) -> NDArray[np.bool_] | None:
+        """(n,) which of some mapped rows are fresh; None where all count."""
+        if self.fresh is not None:
+            return self.fresh[rows.numbers]
+        if self.learned is None:
+            return None
+        own = contents(rows.X)
+        place = np.searchsorted(self.learned, own)
+        return np.asarray(self.learned[np.minimum(place, len(self.learned) - 1)] != own)
+
+    @property
+    def told(self) -> dict[str, Any] | None:
+        """`about`, and a note on the error where the metric is from a file."""
+        return {**(self.about or {}), "note": ALL_ROWS} if self.from_file and self.metric is not None else self.about
+
+    @property
+    def asked(self) -> str:
+        """The metric that was asked for when it was learned."""
+        if self.about is None:
+            return EUCLIDEAN
+        return "auto" if "best" in self.about else str(self.about["name"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a file's config says of it."""
+        return {} if self.about is None else {"metric": self.asked, "learned": self.about}
+
+
+def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
+    """Learn the metric that the options ask for from scaled rows; the result does not depend on the threads.
+
+    Raises
+    ------
+    OptionError : a matrix for sparse rows; a rank above the number of features.
+    """
+    if config.metric_name == EUCLIDEAN:
+        return Measured()
+    n, labels = len(data.y), np.unique(data.y)
+    if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels):
+        return known
+    rng, fresh = LearningPlan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
+    same = copies(Matrix(data.X), threads)
+    fresh[first_rows(rng.permutation(n), learn_rows(n, config.metric_name), same)] = False
+    rows = np.flatnonzero(~fresh).astype(np.int64)
+    labelled, codes = _labelled(data, labels, config)
+    found = _measured(labelled, codes, rows, rng, config, threads)
+    return found if found.metric is None else replace(found, fresh=fresh)
+
+
+def measure_drawn(
+    drawn: Dataset, rows: int, labels: NDArray[np.float64], config: TrainingConfig, threads: Threads
+) -> Measured:
+    """Learn the metric from a sample of many rows: those that `MetricDraw` chooses, scaled.
+
+    rows, labels : how many there are in all, and (classes,) float64 the labels of these.
+    """
+    if known := _untried(config, is_dense(drawn.X), (rows, drawn.X.shape[1]), labels):
+        return known
+    rng, wanted = LearningPlan.rng(config.seed, -1, 0), learn_rows(rows, config.metric_name)
+    if len(drawn.y) > wanted:  # where frequent rows are among them
+        own = np.sort(LearningPlan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
+        weight = None if drawn.weight is None else drawn.weight[own]
+        drawn = Dataset(rows_of(drawn.X, own), drawn.y[own], weight=weight)
+    labelled, codes = _labelled(drawn, labels, config)
+    found = _measured(labelled, codes, np.arange(len(codes), dtype=np.int64), rng, config, threads)
+    if found.metric is None:
+        return found
+    return replace(found, learned=np.unique(contents(found.metric.apply(drawn.X))))
+
+
+@dataclass(frozen=True)
+class MetricDraw:
+    """Which of many rows a metric is learned from: by their values, so that equal rows go together."""
+
+    bound: int
+    key: int
+
+    @classmethod
+    def of(cls, config: TrainingConfig, rows: int) -> MetricDraw:
+        """Of so many rows."""
+        bound = (learn_rows(rows, config.metric_name) << 64) // rows
+        return cls(bound, draw_key(LearningPlan.rng(config.seed, -1, 10)))
+
+    def __call__(self, block: Block) -> NDArray[np.bool_]:
+        """(n,) of a block."""
+        return hashed(block.contents, self.key) < np.uint64(self.bound)
+
+
+def _untried(
+    config: TrainingConfig, dense: bool, shape: tuple[int, int], labels: NDArray[np.float64]
+) -> Measured | None:
+    """The Euclidean metric where auto tries no other; OptionError for a metric that such rows do not have."""
+    asked, rank = config.metric_name, check_metric(config.metric_name)
+    if asked not in ("auto", "diag") and not dense:
+        raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
+    if rank is not None and rank > shape[1]:
+        raise OptionError(f"--metric {asked}: there are only {shape[1]} features; give at most rank:{shape[1]}")
+    why = untried(shape, len(labels)) if asked == "auto" else ""
+    return Measured(about=asdict(NONE_TRIED) | {"why": why}) if why else None
+
+
+def _measured(
+    data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
+    config: TrainingConfig, threads: Threads,
+) -> Measured:  # fmt: skip
+    """Learned from these rows of the data. rng: of those that choose."""
+    asked, dense, features = config.metric_name, is_dense(data.X), data.X.shape[1]
+    name, about = "diag" if asked == "diag" else "full", {"name": asked}
+    with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
+        if asked == "auto":
+            some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
+            plan = _choice_plan(dense, features)
+            same = copies(Matrix(rows_of(data.X, some)), threads)
+            choice = choose(data, some, stratified_folds(codes[some], rng, same), plan, config.seed, threads, same)
+            name, about = choice.name, asdict(choice)
+        if name == EUCLIDEAN:
+            return Measured(about=about)
+        if asked in BASELINES:
+            own = LearningPlan.rng(config.seed, -1, 5)
+            values = learned_by(asked, np.asarray(data.X[rows], np.float64), codes[rows], own)
+        else:
+            values = _learned(data, rows, name, check_metric(asked), config.seed).values
+    return Measured(Metric(_sized(values)), about=about)
+
+
+def untried(shape: tuple[int, int], classes: int) -> str:
+    """Which of the reasons UNTRIED auto has to keep the Euclidean metric; "" where it tries others.
+
+    shape : of all rows.
+    """
+    n, features = int(shape[0]), int(shape[1])
+    found = classes < 2, min(n, SAMPLE) * features > SAMPLE_VALUES, classes > 2 and n * classes > LABELS
+    return next((why for why, holds in zip(UNTRIED, found, strict=True) if holds), "")
+
+
+def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
+    """What `measure` by a metric that is asked for, and then mapping the rows X, hold at most beside these."""
+    if asked == "auto" and untried(X.shape, classes):
+        return 0
+    n, features = int(X.shape[0]), int(X.shape[1])
+    dense, rows, problems = is_dense(X), learn_rows(n, asked), 1 if classes == 2 else classes
+    if asked in BASELINES:
+        own = baseline_bytes(asked, rows, features)
+    else:
+        plan, some = _choice_plan(dense, features), min(rows, CHOICE_ROWS)
+        own = learning_bytes(rows, features, asked not in ("auto", "diag") or "full" in plan.names)
+        if asked == "auto":
+            own = max(own, choosing_bytes(some, features, dense, plan, threads))
+    applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
+    return max(own + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
+
+
+def learn_rows(rows: int, asked: str) -> int:
+    """Of so many, how many a metric is learned from."""
+    return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
+
+
+def _choice_plan(dense: bool, features: int) -> LearningPlan:
+    """What auto tries."""
+    return replace(CHOICE_PLAN, names=("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",))
+
+
+def _labelled(
+    data: Dataset, labels: NDArray[np.float64], config: TrainingConfig
+) -> tuple[MetricRows, NDArray[np.intp]]:
+    """The rows with the labels of their problems, one a class, and their weights; and the numbers of their classes.
+
+    labels : (classes,) of all rows of the run, ascending.
+    """
+    target = Classification(labels, "ova")
+    codes = target.codes(data.y)
+    factor = dict(config.class_weights)
+    cost = np.asarray([factor.get(float(label), 1.0) for label in labels])
+    weight = (cost / cost.max())[codes]
+    if data.weight is not None:
+        weight *= data.weight / data.weight.max()
+    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight), codes
+
+
+def _learned(data: MetricRows, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
+    learner, plan = MetricLearner(*data, rows), LearningPlan((name,))
+    course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)[name]
+    if rank is None:
+        return course
+    # the leading directions of the matrix, and then steps of their own
+    U, size, _ = np.linalg.svd(course.values)
+    return plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
+
+
+def _sized(L: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Such that the squares of its entries sum up to the number of features, as those of the Euclidean metric do."""
+    return np.ascontiguousarray(L * np.sqrt(len(L) / np.square(L).sum()), np.float32)

@@ -1,0 +1,1 @@
+"""Training on rows that are not held: in passes over a file."""

@@ -1,0 +1,247 @@
+"""A training run: prepare, train the cells of each coarse cell, stream the results into the model file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm import __version__
+from localsvm.data.blocks.dataset import Dataset
+from localsvm.engines.base import Engine
+from localsvm.kernels._kernels import LEVELS, simd_level
+from localsvm.partition import Partition
+from localsvm.runs.cells.held_values import HeldValues
+from localsvm.runs.cells.records import DIVISION, RECORDS, Record, unpack, unpack_scores
+from localsvm.runs.cells.schedule import CellTrainer, Finished, Resources
+from localsvm.runs.cells.work import CellReport
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.engine import engine_of
+from localsvm.runs.preparation.given import Given
+from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
+from localsvm.runs.progress import Clock, Work
+from localsvm.runs.summary import Summary, TrainedCells, TrainingRows, report_state, summarise
+from localsvm.selection.cross_validation import Scores
+from localsvm.store.container_writing import creation_time
+from localsvm.store.journal import Journal, journal_path, open_journal
+from localsvm.store.model import ModelContent, write_model
+from localsvm.store.outputs import signals_held
+from localsvm.targets.calibrating import calibrate
+from localsvm.targets.probabilities import Calibration
+from localsvm.threads import Threads
+
+OPTIONS = {
+    "class_weights": "-w",
+    "balanced": "--weights balanced",
+    "scoring": "--score",
+}  # whose names are not made of those of TrainingConfig
+
+
+def train(
+    source: Dataset | Engine, config: TrainingConfig, output: str | Path, resources: Resources | None = None, *,
+    force: bool = False, resume: bool = False, partition_file: str | Path | None = None, given: Given | None = None,
+) -> Summary:  # fmt: skip
+    """Train on the rows and write the model to `output`; it depends on rows and config alone.
+
+    Parameters
+    ----------
+    source : rows in memory, which are consumed, or the engine that has them.
+    resources : without influence on the model; None for one process, the memory that is free, and nobody to tell.
+    partition_file, given : see `preparing.Asked`.
+    force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
+
+    Raises
+    ------
+    DataError, ModelError, RunError : for the data; the partition file or journal; output, memory or workers.
+    """
+    creation_time()  # refuses a mistake in SOURCE_DATE_EPOCH now, not when the model is written
+    resources = resources or Resources()
+    clock = Clock(resources.observer)
+    with Threads(resources.jobs) as threads:
+        with clock("partition"):
+            engine = engine_of(source, config, threads, resources.memory)
+            prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, resources.observer)
+        key, resources = run_key(prepared), replace(resources, threads=threads)
+        with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
+            trained = _Training(prepared, journal, resources, resume).done()
+            calibration = _calibrated(prepared, trained, journal, clock)
+            with clock("write"):
+                _write(output, prepared, journal, trained, calibration, force)
+            journal.delete()
+    return summarise(
+        TrainingRows(prepared.labels, prepared.class_rows, prepared.head.features, prepared.chain.width),
+        TrainedCells(
+            trained.partition.name, trained.sizes, trained.reports, config.repeats, trained.partition.cells_by_coarse
+        ),
+        clock.seconds,
+        calibration=calibration,
+        metric=prepared.measured.told,
+    )
+
+
+def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
+    """What makes probabilities of decision values; None where none are wanted."""
+    if not prepared.config.probability:
+        return None
+    with clock("calibrate"):
+        return calibrate(prepared.config.target(prepared.labels), trained.held(journal))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """All cells of a run.
+
+    Attributes
+    ----------
+    names : of their records in the journal, in the order of the cells.
+    sizes, reports : (cells,) rows of each cell, and their numbers for the summary.
+    partition : complete.
+    copies : how many rows are copies of others.
+    """
+
+    names: list[str]
+    sizes: NDArray[np.int64]
+    reports: list[CellReport]
+    partition: Partition
+    copies: int
+
+    def held(self, journal: Journal) -> HeldValues:
+        """The held-out values."""
+        return HeldValues(journal, self.names, self.sizes)
+
+
+@dataclass
+class _Training:
+    """The cells of a run, whose records go into the journal."""
+
+    prepared: PreparedRun
+    journal: Journal
+    resources: Resources
+    resume: bool
+    _reports: dict[str, CellReport] = field(default_factory=dict)
+
+    def done(self) -> Trained:
+        """All cells trained, in an order of their own."""
+        prepared, journal, observer = self.prepared, self.journal, self.resources.observer
+        if self.resume and journal.empty:
+            observer.note(f"nothing to resume at {journal.path}: training from the beginning")
+        cells = prepared.cells
+        with journal.sound():
+            finished = self._finished()
+        tell_off_centre(observer, prepared.off_centre)
+        wanted = [number for number in range(cells.count) if not finished.get(number, Finished()).complete]
+        if cells.route is not None:
+            observer.cells(cells.count, cells.count - len(wanted))
+        elif wanted:  # they are divided one after the other
+            wanted = list(range(cells.count))
+            finished = {number: replace(done, complete=False) for number, done in finished.items()}
+        else:
+            observer.cells(len(self._reports), len(self._reports))
+        self._work = Work(cells.count, sum(done.complete for done in finished.values()))
+        resources = replace(self.resources, work=self._work)
+        trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows)
+        # closing: the workers end with this block, not when a traceback that holds the generator is let go
+        with closing(prepared.engine.work(cells, trainer, wanted, resources, finished)) as events:
+            for number, name, record in events:
+                self._keep(number, name, record)
+        return self._completed()
+
+    def _keep(self, number: int, name: str, record: Record) -> None:
+        """A coarse cell is counted where there are several, else a cell."""
+        key, coarse = f"{number}/{name}", self.prepared.cells.route is not None
+        if key in self.journal:
+            return
+        with signals_held():  # what a stopped run says of itself is what its journal has
+            self.journal.append(key, record)
+            done: list[CellReport] = []
+            if name == DIVISION:
+                cells = range(len(record["sizes"])) if coarse else ()
+                done = [self._reports[f"{number}/{cell}"] for cell in cells]
+            elif "/" not in name:
+                self._reports[key] = report = unpack(record).report
+                done = [] if coarse else [report]
+            self._work.record(number, name)
+            if done:
+                self.resources.observer.cell_done(sum(sum(r.wrong) for r in done), sum(sum(r.weight) for r in done))
+            self.resources.observer.work(self._work.share, self._work.settings)
+        self.journal.settle()  # after the cell is counted: this may take long, and a signal may end it
+
+    def _finished(self) -> dict[int, Finished]:
+        """What the journal has of each coarse cell; ValueError for anything that is no record of this run."""
+        cells: dict[int, set[int]] = {}
+        scores: dict[int, dict[int, dict[int, Scores]]] = {}
+        complete: set[int] = set()
+        for key in self.journal:
+            coarse, name = key.split("/", 1)
+            number = int(coarse)
+            if not 0 <= number < self.prepared.cells.count:
+                raise ValueError("a record of a coarse cell that is not there")
+            if name == DIVISION:
+                complete.add(number)
+                continue
+            cell, _, setting = name.partition("/setting/")
+            if setting:
+                found = unpack_scores(self.journal[key], int(setting))
+                scores.setdefault(number, {}).setdefault(int(cell), {})[int(setting)] = found
+            else:
+                self._reports[key] = unpack(self.journal[key]).report
+                cells.setdefault(number, set()).add(int(cell))
+        for number, done in cells.items():
+            for cell_done in done & scores.get(number, {}).keys():
+                del scores[number][cell_done]
+        numbers = cells.keys() | scores.keys() | complete
+        return {
+            n: Finished(n in complete, frozenset(cells.get(n, ())), {} if n in complete else scores.get(n, {}))
+            for n in numbers
+        }
+
+    def _completed(self) -> Trained:
+        names: list[str] = []
+        states, sizes, copies = [], [], 0
+        with self.journal.sound():
+            for number in range(self.prepared.cells.count):
+                record = self.journal[f"{number}/{DIVISION}"]
+                own = {key.removeprefix("state/"): array for key, array in record.items() if key.startswith("state/")}
+                states.append(own)
+                sizes.append(record["sizes"])
+                copies += int(record["copies"])
+                names += [f"{number}/{cell}" for cell in range(len(record["sizes"]))]
+            reports = [self._reports[name] for name in names]
+        repeats = len(self.prepared.cells.by_repeat)
+        tell_copies(self.resources.observer, copies // repeats, self.prepared.head.rows)
+        partition = self.prepared.cells.completed(states, [len(own) for own in sizes])
+        return Trained(names, np.concatenate(sizes), reports, partition, copies)
+
+
+def _write(
+    output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained, calibration: Calibration | None,
+    force: bool,
+) -> None:  # fmt: skip
+    content = ModelContent(
+        config=prepared.config.as_dict() | prepared.as_dict(),
+        labels=prepared.labels,
+        **prepared.chain.state(),
+        partition=(trained.partition.name, trained.partition.state()),
+        report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
+        calibration=("sigmoids", calibration.state()) if calibration else None,
+    )
+    write_model(output, content, (unpack(journal[name]).state for name in trained.names), len(trained.names), force)
+
+
+def run_key(prepared: PreparedRun) -> tuple[str, dict[str, str]]:
+    """What a journal belongs to: a hash of the rows and of all that determines the model's bits, and what was hashed
+    by the names that messages give to it.
+    """
+    options = prepared.asked.config.as_dict()
+    method = options.pop("method")
+    parts = prepared.content | {"--method": method.pop("name")}
+    for name, value in {**options, **method}.items():
+        parts[OPTIONS.get(name, f"--{name.replace('_', '-')}")] = "the default" if value is None else json.dumps(value)
+    parts |= {"the version of localsvm": __version__, "the version of records": RECORDS}
+    parts["the SIMD level"] = LEVELS[simd_level()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest(), parts
