@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from localsvm.naming import fields_in, on_command_line
+
 
 class LocalSVMError(Exception):
-    """Base of all errors that a user can correct; the message says where the mistake is and what to do."""
+    """Base of all errors that a user can correct; the message says where the mistake is and what to do.
+
+    Options stand in it by their fields (`naming.opt`). As text it has the names of the command line.
+    """
 
     exit_code = 1
+
+    @property
+    def message(self) -> str:
+        """What was raised, for a face that has names of its own."""
+        return super().__str__()
+
+    @property
+    def fields(self) -> list[str]:
+        """The options that it is about, the first of which is the wrong one where it is about a value."""
+        return fields_in(self.message)
+
+    def __str__(self) -> str:
+        return on_command_line(self.message)
 
 
 class DataError(LocalSVMError):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localsvm.errors import RunError
+from localsvm.naming import opt
 
 # a thread reserves its stack and a pool of malloc's, 8 and 64 MiB, and needs some of them
 THREAD_BYTES = 96 << 20
@@ -61,7 +62,7 @@ class Budget:
         if need <= self.room:
             return
         beside = "" if need > PROCESS_BYTES else f" ({shown(PROCESS_BYTES)} of it the program itself)"
-        allowed = f"--memory allows {shown(self.bytes)}" if self.given else f"{shown(self.bytes)} are free"
+        allowed = f"{opt.memory} allows {shown(self.bytes)}" if self.given else f"{shown(self.bytes)} are free"
         raise RunError(f"{what} {shown(need + PROCESS_BYTES)}{beside}, and {allowed}; {remedy}")
 
 
@@ -84,7 +85,7 @@ def available_memory() -> int:
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return min(int(line.split()[1]) << 10, *_group_limits(), 1 << 62)
-    raise RunError("/proc/meminfo does not say how much memory is available; give --memory")
+    raise RunError(f"/proc/meminfo does not say how much memory is available; give {opt.memory}")
 
 
 def address_limit() -> int | None:
@@ -137,7 +138,8 @@ def shortage(error: BaseException) -> str | None:
     if threads and limit is None:
         what = "a thread cannot be started"
         return (
-            f"{what}; use fewer jobs (-j), or raise the limits on processes (ulimit -u, pids.max of the control group)"
+            f"{what}; use fewer jobs ({opt.jobs}), or raise the limits on processes (ulimit -u, pids.max of the "
+            "control group)"
         )
     plain = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
     plain = plain or any(text in str(error) for text in _LIBRARIES)
@@ -145,8 +147,11 @@ def shortage(error: BaseException) -> str | None:
         return None
     what = ": ".join(filter(None, ["out of memory", str(error)]))
     if limit is None:
-        return f"{what}; free some memory, or use smaller cells (-c) or fewer jobs (-j)"
-    return f"{what}; the shell allows a process {shown(limit)} (ulimit -v); raise that limit, or use smaller cells (-c)"
+        return f"{what}; free some memory, or use smaller cells ({opt.cell_size}) or fewer jobs ({opt.jobs})"
+    return (
+        f"{what}; the shell allows a process {shown(limit)} (ulimit -v); raise that limit, or use smaller cells "
+        f"({opt.cell_size})"
+    )
 
 
 def _group_limits() -> Iterator[int]:

@@ -15,6 +15,7 @@ from localsvm.errors import MethodError
 from localsvm.methods import methods as all_methods
 from localsvm.methods import options_of, packaged
 from localsvm.methods.base import kind_of
+from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
     from localsvm.methods.base import Method
@@ -70,7 +71,7 @@ def merged(methods: dict[str, type[Method]]) -> list[Option]:
 def _option(field: Field[Any], choices: tuple[str, ...], shown: str, group: Group) -> Option:
     """An option of the command line. Its value is None if it is not given, because defaults differ between methods."""
     kind = Names(choices, other_tools.NAMES.get(field.name)) if choices else value_type(field)
-    declarations, text = [*field.metadata["flags"], field.name], field.metadata["help"]
+    declarations, text = [*field.metadata["flags"], field.name], on_command_line(field.metadata["help"])
     return Option(declarations, default=None, type=kind, help=text, show_default=shown, group=group)
 
 

@@ -24,6 +24,7 @@ from localsvm.cli.other_tools import UNKNOWN
 from localsvm.cli.value_types import Group, Option
 from localsvm.errors import LocalSVMError, MethodError
 from localsvm.memory import check_addresses, shortage
+from localsvm.naming import on_command_line
 
 HELP_WIDTH = 100  # columns at most
 OUT_OF_TIME = 124  # as of the program timeout
@@ -163,7 +164,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:
     if ctx.meta.get("localsvm.debug"):
         traceback.print_exc()
-    click.echo(f"error: {message}", err=True)
+    click.echo(f"error: {on_command_line(message)}", err=True)
     ctx.exit(code)
 
 

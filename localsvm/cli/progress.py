@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from localsvm.cli.program import OutOfTime
+from localsvm.naming import on_command_line
 from localsvm.runs.progress import Standing
 
 LINE_SECONDS = 30.0
@@ -97,6 +98,7 @@ class Progress:
         """Print a note, above the bar."""
         if self._quiet:
             return
+        text = on_command_line(text)
         if self._bar is not None:
             self._bar.clear()
         click.echo(f"\r\033[Knote: {text}" if self._live else f"note: {text}", err=True)

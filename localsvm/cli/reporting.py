@@ -11,6 +11,7 @@ import click
 
 from localsvm import __version__
 from localsvm.cli.metric_report import metric_text
+from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,7 +166,7 @@ def _convergence(summary: Summary, method: Method) -> str:
         return "all converged"
     return (
         f"{summary.not_converged:,} NOT CONVERGED (largest gap {summary.largest_gap:.2g} {method.gap_unit}): "
-        f"{method.remedy}"
+        f"{on_command_line(method.remedy)}"
     )
 
 

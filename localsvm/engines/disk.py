@@ -44,6 +44,7 @@ from localsvm.engines.memory import MORE, Memory
 from localsvm.errors import DataError, OptionError
 from localsvm.features.columns import KeptColumns
 from localsvm.memory import UNBOUNDED, Budget
+from localsvm.naming import opt
 from localsvm.partition._nearest import group
 from localsvm.threads import ALONE
 
@@ -74,7 +75,7 @@ class Disk:
         budget: Budget = UNBOUNDED, counts: Counts | None = None, block_bytes: int | None = None,
     ) -> None:  # fmt: skip
         if read_once(path):
-            raise OptionError("--out-of-core reads a file twice, and cannot from a pipe; write it to a file first")
+            raise OptionError(f"{opt.out_of_core} reads a file twice, and cannot from a pipe; write it to a file first")
         self.name, self._zero_based, self._shifts, self._weights = str(path), zero_based, shifts, weights
         self.threads, self._budget, self._counts = ALONE, budget, counts
         self._block_bytes, self._text_blocks = block_bytes, list[int]()
@@ -172,7 +173,7 @@ class Disk:
         head = self._head
         size = 4 * head.rows * head.features if head.columns.dense else 8 * (head.entries + head.rows)
         what = f"{self.name}: the {head.rows:,} rows are divided at once, which"
-        self._budget.check(f"{what} needs", 2 * size, f"{MORE}, or divide them in two steps (--coarse-size)")
+        self._budget.check(f"{what} needs", 2 * size, f"{MORE}, or divide them in two steps ({opt.coarse_size})")
         parts = [block.X for block in self._blocks()]
         data = Dataset(
             joined(parts), self._y.read(0, head.rows), None, head.columns.kept, head.shift, self._weight, self.name

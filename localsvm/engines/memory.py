@@ -24,6 +24,7 @@ from localsvm.engines.base import (
 )
 from localsvm.features.columns import KeptColumns
 from localsvm.memory import UNBOUNDED, Budget
+from localsvm.naming import opt
 from localsvm.partition._nearest import group
 from localsvm.threads import ALONE
 
@@ -31,7 +32,7 @@ AHEAD = 4  # blocks a thread that wait to be merged
 WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
 OF_ROWS = 6  # ... or so many times the rows, where these are few
 STRIP = 1 << 20  # values that a thread works on at once
-MORE = "give more --memory"
+MORE = f"give more {opt.memory}"
 
 
 class Memory:

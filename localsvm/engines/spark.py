@@ -34,6 +34,7 @@ from localsvm.engines.text_parts import Form, another_level, counted, far_column
 from localsvm.errors import DataError, OptionError
 from localsvm.features.columns import KeptColumns
 from localsvm.kernels._kernels import LEVELS, simd_level
+from localsvm.naming import opt
 from localsvm.threads import ALONE
 
 HELD_BYTES = 32 << 20  # of a part's rows that are sorted into coarse cells at once
@@ -79,7 +80,9 @@ class Spark:
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
         """See `Engine`: one pass. DataError names the line of a mistake."""
         if columns is not None or all_rows:
-            raise OptionError("--metric-file and --partition-file are not for --backend spark; leave them out")
+            raise OptionError(
+                f"{opt.metric_file} and {opt.partition_file} are not for {opt.backend('spark')}; leave them out"
+            )
         text, name, from_0 = self._text, self.name, self._zero_based
         far = far_columns(name, from_0, text.head) if self._shifts else None
         try:

@@ -19,6 +19,7 @@ from localsvm.engines.disk import Disk
 from localsvm.engines.stream_memory import BlockBounds
 from localsvm.errors import DataError
 from localsvm.memory import UNBOUNDED, Budget
+from localsvm.naming import opt
 from localsvm.threads import Threads
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples modulo 2^64 are spread evenly
@@ -85,8 +86,8 @@ class Stream:
         which decide bits, are never smaller.
         """
         if os.path.exists(path) and not os.path.isfile(path):
-            what = "not a regular file, and --stream reads it several times"
-            raise DataError(f"{path}: {what}; write it to a file first, or leave --stream out")
+            what = f"not a regular file, and {opt.stream} reads it several times"
+            raise DataError(f"{path}: {what}; write it to a file first, or leave {opt.stream} out")
         self._path, self._folds, self.name = path, folds, str(path)
         self._zero_based, self._jobs, self._block_bytes = zero_based, jobs, block_bytes
         self._weights: NDArray[np.float64] | None = None
@@ -106,7 +107,7 @@ class Stream:
         self.dense = head.columns.dense
         self.block = replace(self.block, columns=self.features, dense=self.dense)
 
-    def fit_in(self, what: str, own: int, remedy: str = "give more --memory") -> None:
+    def fit_in(self, what: str, own: int, remedy: str = f"give more {opt.memory}") -> None:
         """See that `own` bytes fit in beside what a pass holds, with fewer threads if need be; RunError where not even
         one suffices. what: with its verb.
         """

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -142,7 +143,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             config = self._config(classes, np.bincount(codes, weight), given)
             rows, shift = from_array(X, config.shifts)
             data = Dataset(as_examples(rows), labels[codes], kept_classes(classes), shift=shift, weight=weight)
-            observer = ProgressLines() if self.verbose else Warned()
+            observer = ProgressLines(partial(in_python, method=self.method)) if self.verbose else Warned()
             summary = train(data, config, path, given=given, resources=Resources(jobs=self._jobs(), observer=observer))
             content = path.read_bytes()
         self.classes_, self.summary_ = classes, summary
@@ -280,7 +281,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             given = read_given(Path(self.metric_file))
         except ModelError as error:
-            raise ParameterError(f"metric_file: {error}") from error
+            raise ParameterError(f"metric_file: {error.message}") from error
         if self.metric is not None:
             raise ParameterError("metric and metric_file both say what the metric is; give one of the two")
         if self.scale not in (COMMON["scale"].default, given.options["scale"]):

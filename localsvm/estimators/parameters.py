@@ -4,7 +4,6 @@ in messages.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import numpy as np
 from localsvm.errors import DataError, LocalSVMError, OptionError
 from localsvm.methods import methods
 from localsvm.methods.base import Method
+from localsvm.naming import flag, named
 from localsvm.representations.metric import EUCLIDEAN
 
 
@@ -37,94 +37,90 @@ class Parameter:
     Attributes
     ----------
     default : its value unless given.
-    flags : the options of the command line that it is called by in messages.
+    field : its name in messages (`naming.opt`); "" where none is about it.
     kind, help : its type and its text in the documentation.
     """
 
     default: Any
-    flags: tuple[str, ...]
+    field: str
     kind: str
     help: str
 
 
 COMMON: dict[str, Parameter] = {
     "partition": Parameter(
-        None, ("-P", "--partition"), "str or None",
+        None, "partition", "str or None",
         '"none", "chunks", "voronoi" or "kmeans": how to divide the space into cells. None: one cell up to cell_size '
         "rows, and Voronoi cells beyond if the method divides.",
     ),
-    "cell_size": Parameter(2000, ("-c", "--cell-size"), "int", "No cell has more training rows than this."),
+    "cell_size": Parameter(2000, "cell_size", "int", "No cell has more training rows than this."),
     "coarse_size": Parameter(
-        None, ("--coarse-size",), "int or None",
+        None, "coarse_size", "int or None",
         "About how many rows a coarse cell has, found on a sample of the rows and then divided into cells: for very "
         "many rows. None: the rows are divided at once.",
     ),
     "scale": Parameter(
-        "std", ("--scale",), "str",
+        "std", "scale", "str",
         'Scaling, kept in the model: "std" divides by the standard deviation without centring, "zscore" centres as '
         'well, "minmax" maps onto [-1, 1], "row" divides each row by its length, "none" changes nothing.',
     ),
     "metric": Parameter(
-        None, ("--metric",), "str or None",
+        None, "metric", "str or None",
         'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
         'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", whichever fresh rows prove better, '
         'or "nca", "itml", "lmnn", published ones to compare with. None: "auto" for LocalSVC with a kernel of '
         'distances, else "none".',
     ),
     "metric_file": Parameter(
-        None, ("--metric-file",), "str or None",
+        None, "metric_file", "str or None",
         "A model or partition file whose metric is used as it is, after its scaling: leave metric and scale out then.",
     ),
-    "folds": Parameter(5, ("-v", "--folds"), "int", "Folds of the cross-validation that chooses from lists."),
+    "folds": Parameter(5, "folds", "int", "Folds of the cross-validation that chooses from lists."),
     "grid": Parameter(
-        "adaptive", ("--grid",), "str", '"adaptive" follows the held-out error to the best point, "full" scores all.'
+        "adaptive", "grid", "str", '"adaptive" follows the held-out error to the best point, "full" scores all.'
     ),
     "select": Parameter(
-        None, ("--select",), "str or None",
+        None, "select", "str or None",
         '"vote": the models of the folds become the model. "refit": one model on all rows. None: what the method does '
         "by default for this number of classes.",
     ),
     "multiclass": Parameter(
-        "ova", ("--multiclass",), "str", 'More than two classes: "ova", one against all others, or "ava", all pairs.'
+        "ova", "multiclass", "str", 'More than two classes: "ova", one against all others, or "ava", all pairs.'
     ),
     "scoring": Parameter(
-        "accuracy", ("--score",), "str",
+        "accuracy", "scoring", "str",
         'What cross-validation scores by: "accuracy", or "tpr-tnr", the product of the recalls of all classes.',
     ),
     "decision_function_shape": Parameter(
-        "ovr", (), "str",
+        "ovr", "", "str",
         'What decision_function gives for more than two classes: "ovr", a value a class, or, with multiclass="ava" '
         'alone, "ovo", a value a pair.',
     ),
     "class_weight": Parameter(
-        None, ("-w",), 'dict, "balanced" or None',
+        None, "class_weights", 'dict, "balanced" or None',
         "Factors on C by label. Balanced: n / (classes * rows of the class), rows counted by their weights.",
     ),
     "probability": Parameter(
-        False, ("-b", "--probability"), "bool",
+        False, "probability", "bool",
         "Calibrate probabilities: predict_proba and predict_log_proba are there, and predict gives the most probable "
         "label, which may differ from what decision_function says.",
     ),
     "repeats": Parameter(
-        1, ("--repeats",), "int", "Partitions by as many seeds, whose decision values are averaged."
+        1, "repeats", "int", "Partitions by as many seeds, whose decision values are averaged."
     ),
     "n_jobs": Parameter(
-        None, ("-j", "--jobs"), "int or None",
+        None, "jobs", "int or None",
         "Processes: None for one, -1 for all cores, -2 for all but one. The result does not change.",
     ),
     "random_state": Parameter(
-        0, ("--seed",), "int, RandomState or None", "Seed of all random choices; None for a new one at each fit."
+        0, "seed", "int, RandomState or None", "Seed of all random choices; None for a new one at each fit."
     ),
-    "verbose": Parameter(False, (), "bool", "Tell on stderr how the training goes on."),
+    "verbose": Parameter(False, "", "bool", "Tell on stderr how the training goes on."),
 }  # fmt: skip
 WANTED = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "a text"}
 OPTIONAL = " | None"  # ends an annotation
 ELSEWHERE = {"C": "cost", "tol": "tolerance", "cv": "folds", "seed": "random_state"}  # names of scikit-learn's
 ALIKE = 0.75  # of two names, of which one may be meant by the other: "shrinking" is not "scoring"
-# an option, or several names of one; neither "-gamma |x-y|^2" nor what "its -c" is of another program; a whole command
-# is found first, and is left as it is
-COMMAND = r"lsvm-[a-z]+(?: --?[A-Za-z][\w-]*(?: [\w:]+)?)+"
-FLAG = re.compile(COMMAND + r"|(?<![\w-])(?<!its )(?:-[A-Za-z]|--[a-z][\w-]*)(?:/--?[A-Za-z][\w-]*)*(?![\w-])")
 
 
 def defaults(method: type[Method]) -> dict[str, Any]:
@@ -255,28 +251,31 @@ def named_in_python(method: type[Method]) -> Iterator[None]:
     except (ParameterError, RowsError):
         raise
     except LocalSVMError as error:
-        text = in_python(str(error), method)
+        text = in_python(error.message, method)
         kinds = ((OptionError, ParameterError), (DataError, RowsError))
         raise next((named for kind, named in kinds if isinstance(error, kind)), type(error))(text) from error
 
 
 def in_python(text: str, method: type[Method]) -> str:
-    """A message of the command line with the names of parameters in place of options."""
+    """A message that names parameters. What is no parameter keeps the name of the command line."""
     names = _names(method)
 
-    def name(found: re.Match[str]) -> str:
-        return next((names[flag] for flag in found[0].split("/") if flag in names), found[0])
+    def name(field: str, value: Any) -> str:
+        if field not in names:
+            return flag(field, value)
+        kind = COMMON[names[field]].kind if names[field] in COMMON else ""
+        shown = bool(value) if kind == "bool" else value
+        return names[field] if value is None else f"{names[field]}={shown!r}"
 
-    return FLAG.sub(name, text)
+    return named(text, name)
 
 
 @cache
 def _names(method: type[Method]) -> dict[str, str]:
-    """Parameters by option."""
-    common = {flag: name for name, parameter in COMMON.items() for flag in parameter.flags}
-    every = [*methods().values(), method]  # a text may speak of another method; the last one counts
-    fields_of = [item for one in every for item in _fields(one)]
-    return common | {flag: f.name for f in fields_of for flags in f.metadata["flags"] for flag in flags.split("/")}
+    """Parameters by their fields."""
+    every = [*methods().values(), method]  # a text may speak of another method
+    own = {item.name: item.name for one in every for item in _fields(one)}
+    return own | {parameter.field: name for name, parameter in COMMON.items() if parameter.field}
 
 
 def _fields(method: type[Method]) -> tuple[Field[Any], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from localsvm.runs.progress import Silent, Standing
 
@@ -21,11 +22,11 @@ class Warned(Silent):
 
 
 class ProgressLines(Warned):
-    """Prints a line for each phase, for every tenth of the work, and each note, too."""
+    """Prints a line for each phase, for every tenth of the work, and each note, too. name: names options in notes."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[str], str]) -> None:
         super().__init__()
-        self._standing = Standing()
+        self._standing, self._name = Standing(), name
 
     def phase(self, name: str) -> None:
         """A phase begins."""
@@ -52,7 +53,7 @@ class ProgressLines(Warned):
 
     def note(self, text: str) -> None:
         """Something the user should know."""
-        self._say(f"note: {text}")
+        self._say(f"note: {self._name(text)}")
 
     def _say(self, text: str) -> None:
         print(f"localsvm: {text}", file=sys.stderr)

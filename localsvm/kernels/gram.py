@@ -14,6 +14,7 @@ from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, padded, transform
 from localsvm.kernels.entries import base_of, entry_radius, few_entries
 from localsvm.kernels.scratch import Scratch
+from localsvm.naming import opt
 
 
 def columns_of(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.float32]:
@@ -147,7 +148,8 @@ def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool)
 def overflow(kernel: Kernel) -> RunError:
     """The error for a kernel with values that are not finite."""
     return RunError(
-        f"the {kernel.kind} kernel overflows on these data; scale them (--scale std), or use a smaller --degree or "
+        f"the {kernel.kind} kernel overflows on these data; scale them ({opt.scale('std')}), or use a smaller "
+        f"{opt.degree} or "
         "gamma"
     )
 

@@ -101,7 +101,7 @@ def method_from(options: dict[str, Any]) -> Method:
     try:
         return found(**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
     except OptionError as error:
-        raise Unsound(f"/@config: {error}") from error
+        raise Unsound(f"/@config: {error.message}") from error
 
 
 def options_of(method: type[Method]) -> tuple[Field[Any], ...]:

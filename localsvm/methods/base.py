@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -264,7 +265,7 @@ class Method(ABC):
         for item in fields(self):  # type: ignore[arg-type]
             choices, value = item.metadata["choices"], getattr(self, item.name)
             if choices and value not in choices:
-                raise OptionError(f"{'/'.join(item.metadata['flags'])} {value}: choose one of {', '.join(choices)}")
+                raise OptionError(f"{getattr(opt, item.name)(value)}: choose one of {', '.join(choices)}")
 
     @property
     def shift_invariant(self) -> bool:
@@ -274,7 +275,7 @@ class Method(ABC):
     @property
     def remedy(self) -> str:
         """What a user can do about models that did not converge."""
-        return "scale the data (--scale std), bound C (-C), or loosen the tolerance (-e)"
+        return f"scale the data ({opt.scale('std')}), bound C ({opt.cost}), or loosen the tolerance ({opt.tolerance})"
 
     def metrics(self, column: Callable[[str], NDArray[Any]], models: int) -> list[Metric]:
         """What each of so many models measures distances by, where they learned it. column: a file's arrays by name."""

@@ -21,6 +21,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from localsvm.errors import RunError, WorkerLost
+from localsvm.naming import opt
 from localsvm.parallel import worker
 from localsvm.parallel.messages import Log
 from localsvm.store.outputs import signals_held
@@ -184,7 +185,7 @@ def _started(jobs: int) -> Any:
             process.kill()
             process.join()
         what = f"worker processes cannot be started ({getattr(error, 'strerror', None) or error})"
-        remedy = "use fewer jobs (-j 1 needs none), or raise the limits of the shell or of /dev/shm"
+        remedy = f"use fewer jobs ({opt.jobs(1)} needs none), or raise the limits of the shell or of /dev/shm"
         raise RunError(f"{what}; {remedy}") from error
     return executor
 
@@ -199,7 +200,10 @@ def _cause(text: str) -> str:
 def _explained(piece: Work, how: str) -> str:
     what = f"{piece}: the worker process ended twice by {how}"
     if how == signal.SIGKILL.name:
-        return f"{what}, most likely because the memory ran out; use smaller cells (-c), fewer jobs (-j) or --memory"
+        return (
+            f"{what}, most likely because the memory ran out; use smaller cells ({opt.cell_size}), fewer jobs "
+            f"({opt.jobs}) or {opt.memory}"
+        )
     return f"{what}, a mistake of localsvm or of a library, or too little memory; please report it"
 
 

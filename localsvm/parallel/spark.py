@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from localsvm.errors import LocalSVMError, RunError
+from localsvm.naming import opt
 from localsvm.parallel import parquet
 
 Result = TypeVar("Result")
@@ -89,7 +90,7 @@ class SparkApplication:
             if "parse Master URL" in str(error):
                 what = "not a master of Spark; give one such as spark://HOST:7077, yarn or 'local[4]'"
             logging.getLogger().removeHandler(self._silence)
-            raise RunError(f"--master {self.master}: {what}") from error
+            raise RunError(f"{opt.master(self.master)}: {what}") from error
         finally:
             signal.signal(signal.SIGINT, interrupt)  # Spark takes it
             if before is None:
@@ -221,7 +222,7 @@ class Groups:
         The values of a group come in any order.
         """
         own = {group: partial(_gathered, work, about) for group, about in wanted.items()}
-        yield from _side_by_side(self._text, self._pairs, own, in_order=False, remedy="; go on with --resume")
+        yield from _side_by_side(self._text, self._pairs, own, in_order=False, remedy=f"; go on with {opt.resume}")
 
 
 def _side_by_side(
@@ -349,7 +350,7 @@ def _check_pyspark() -> None:
         import pyspark  # noqa: F401
     except ImportError as error:
         raise RunError(
-            "--backend spark needs PySpark, which is not installed: pip install 'localsvm[spark]'"
+            f"{opt.backend('spark')} needs PySpark, which is not installed: pip install 'localsvm[spark]'"
         ) from error
 
 
@@ -358,7 +359,7 @@ def _check_java() -> None:
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     remedy = f"install Java {JAVA} or newer (openjdk-{JAVA}-jre-headless), or set JAVA_HOME"
     if java is None:
-        raise RunError(f"--backend spark needs Java, and there is none{f' in {home}' if home else ''}; {remedy}")
+        raise RunError(f"{opt.backend('spark')} needs Java, and there is none{f' in {home}' if home else ''}; {remedy}")
     said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is None or int(version[1]) < JAVA:
@@ -373,5 +374,6 @@ def _check_master(master: str) -> None:
         except OSError as error:
             what = error.strerror or error
             raise RunError(
-                f"--master {master}: no answer ({what}); start one (scripts/spark-cluster.sh), or correct the address"
+                f"{opt.master(master)}: no answer ({what}); start one (scripts/spark-cluster.sh), or correct the "
+                "address"
             ) from error

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from localsvm.errors import OptionError
+from localsvm.naming import opt
 from localsvm.partition.base import Partition, TrainingCell, size_spread, smallest_size
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.duplicates import copies, summed
@@ -32,7 +33,7 @@ def create(name: str, repeats: int = 1, coarse_size: int | None = None) -> Parti
     coarse_size : rows of the coarse cells that it divides; None for none.
     """
     if name not in REGISTRY:
-        raise OptionError(f"-P/--partition: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
+        raise OptionError(f"{opt.partition}: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
     kind = REGISTRY[name]
     first: Partition = kind() if coarse_size is None else TwoStep(kind, coarse_size)
     if repeats == 1:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from localsvm.errors import DataError, OptionError
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 from localsvm.threads import ALONE, Threads
 
@@ -158,7 +159,9 @@ def check_cell_size(cell_size: int | None) -> int:
     """The cell size as an int; OptionError if it is None or below 1."""
     if cell_size is None or cell_size < 1:
         given = "none" if cell_size is None else cell_size
-        raise OptionError(f"-c/--cell-size must be at least 1 row for this partition, not {given}; try -c 2000")
+        raise OptionError(
+            f"{opt.cell_size} must be at least 1 row for this partition, not {given}; try {opt.cell_size(2000)}"
+        )
     return int(cell_size)
 
 

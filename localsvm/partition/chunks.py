@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.errors import OptionError
+from localsvm.naming import opt
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_cell_size, check_rows
 from localsvm.store.pieces import Piece, Pieces
 from localsvm.threads import ALONE, Threads
@@ -60,7 +61,9 @@ class Chunks(Partition):
         return sparse.csr_array((np.full(n * k, 1 / k), cells, np.arange(n + 1) * k), shape=(n, k))
 
     def assign(self, X: Examples) -> NDArray[np.int32]:
-        raise OptionError("random chunks answer for every row together; a row belongs to one cell with -P voronoi")
+        raise OptionError(
+            f"random chunks answer for every row together; a row belongs to one cell with {opt.partition('voronoi')}"
+        )
 
     def state(self) -> PartitionState:
         return {"n_cells": np.array([self._n_cells], dtype=np.int64)}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.errors import OptionError
+from localsvm.naming import opt
 from localsvm.partition.base import Partition, PartitionState, TrainingCell
 from localsvm.threads import ALONE, Threads
 
@@ -43,8 +44,9 @@ class Repeated(Partition):
         first, *others = self.parts
         if first.fit(X, y, cell_size, rng, threads).n_cells == 1:
             raise OptionError(
-                f"--repeats {len(self.parts)}: all {X.shape[0]} rows are in one cell, which no other seed would "
-                "divide differently; leave --repeats out, or divide the rows (-P voronoi, and a smaller -c)"
+                f"{opt.repeats(len(self.parts))}: all {X.shape[0]} rows are in one cell, which no other seed would "
+                f"divide differently; leave {opt.repeats} out, or divide the rows ({opt.partition('voronoi')}, and a "
+                f"smaller {opt.cell_size})"
             )
         # after the fit, which may itself have drawn streams of its own from this one
         for part, stream in zip(others, rng.spawn(len(others)), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from localsvm.errors import OptionError
+from localsvm.naming import opt
 
 EUCLIDEAN = "none"
 METRICS = (EUCLIDEAN, "auto", "diag", "full", "nca", "itml", "lmnn")
@@ -15,5 +16,5 @@ def check_metric(asked: str) -> int | None:
     """The rank of "rank:R", None for another metric; OptionError for a name of none."""
     found = RANK.fullmatch(asked)
     if asked not in METRICS and not found:
-        raise OptionError(f"--metric {asked}: choose one of {', '.join(METRICS)}, or rank:R with a whole number R")
+        raise OptionError(f"{opt.metric(asked)}: choose one of {', '.join(METRICS)}, or rank:R with a whole number R")
     return int(found[1]) if found else None

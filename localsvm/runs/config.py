@@ -14,6 +14,7 @@ from localsvm.features.scaling import CENTRED, MODES
 from localsvm.methods import default_method, method_from
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
+from localsvm.naming import opt
 from localsvm.representations.metric import EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options
@@ -80,42 +81,47 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for name, value, known in (
-            ("--grid", self.grid, SEARCHES),
-            ("--select", self.select or "vote", ("vote", "refit")),
-            ("--multiclass", self.multiclass, SCHEMES),
-            ("--score", self.scoring, SCORES),
-            ("--scale", self.scale, MODES),
+            (opt.grid, self.grid, SEARCHES),
+            (opt.select, self.select or "vote", ("vote", "refit")),
+            (opt.multiclass, self.multiclass, SCHEMES),
+            (opt.scoring, self.scoring, SCORES),
+            (opt.scale, self.scale, MODES),
         ):
             if value not in known:
-                raise OptionError(f"{name} {value}: choose one of {', '.join(known)}")
+                raise OptionError(f"{name(value)}: choose one of {', '.join(known)}")
         check_metric(self.metric_name)
         if self.method.learns_metric and self.metric_name != EUCLIDEAN:
             raise OptionError(
-                f"--metric {self.metric}: {self.method.name} learns a metric of its own (--form); give --metric none, "
-                "no --metric-file, and cells of lsvm-partition --metric none"
+                f"{opt.metric(self.metric)}: {self.method.name} learns a metric of its own ({opt.form}); give "
+                f"{opt.metric('none')}, "
+                f"no {opt.metric_file}, and cells of lsvm-partition --metric none"
             )
         if self.folds < 2:
-            raise OptionError(f"-v/--folds must be at least 2, not {self.folds}")
+            raise OptionError(f"{opt.folds} must be at least 2, not {self.folds}")
         for label, weight in self.class_weights:
             if not 0.0 < weight <= LARGEST_COST:
                 what = f"a positive number up to {LARGEST_COST:g}"
-                raise OptionError(f"-w {label:g}: the weight of a class must be {what}, not {weight:g}")
+                raise OptionError(f"{opt.class_weights(label)}: the weight of a class must be {what}, not {weight:g}")
         if not 0 <= self.seed < SEEDS:
-            raise OptionError("--seed must be a whole number from 0 of up to 1000 digits")
+            raise OptionError(f"{opt.seed} must be a whole number from 0 of up to 1000 digits")
         if self.cell_size >= MOST_ROWS:
-            raise OptionError(f"-c/--cell-size {self.cell_size}: no cell has as many rows; give fewer, or leave it out")
+            raise OptionError(f"{opt.cell_size(self.cell_size)}: no cell has as many rows; give fewer, or leave it out")
         if self.repeats < 1:
-            raise OptionError(f"--repeats must be a whole number from 1, not {self.repeats}")
+            raise OptionError(f"{opt.repeats} must be a whole number from 1, not {self.repeats}")
         if self.repeats > 1 and self.partition == "none" and self.coarse_size is None:
-            raise OptionError("--repeats is for several cells, which -P none does not make; leave one of the two out")
+            raise OptionError(
+                f"{opt.repeats} is for several cells, which {opt.partition('none')} does not make; leave one of the "
+                "two out"
+            )
         if self.coarse_size is not None and self.coarse_size >= MOST_ROWS:
             raise OptionError(
-                f"--coarse-size {self.coarse_size}: no cell has as many rows; give fewer, or leave it out"
+                f"{opt.coarse_size(self.coarse_size)}: no cell has as many rows; give fewer, or leave it out"
             )
         if self.coarse_size is not None and self.coarse_size < self.cell_size:
             raise OptionError(
-                f"--coarse-size {self.coarse_size}: a coarse cell is divided into cells of up to {self.cell_size} rows "
-                "(-c), and has at least as many; give a larger one, or a smaller -c"
+                f"{opt.coarse_size(self.coarse_size)}: a coarse cell is divided into cells of up to {self.cell_size} "
+                "rows "
+                f"({opt.cell_size}), and has at least as many; give a larger one, or a smaller {opt.cell_size}"
             )
 
     @property
@@ -145,7 +151,7 @@ class TrainingConfig:
         try:
             return cls(**{"metric": EUCLIDEAN, **stored, **own})
         except OptionError as error:
-            raise Unsound(f"/@config: {error}") from error
+            raise Unsound(f"/@config: {error.message}") from error
 
     def for_classes(self, labels: NDArray[np.float64], class_rows: Sequence[int]) -> TrainingConfig:
         """With what depends on the classes decided: their labels (classes,), and the rows of each."""
@@ -193,12 +199,12 @@ def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig,
     if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
         raise DataError(
             f"{len(labels)} different labels that are not all whole numbers, as {parts[0]:g}, are rather values than "
-            "classes, and regression is not trained here; if they are classes, give --force-classes"
+            f"classes, and regression is not trained here; if they are classes, give {opt.force_classes}"
         )
     for label, _ in config.class_weights:
         if label not in labels:
             known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")
-            raise DataError(f"-w {label:g}: no row has that label; the labels are {known}")
+            raise DataError(f"{opt.class_weights(label)}: no row has that label; the labels are {known}")
 
 
 def check_features(features: int, name: str = "") -> None:

@@ -22,6 +22,7 @@ from localsvm.features.learned import learned_metric
 from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
+from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.preparation.stored import calibration_of, options_of
@@ -126,7 +127,9 @@ class LocalModel:
     def calibrated(self) -> Calibration:
         """The calibration. Raises ModelError for a model without."""
         if self.calibration is None:
-            raise ModelError(f"{self.file.path}: no probabilities in this model; train it again with -b 1")
+            raise ModelError(
+                f"{self.file.path}: no probabilities in this model; train it again with {opt.probability(1)}"
+            )
         return self.calibration
 
     def probabilities(self, X: Examples) -> NDArray[np.float64]:
@@ -287,16 +290,18 @@ class IndexBase:
         """What may be wrong with the indices, and what to do; empty where nothing is."""
         if self._trained and self._given is False:
             return (
-                f"--one-based, but {model} was trained with --zero-based; if both files count from 1, train without it"
+                f"{opt.zero_based(False)}, but {model} was trained with {opt.zero_based}; if both files count from "
+                "1, train without it"
             )
         if not self._trained and self._given:
             return (
-                f"--zero-based, but {model} was trained without it; if both files count from 0, train with --zero-based"
+                f"{opt.zero_based}, but {model} was trained without it; if both files count from 0, train with "
+                f"{opt.zero_based}"
             )
         if self._trained and not self._has_first and self._width == self._features + 1:
             return (
                 f"{model} has indices 0 to {self._features - 1}, but {file} has no index 0 and an index "
-                f"{self._features}; if it counts from 1, give --one-based"
+                f"{self._features}; if it counts from 1, give {opt.zero_based(False)}"
             )
         return ""
 

@@ -20,6 +20,7 @@ from localsvm.errors import RunError
 from localsvm.methods.base import ALL, WHOLE, Fit, Fitted, Method, Prepared, Purpose, Solution, Start, System, View
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.grids import Grid
+from localsvm.naming import opt
 from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 
@@ -106,7 +107,10 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
                 points = path.advance(a, min(last, a + path.costs_at_once))
                 for c, (held_out_loss, tie) in enumerate(points, start=a):
                     if math.isnan(held_out_loss):  # it would count as not scored, for ever
-                        raise RunError("a held-out loss is not a number; scale the data (--scale std) or bound C (-C)")
+                        raise RunError(
+                            f"a held-out loss is not a number; scale the data ({opt.scale('std')}) or bound C "
+                            f"({opt.cost})"
+                        )
                     loss[c] = held_out_loss
                     if (point := Point(held_out_loss, tie, c, i)) < scores.best:
                         scores.best, scores.kept = point, path.keep(c)
@@ -185,7 +189,7 @@ class CellSelection:
             return scores
         again = self.score([scores.best.setting], search)
         if again.best != scores.best:
-            raise RunError("the scores in the journal are not those of this data; give --force to start afresh")
+            raise RunError(f"the scores in the journal are not those of this data; give {opt.force} to start afresh")
         return replace(scores, kept=again.kept)
 
     def fit(self, scores: Scores | None, select: str) -> Fitted:

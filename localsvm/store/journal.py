@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError, RunError
+from localsvm.naming import opt
 from localsvm.store.outputs import signals_held, write_error
 
 SYNC_SECONDS = 5.0
@@ -40,7 +41,7 @@ _MARK = b"task"
 _ALIGN = 16  # bytes, where arrays begin
 _NUMBERS = re.compile("[<>|][biuf][1248]")  # their types, as numpy writes them
 _SHOWN = 3  # differences between two runs that a message names
-_KEPT = "what was finished is kept: free some space, and run again with --resume"
+_KEPT = f"what was finished is kept: free some space, and run again with {opt.resume}"
 
 _DIFFERS = "differs"  # the problem that the key is another
 _DIGEST = re.compile("[0-9a-f]{64,}")
@@ -73,7 +74,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         start, size = self._places[name]
         body = self._body(start, size)
         if body is None:
-            raise ModelError(f"{self.path}: the record of {name} has changed; run again with --resume")
+            raise ModelError(f"{self.path}: the record of {name} has changed; run again with {opt.resume}")
         with self.sound():
             return _unpack(body)
 
@@ -84,7 +85,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
             yield
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise ModelError(
-                f"{self.path}: a record is not as localsvm writes it; give --force to start afresh"
+                f"{self.path}: a record is not as localsvm writes it; give {opt.force} to start afresh"
             ) from error
 
     def __iter__(self) -> Iterator[str]:
@@ -157,7 +158,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
         problem = _problem(self.path, header.ljust(_HEADER.size, b"\0"), key)
         if problem == _DIFFERS:
             found = _read_at(self._descriptor, self._end - _HEADER.size, _HEADER.size)
-            problem = f"{_differences(found, self._about)}; give the same, or --force to start afresh"
+            problem = f"{_differences(found, self._about)}; give the same, or {opt.force} to start afresh"
         if resume and problem is None:
             self._scan()
         elif force:
@@ -166,8 +167,8 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
             raise ModelError(f"{self.path}: cannot resume: {problem}")
         else:
             raise RunError(
-                f"{self.path}: an interrupted run left what it had finished; give --resume to continue it, "
-                "or --force to start afresh"
+                f"{self.path}: an interrupted run left what it had finished; give {opt.resume} to continue it, "
+                f"or {opt.force} to start afresh"
             )
 
     def _start(self, key: str) -> None:
@@ -275,11 +276,11 @@ def _problem(path: Path, header: bytes, key: str) -> str | None:
     if magic != _MAGIC:
         raise ModelError(f"{path}: in the way, and not a journal of localsvm; move it, or name another model")
     if version > _VERSION:
-        return f"its version {version} is newer than localsvm; upgrade it, or give --force to start afresh"
+        return f"its version {version} is newer than localsvm; upgrade it, or give {opt.force} to start afresh"
     if version < _VERSION:
-        return f"its version {version} is older than localsvm; give --force to start afresh"
+        return f"its version {version} is older than localsvm; give {opt.force} to start afresh"
     if not _intact(_HEADER, header):
-        return "its header is damaged; give --force to start afresh"
+        return f"its header is damaged; give {opt.force} to start afresh"
     return None if found == key.encode() else _DIFFERS
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import RunError
+from localsvm.naming import opt
 from localsvm.store.checking import Cells
 from localsvm.store.container import MODEL, PARTITION, AnyPath, Container, checked, missing, open_container
 from localsvm.store.container_writing import Column, ContainerWriter, create
@@ -300,7 +301,8 @@ def check_finite(what: str, arrays: Mapping[str, Array]) -> None:
         if array.dtype.kind == "f" and name not in MAY_BE_NAN and not np.isfinite(array).all():
             raise RunError(
                 f"{what}: {name} came out with numbers that are not finite, so there is no model; scale the data "
-                "(--scale std), bound C and gamma (-C, -g), or loosen the tolerance (-e)"
+                f"({opt.scale('std')}), bound C and gamma ({opt.cost}, {opt.gamma}), or loosen the tolerance "
+                f"({opt.tolerance})"
             )
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from localsvm.errors import RunError
+from localsvm.naming import opt
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -40,7 +41,7 @@ def check_writable(path: str | os.PathLike[str], force: bool = False) -> Path:
     if os.fspath(path).endswith("/"):
         raise RunError(f"{path}: this names a folder; name a file")
     if target.exists() and not force:
-        raise RunError(f"{path}: exists already; give --force to overwrite it, or name another output")
+        raise RunError(f"{path}: exists already; give {opt.force} to overwrite it, or name another output")
     if not target.parent.is_dir():
         raise RunError(f"{path}: the directory {target.parent} does not exist; make it first")
     if not os.access(target.parent, os.W_OK | os.X_OK):

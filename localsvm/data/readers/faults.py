@@ -6,6 +6,7 @@ from typing import Any
 
 from localsvm.data._text import TextFault
 from localsvm.errors import DataError
+from localsvm.naming import opt
 
 LONGEST_LINE = 256 << 20  # bytes: 15 million entries; text without line ends would be held whole
 SHOWN = 24  # bytes of a bad token that a message quotes
@@ -22,9 +23,11 @@ MESSAGES = {
     "label_inexact": "the label {found} is a whole number that float64 does not hold; give the classes smaller numbers",
     "query_not_number": "expected qid:INTEGER, found {found}; mend it or remove it, query ids are not used",
     "index_not_number": "expected INDEX:VALUE, found {found}; separate entries by blanks and begin comments with #",
-    "index_zero": "index 0, but indices start at 1; if the file counts from 0, give --zero-based (in training, and the "
+    "index_zero": f"index 0, but indices start at 1; if the file counts from 0, give {opt.zero_based} (in training, "
+    "and the "
     "model keeps it)",
-    "index_negative": "the index in {found} is negative; indices are whole numbers from 1, or from 0 with --zero-based",
+    "index_negative": f"the index in {{found}} is negative; indices are whole numbers from 1, or from 0 with "
+    f"{opt.zero_based}",
     "index_too_large": "the index in {found} is beyond {last}; renumber the features",
     "index_repeated": "the index in {found} occurs twice in this line; keep one of the two entries",
     "index_descending": "the index in {found} is smaller than the one before it; "
@@ -56,7 +59,7 @@ FOREIGN = {
 
 def long_line(path: str, line: int, longest: int) -> DataError:
     """The error for a line that is too long to be a row, or where longest < LONGEST_LINE for the memory."""
-    more = " (for so little --memory)" if longest < LONGEST_LINE else ""
+    more = f" (for so little {opt.memory})" if longest < LONGEST_LINE else ""
     return DataError(
         f"{path}:{line}: the line is longer than {longest / 2**20:,.3g} MiB{more}; "
         "end each row with a line end, or leave out entries"

@@ -28,8 +28,9 @@ from localsvm.data.readers.pieces import BLOCK_BYTES, BOM, Counts, TextPiece, or
 from localsvm.data.readers.spans import spans
 from localsvm.errors import DataError, RunError
 from localsvm.memory import UNBOUNDED, Budget
+from localsvm.naming import opt
 
-MORE = "give more --memory"
+MORE = f"give more {opt.memory}"
 WIDE = 4  # where columns are left out, a text is parsed dense if it has at most so many times those that are kept
 
 Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]

@@ -13,6 +13,7 @@ from typing import ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import option
 from localsvm.methods.kernel.rbf import GlobalSVM
+from localsvm.naming import opt
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,18 @@ class LaSVM(GlobalSVM):
     tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
     by_blocks: ClassVar[bool] = False
 
-    epochs: int = option(1, "--epochs", help="Epochs: of lasvm before its finishing step, of mllkm with -s sdca.")
+    epochs: int = option(
+        1, "--epochs", help=f"Epochs: of lasvm before its finishing step, of mllkm with {opt.solver('sdca')}."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.offset:
-            raise OptionError("-m lasvm has an offset; without one there is -m rbf --no-offset")
+            raise OptionError(
+                f"{opt.method('lasvm')} has an offset; without one there is {opt.method('rbf')} {opt.offset(False)}"
+            )
         if not 1 <= self.epochs < 1 << 31:
-            raise OptionError(f"--epochs must be a whole number from 1, not {self.epochs}")
+            raise OptionError(f"{opt.epochs} must be a whole number from 1, not {self.epochs}")
 
     @property
     def online_epochs(self) -> int:

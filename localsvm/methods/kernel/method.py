@@ -18,6 +18,7 @@ from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prepared, State, View, option
 from localsvm.methods.grids import LARGEST_COST, SIZE
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ class KernelMethod(Method):
         "LOW:HIGH:COUNT (2^-5:2^3:9). A width w of liquidSVM is gamma = 1/w^2.",
     )
     cost: tuple[float, ...] = option(
-        (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
+        (),
+        "-C",
+        "--cost",
+        help=f"Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for {opt.gamma}.",
     )
     degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
     coef0: float = option(0.0, "--coef0", help="Constant of the polynomial kernel.")
@@ -76,13 +80,15 @@ class KernelMethod(Method):
         if not all(0.0 < value < math.inf for value in self.gamma) or not all(
             0.0 < v <= LARGEST_COST for v in self.cost
         ):
-            raise OptionError(f"-g/--gamma takes positive numbers, and -C/--cost those up to {LARGEST_COST:g}")
+            raise OptionError(f"{opt.gamma} takes positive numbers, and {opt.cost} those up to {LARGEST_COST:g}")
         if not 0.0 < self.tolerance < math.inf:
-            raise OptionError(f"-e/--tolerance must be a positive number, not {self.tolerance:g}; try -e 0.001")
+            raise OptionError(
+                f"{opt.tolerance} must be a positive number, not {self.tolerance:g}; try {opt.tolerance(0.001)}"
+            )
         if not 1 <= self.degree < 1 << 31:
-            raise OptionError(f"--degree must be a whole number from 1, not {self.degree}")
+            raise OptionError(f"{opt.degree} must be a whole number from 1, not {self.degree}")
         if not math.isfinite(self.coef0):
-            raise OptionError(f"--coef0 must be a finite number, not {self.coef0:g}")
+            raise OptionError(f"{opt.coef0} must be a finite number, not {self.coef0:g}")
 
     @property
     def shift_invariant(self) -> bool:

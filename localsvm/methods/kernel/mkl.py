@@ -16,6 +16,7 @@ from localsvm.kernels import Kernel
 from localsvm.methods.base import CellSize, Fit, Fitted, Predictor, Prepared, State, View, option
 from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
 from localsvm.methods.saved import table
+from localsvm.naming import opt
 from localsvm.store.pieces import Piece, Pieces, floats64, index, pointer
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ class MultipleKernelSVM(CostOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not all(1e-100 <= width <= 1e100 for width in self.widths):
-            raise OptionError("--widths takes positive numbers, from 1e-100 to 1e100")
+            raise OptionError(f"{opt.widths} takes positive numbers, from 1e-100 to 1e100")
         if self.online != "none" and self.mkl != "sequential":
-            raise OptionError("--mkl simple begins with all kernels; leave --online or --mkl out")
+            raise OptionError(f"{opt.mkl('simple')} begins with all kernels; leave {opt.online} or {opt.mkl} out")
 
     @property
     def remedy(self) -> str:
@@ -135,8 +136,9 @@ class MultipleKernelSVM(CostOptions):
         kernels = len(self.kinds) * (1 + (size.features if self.bank == "each" else 0))
         if kernels > MOST_KERNELS:
             raise OptionError(
-                f"{size.features:,} variables have {kernels:,} kernels, and -m mkl takes up to {MOST_KERNELS:,}; give "
-                "--bank whole"
+                f"{size.features:,} variables have {kernels:,} kernels, and {opt.method('mkl')} takes up to "
+                f"{MOST_KERNELS:,}; give "
+                f"{opt.bank('whole')}"
             )
 
     def memory(self, size: CellSize) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, State, View, option
 from localsvm.methods.grids import Grid
+from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Pieces, floats32
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ class SVML(Method):
         count = self.form.removeprefix(RANK)
         ranked = self.form.startswith(RANK) and count.isdecimal() and int(count) >= 1
         if self.form not in FORMS and not ranked:
-            raise OptionError(f"--form {self.form}: choose one of {', '.join(FORMS)} or rank:R, as rank:2")
+            raise OptionError(f"{opt.form(self.form)}: choose one of {', '.join(FORMS)} or rank:R, as rank:2")
         if not 0.0 <= self.pull < math.inf:
-            raise OptionError(f"--pull must be a number from 0, not {self.pull:g}")
+            raise OptionError(f"{opt.pull} must be a number from 0, not {self.pull:g}")
 
     @property
     def shift_invariant(self) -> bool:
@@ -64,7 +65,7 @@ class SVML(Method):
     @property
     def remedy(self) -> str:
         """For Newton's method, which has no tolerance."""
-        return "scale the data (--scale std)"
+        return f"scale the data ({opt.scale('std')})"
 
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the paper has it."""
@@ -127,12 +128,12 @@ class SVML(Method):
         """Refuse a map that would be too large, or have more rows than columns."""
         if self.form == "full" and size.width > MOST_COLUMNS:
             raise OptionError(
-                f"--form full learns a square matrix for at most {MOST_COLUMNS:,} columns, and there are "
-                f"{size.width:,}; give --form diag or rank:10"
+                f"{opt.form('full')} learns a square matrix for at most {MOST_COLUMNS:,} columns, and there are "
+                f"{size.width:,}; give {opt.form('diag')} or rank:10"
             )
         if self.form.startswith(RANK) and int(self.form.removeprefix(RANK)) > size.width:
             raise OptionError(
-                f"--form {self.form}: there are only {size.width:,} features; give at most {RANK}{size.width}"
+                f"{opt.form(self.form)}: there are only {size.width:,} features; give at most {RANK}{size.width}"
             )
 
     def memory(self, size: CellSize) -> int:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method, option
 from localsvm.methods.grids import LARGEST_COST, Grid, Values, check_values
+from localsvm.naming import opt
 
 if TYPE_CHECKING:
     from localsvm.methods.cell import Cell
 
 
 SMALLEST_TOLERANCE = 1e-12
-ONCE_REMEDY = "leave --online out, or loosen the tolerance (-e)"  # where each kernel is seen once
+ONCE_REMEDY = f"leave {opt.online} out, or loosen the tolerance ({opt.tolerance})"  # where each kernel is seen once
 COSTS: Values = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM paper
 
 
@@ -28,7 +29,10 @@ class CostOptions(Method):
     gap_unit: ClassVar[str] = "of the objective"
 
     cost: tuple[float, ...] = option(
-        (), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
+        (),
+        "-C",
+        "--cost",
+        help=f"Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for {opt.gamma}.",
     )
     tolerance: float = option(
         1e-3,
@@ -40,10 +44,10 @@ class CostOptions(Method):
     def __post_init__(self) -> None:
         self.check_choices()
         if not all(1e-300 <= value <= LARGEST_COST for value in self.cost):  # 1 / C is finite
-            raise OptionError(f"-C/--cost takes positive numbers, from 1e-300 to {LARGEST_COST:g}")
+            raise OptionError(f"{opt.cost} takes positive numbers, from 1e-300 to {LARGEST_COST:g}")
         if not SMALLEST_TOLERANCE <= self.tolerance < math.inf:
             least = f"a number from {SMALLEST_TOLERANCE:g}, as float64 holds no finer ones apart"
-            raise OptionError(f"-e/--tolerance must be {least}, not {self.tolerance:g}; try -e 0.001")
+            raise OptionError(f"{opt.tolerance} must be {least}, not {self.tolerance:g}; try {opt.tolerance(0.001)}")
 
     @property
     def default_costs(self) -> Values:
@@ -92,18 +96,18 @@ class LinearOptions(MeanLoss):
     solver: str = option(
         "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sag", "sgd")
     )
-    passes: int = option(20, "--passes", help="Passes over the rows that -s sgd makes.")
+    passes: int = option(20, "--passes", help=f"Passes over the rows that {opt.solver('sgd')} makes.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.passes < 1:
-            raise OptionError(f"--passes must be a whole number from 1, not {self.passes}")
+            raise OptionError(f"{opt.passes} must be a whole number from 1, not {self.passes}")
 
 
 def check_neighbours(neighbours: Values) -> None:
     """OptionError unless they are whole numbers from 1 that a model file can hold."""
     if not neighbours or not all(1 <= k < 1 << 31 and k == int(k) for k in neighbours):
-        raise OptionError("--neighbours takes whole numbers from 1")
+        raise OptionError(f"{opt.neighbours} takes whole numbers from 1")
 
 
 def most_first(values: Values) -> Values:

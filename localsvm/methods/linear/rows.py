@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import State, option
 from localsvm.methods.linear.options import LinearOptions
+from localsvm.naming import opt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,14 +37,23 @@ class LinearRepresentation(LinearOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.solver == "sgd" and self.loss != "hinge":
-            raise OptionError("-s sgd is for --loss hinge; the squared hinge has -s sdca, -s primal and -s sag")
+            raise OptionError(
+                f"{opt.solver('sgd')} is for {opt.loss('hinge')}; the squared hinge has {opt.solver('sdca')}, "
+                f"{opt.solver('primal')} and {opt.solver('sag')}"
+            )
         if self.solver == "sag" and self.loss != "squared":
-            raise OptionError("-s sag needs a smooth loss: give --loss squared, or another solver such as -s primal")
+            raise OptionError(
+                f"{opt.solver('sag')} needs a smooth loss: give {opt.loss('squared')}, or another solver such as "
+                f"{opt.solver('primal')}"
+            )
 
     @property
     def remedy(self) -> str:
         """Stochastic subgradients come near, whatever the tolerance, and average gradients do where costs are large."""
-        remedies = {"sgd": "more --passes, or a smaller C (-C)", "sag": "-s primal, or a smaller C (-C)"}
+        remedies = {
+            "sgd": f"more {opt.passes}, or a smaller C ({opt.cost})",
+            "sag": f"{opt.solver('primal')}, or a smaller C ({opt.cost})",
+        }
         return remedies.get(self.solver) or super().remedy
 
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:

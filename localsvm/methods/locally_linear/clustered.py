@@ -12,6 +12,7 @@ from localsvm.methods.grids import Values
 from localsvm.methods.linear.method import LinearMethod
 from localsvm.methods.linear.rows import BIAS
 from localsvm.methods.random import starting
+from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats32
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Clustered(Method):
     def check_clusters(self) -> None:
         """OptionError unless they are whole numbers from 1."""
         if not self.clusters or not all(k >= 1 and k == int(k) for k in self.clusters):
-            raise OptionError("-K/--clusters takes whole numbers from 1")
+            raise OptionError(f"{opt.clusters} takes whole numbers from 1")
 
     def clustering_bytes(self, size: CellSize, clusters: int) -> int:
         """What finding centres, and the nearest of each row, takes: centres, the sample, and a block of rows."""
@@ -77,7 +78,9 @@ class Restarted(Clustered):
         """OptionError unless clusters and starts are whole numbers from 1."""
         super().check_clusters()
         if not self.start or not all(1 <= k < 1 << 31 and k == int(k) for k in self.start):
-            raise OptionError("--start takes whole numbers from 1 to 2147483647, such as 1,2,3 (1:8:4 is 1, 2, 4, 8)")
+            raise OptionError(
+                f"{opt.start} takes whole numbers from 1 to 2147483647, such as 1,2,3 (1:8:4 is 1, 2, 4, 8)"
+            )
 
     @property
     def cluster_axes(self) -> dict[str, Values]:

@@ -17,6 +17,7 @@ from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.rows import BIAS
 from localsvm.methods.locally_linear.clustered import ClusteredMethod
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces, floats64
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ClusteredSVM(ClusteredMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.common or not all(0.0 < value < math.inf for value in self.common):
-            raise OptionError("--lambda takes positive numbers")
+            raise OptionError(f"{opt.common} takes positive numbers")
 
     def axes(self, features: int) -> dict[str, Values]:
         """Clusters, their start, and lambda."""

@@ -17,6 +17,7 @@ from localsvm.methods.linear.method import LinearMethod
 from localsvm.methods.linear.options import COSTS
 from localsvm.methods.linear.rows import BIAS
 from localsvm.methods.locally_linear.landmarked import Landmarked
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class L3SVM(Landmarked, LinearMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_landmarks(self.gamma, "-g/--gamma")
+        self.check_landmarks(self.gamma, opt.gamma)
         if self.projection == "linear" and self.gamma:
-            raise OptionError("-g/--gamma of l3 is for --projection rbf")
+            raise OptionError(f"{opt.gamma} of l3 is for {opt.projection('rbf')}")
 
     @property
     def default_costs(self) -> Values:

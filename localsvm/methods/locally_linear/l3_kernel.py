@@ -19,6 +19,7 @@ from localsvm.methods.grids import Grid, check_values, default_widths
 from localsvm.methods.kernel.method import KernelMethod
 from localsvm.methods.linear.options import COSTS
 from localsvm.methods.locally_linear.landmarked import Landmarked
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces, index
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
     by_blocks: ClassVar[bool] = False  # blocks of rows have no kernel that is zero between clusters
 
     projection_gamma: tuple[float, ...] = option(
-        (), "--projection-gamma", help="Gamma of l3-kernel's Gaussian projections (-g is that of its kernel)."
+        (), "--projection-gamma", help=f"Gamma of l3-kernel's Gaussian projections ({opt.gamma} is that of its kernel)."
     )
     offset: bool = option(
         True, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
@@ -46,9 +47,9 @@ class KernelL3SVM(Landmarked, KernelMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_landmarks(self.projection_gamma, "--projection-gamma")
+        self.check_landmarks(self.projection_gamma, opt.projection_gamma)
         if self.projection == "linear" and self.projection_gamma:
-            raise OptionError("--projection-gamma is for --projection rbf")
+            raise OptionError(f"{opt.projection_gamma} is for {opt.projection('rbf')}")
 
     def default_select(self, n_classes: int) -> str:
         """One model on all rows, as the paper has it."""

@@ -11,6 +11,7 @@ from localsvm.methods.base import CellSize, State, option
 from localsvm.methods.grids import Values
 from localsvm.methods.locally_linear.clustered import CENTRES_PIECE, Clustered
 from localsvm.methods.random import LANDMARKS, stream
+from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ class Landmarked(Clustered):
     projection: str = option(
         "linear",
         "--projection",
-        help="What l3 makes of a row and a landmark: their product, or a Gaussian of their distance (gamma by -g; of "
-        "l3-kernel by --projection-gamma).",
+        help="What l3 makes of a row and a landmark: their product, or a Gaussian of their distance (gamma by "
+        f"{opt.gamma}; of "
+        f"l3-kernel by {opt.projection_gamma}).",
         choices=("linear", "rbf"),
     )
 
@@ -42,7 +44,7 @@ class Landmarked(Clustered):
         """OptionError unless the options, and the gammas of projections (the option `flag`), are what they must be."""
         self.check_clusters()
         if not all(k >= 1 and k == int(k) for k in self.landmarks_count):
-            raise OptionError("-L/--n-landmarks takes whole numbers from 1")
+            raise OptionError(f"{opt.landmarks_count} takes whole numbers from 1")
         if not all(0.0 < value < math.inf for value in gamma):
             raise OptionError(f"{flag} takes positive numbers")
 

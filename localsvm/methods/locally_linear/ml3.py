@@ -31,6 +31,7 @@ from localsvm.methods.base import (
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import LinearOptions
 from localsvm.methods.saved import table
+from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats32, floats64
 
 if TYPE_CHECKING:
@@ -57,10 +58,13 @@ class ML3SVM(LinearOptions):
     gap_unit: ClassVar[str] = "of the objective in the last round"
 
     cost: tuple[float, ...] = option(
-        (1.0,), "-C", "--cost", help="Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for -g."
+        (1.0,),
+        "-C",
+        "--cost",
+        help=f"Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for {opt.gamma}.",
     )
     solver: str = option("auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "primal", "sgd"))
-    passes: int = option(30, "--passes", help="Passes over the rows that -s sgd makes.")
+    passes: int = option(30, "--passes", help=f"Passes over the rows that {opt.solver('sgd')} makes.")
     models: tuple[float, ...] = option(
         (10.0,), "--models", help="Linear models of each class of ml3: a number, or a list to choose from."
     )
@@ -69,9 +73,9 @@ class ML3SVM(LinearOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.models or not all(m >= 1 and m == int(m) for m in self.models):
-            raise OptionError("--models takes whole numbers from 1")
+            raise OptionError(f"{opt.models} takes whole numbers from 1")
         if not 1.0 <= self.norm < math.inf:
-            raise OptionError(f"--norm must be a number from 1, not {self.norm:g}")
+            raise OptionError(f"{opt.norm} must be a number from 1, not {self.norm:g}")
 
     def axes(self, features: int) -> dict[str, Values]:
         """The number of models."""

@@ -20,6 +20,7 @@ from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, State, View
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.locally_linear.mllkm_options import LocalOptions
 from localsvm.methods.saved import table
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces, floats32, floats64, index, pointer
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ class LocallyLinearKernels(LocalOptions):
     def check(self, size: CellSize) -> None:
         """Refuse cells where rows are to stream by."""
         if self.online == "full":
-            raise OptionError("--online full trains on a file, as a stream: it is for lsvm-train, without cells")
+            raise OptionError(
+                f"{opt.online('full')} trains on a file, as a stream: it is for lsvm-train, without cells"
+            )
 
     def memory(self, size: CellSize) -> int:
         """What solving takes."""

@@ -9,6 +9,7 @@ from localsvm.methods.base import option
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
 from localsvm.methods.locally_linear.clustered import Clustered
+from localsvm.naming import opt
 
 LEAST_KEPT = 10
 COSTS: Values = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -36,7 +37,7 @@ class LocalOptions(Clustered, CostOptions):
     anchors: str = option(
         "rows",
         "--anchors",
-        help="Candidates for the anchors of mllkm: all training rows, or -K k-means centres.",
+        help=f"Candidates for the anchors of mllkm: all training rows, or {opt.clusters} k-means centres.",
         choices=("rows", "kmeans"),
     )
     clusters: tuple[float, ...] = option(
@@ -51,13 +52,16 @@ class LocalOptions(Clustered, CostOptions):
         later=True,
     )
     kept_rows: int = option(
-        5000, "--kept-rows", help="Rows that mllkm keeps for each problem with --online full.", later=True
+        5000, "--kept-rows", help=f"Rows that mllkm keeps for each problem with {opt.online('full')}.", later=True
     )
     solver: str = option(
         "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca"), later=True
     )
     epochs: int = option(
-        5, "--epochs", help="Epochs: of lasvm before its finishing step, of mllkm with -s sdca.", later=True
+        5,
+        "--epochs",
+        help=f"Epochs: of lasvm before its finishing step, of mllkm with {opt.solver('sdca')}.",
+        later=True,
     )
     tolerance: float = option(
         1e-2,
@@ -70,31 +74,37 @@ class LocalOptions(Clustered, CostOptions):
         super().__post_init__()
         self.check_clusters()
         if not all(1e-30 <= g <= 1e30 for g in self.bank_gammas):
-            raise OptionError("--bank-gammas takes numbers from 1e-30 to 1e30")
+            raise OptionError(f"{opt.bank_gammas} takes numbers from 1e-30 to 1e30")
         if self.bank_gammas and self.map == "plain":
-            raise OptionError("--bank-gammas is for maps that fade; leave it or --map plain out")
+            raise OptionError(f"{opt.bank_gammas} is for maps that fade; leave it or {opt.map('plain')} out")
         if not 1 <= self.admit < 1 << 31:
-            raise OptionError(f"--admit must be a whole number from 1, not {self.admit}")
+            raise OptionError(f"{opt.admit} must be a whole number from 1, not {self.admit}")
         if not LEAST_KEPT <= self.kept_rows < 1 << 31:
-            raise OptionError(f"--kept-rows must be a whole number from {LEAST_KEPT}, not {self.kept_rows}")
+            raise OptionError(f"{opt.kept_rows} must be a whole number from {LEAST_KEPT}, not {self.kept_rows}")
         if not 1 <= self.epochs < 1 << 31:
-            raise OptionError(f"--epochs must be a whole number from 1, not {self.epochs}")
+            raise OptionError(f"{opt.epochs} must be a whole number from 1, not {self.epochs}")
         if self.kept_rows != type(self).kept_rows and self.online != "full":
-            raise OptionError("--kept-rows is for --online full; give that, or leave --kept-rows out")
+            raise OptionError(f"{opt.kept_rows} is for {opt.online('full')}; give that, or leave {opt.kept_rows} out")
         if self.epochs != type(self).epochs and self.solver != "sdca":
-            raise OptionError("--epochs of mllkm is for -s sdca; give that, or leave --epochs out")
+            raise OptionError(
+                f"{opt.epochs} of mllkm is for {opt.solver('sdca')}; give that, or leave {opt.epochs} out"
+            )
         if self.clusters != type(self).clusters and self.anchors != "kmeans":
-            raise OptionError("-K of mllkm is for --anchors kmeans; give that, or leave -K out")
+            raise OptionError(
+                f"{opt.clusters} of mllkm is for {opt.anchors('kmeans')}; give that, or leave {opt.clusters} out"
+            )
         if self.solver == "sdca" and self.online != "none":
-            raise OptionError("-s sdca is the paper's Algorithm 1; leave it or --online out")
+            raise OptionError(f"{opt.solver('sdca')} is the paper's Algorithm 1; leave it or {opt.online} out")
         if self.online == "full" and self.anchors != "rows":
-            raise OptionError("--online full takes rows for anchors, as they stream by; leave --anchors out")
+            raise OptionError(
+                f"{opt.online('full')} takes rows for anchors, as they stream by; leave {opt.anchors} out"
+            )
 
     @property
     def remedy(self) -> str:
         """A pass over the kernels, and epochs, end where they end."""
         if self.solver == "sdca":
-            return "leave -s sdca out"
+            return f"leave {opt.solver('sdca')} out"
         return super().remedy if self.online == "none" else ONCE_REMEDY
 
     @property

@@ -20,6 +20,7 @@ from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import MeanLoss, most_first
 from localsvm.methods.locally_linear.clustered import Restarted
 from localsvm.methods.saved import table
+from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64, pointer
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class MixtureMethod(Restarted, MeanLoss):
         super().__post_init__()
         self.check_clusters()
         if not self.shrinkage or not all(1e-12 <= s <= 1e12 for s in self.shrinkage):
-            raise OptionError("--shrinkage takes numbers from 1e-12 to 1e12")
+            raise OptionError(f"{opt.shrinkage} takes numbers from 1e-12 to 1e12")
 
     @property
     def default_costs(self) -> Values:
@@ -150,8 +151,8 @@ class MixtureMethod(Restarted, MeanLoss):
         """Refuse full covariances that would be too large."""
         if self.covariance == "full" and size.width > MOST_COLUMNS:
             raise OptionError(
-                f"--covariance full makes square matrices for at most {MOST_COLUMNS:,} columns, and there are "
-                f"{size.width:,}; give --covariance diag"
+                f"{opt.covariance('full')} makes square matrices for at most {MOST_COLUMNS:,} columns, and there are "
+                f"{size.width:,}; give {opt.covariance('diag')}"
             )
 
     def memory(self, size: CellSize) -> int:

@@ -16,6 +16,7 @@ from localsvm.methods.base import option
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import most_first
 from localsvm.methods.mixtures.method import MixtureMethod
+from localsvm.naming import opt
 
 if TYPE_CHECKING:
     from localsvm.representations.svm_mixture import Tasks
@@ -41,9 +42,9 @@ class MultiTaskSVM(MixtureMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.groups or not all(0.0 < r < math.inf for r in self.groups):
-            raise OptionError("--groups takes positive numbers")
+            raise OptionError(f"{opt.groups} takes positive numbers")
         if not self.coupling or not all(0.0 <= value <= 1e12 for value in self.coupling):
-            raise OptionError("--coupling takes numbers from 0 to 1e12")
+            raise OptionError(f"{opt.coupling} takes numbers from 0 to 1e12")
 
     def axes(self, features: int) -> dict[str, Values]:
         """Components and shrinkage; groups and coupling, the strongest first."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Examples
 from localsvm.engines.base import CoarseRows, Drawn, Numbers, Route
 from localsvm.errors import OptionError
+from localsvm.naming import opt
 from localsvm.partition import REGISTRY, Partition, TrainingCell, create, inside
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.repeated import Repeated
@@ -136,8 +137,9 @@ class Whole(CoarseCells):
     def _check(self, part: Partition, rows: int) -> None:
         if part.n_cells == 1 and len(self.by_repeat) > 1:
             raise OptionError(
-                f"--repeats {len(self.by_repeat)}: all {rows} rows are in one cell, which no other seed would "
-                "divide differently; leave --repeats out, or divide the rows (-P voronoi, and a smaller -c)"
+                f"{opt.repeats(len(self.by_repeat))}: all {rows} rows are in one cell, which no other seed would "
+                f"divide differently; leave {opt.repeats} out, or divide the rows ({opt.partition('voronoi')}, and a "
+                f"smaller {opt.cell_size})"
             )
 
     def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:

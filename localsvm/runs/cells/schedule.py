@@ -18,6 +18,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
 from localsvm.methods.base import CellSize
 from localsvm.methods.grids import Grid
+from localsvm.naming import opt
 from localsvm.parallel.local import LocalPool
 from localsvm.pulse import Beat, listening
 from localsvm.runs.cells.coarse import CoarseCells
@@ -224,7 +225,7 @@ class _Scheduled:
         except WorkerLost as error:
             if not trainer.fit:
                 raise
-            raise RunError(f"{error}; what was finished is kept: go on with --resume") from error
+            raise RunError(f"{error.message}; what was finished is kept: go on with {opt.resume}") from error
         finally:
             shared.forget()  # what this process, too, mapped
 
@@ -261,7 +262,7 @@ class _Scheduled:
         if known.scores and {s.loss.shape for of in known.scores.values() for s in of.values()} != {
             Scores.of(grid).loss.shape
         }:
-            raise ModelError("the journal has scores of another grid; give --force to start afresh")
+            raise ModelError(f"the journal has scores of another grid; give {opt.force} to start afresh")
         inputs, edges = trainer.inputs(own), own.edges.tolist()
         units = [
             WorkUnit(
@@ -343,10 +344,11 @@ class CellMemory:
         addresses = addresses_left()  # of this process; a worker has as many
         short = addresses is not None and worker > addresses
         if worker > limit or short:
-            left, more = (addresses or 0, "addresses (ulimit -v)") if short else (limit, "--memory")
+            left, more = (addresses or 0, "addresses (ulimit -v)") if short else (limit, opt.memory)
             raise RunError(
                 f"a cell of {largest} rows needs {shown(worker)} beside {shown(held_bytes)} of data and program, and "
-                f"{shown(left)} are left; use smaller cells (-P voronoi -c {max(100, largest // 4)}) or more {more}"
+                f"{shown(left)} are left; use smaller cells ({opt.partition('voronoi')} "
+                f"{opt.cell_size(max(100, largest // 4))}) or more {more}"
             )
         fit = max(1, limit // (worker + PROCESS_BYTES))  # a single worker is this process
         if fit < jobs:

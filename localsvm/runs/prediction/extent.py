@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from localsvm.data.readers.faults import LONGEST_LINE
 from localsvm.data.readers.pieces import BLOCK_BYTES as TEXT_BYTES
 from localsvm.memory import Budget
+from localsvm.naming import opt
 from localsvm.store.model import Model
 
 CACHE_BYTES = 1 << 30  # decision functions kept between blocks
@@ -52,7 +53,7 @@ class Extent:
         least = min(WORKING, 16 * largest + (4 << 20))
         budget.check(
             f"the largest of {file.n_cells} cells, beside {held / 2**20:.1f} MiB of the model, needs",
-            held + largest + least, "give more --memory, or train with smaller cells (-c)",
+            held + largest + least, f"give more {opt.memory}, or train with smaller cells ({opt.cell_size})",
         )  # fmt: skip
         left = budget.room - held - largest - least
         answers = file.n_cells if file.partition[0] == "chunks" else 1 + sum("/" in name for name in file.partition[1])

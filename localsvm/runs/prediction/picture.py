@@ -17,6 +17,7 @@ from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError
 from localsvm.features.metric import MATRIX, Metric
 from localsvm.methods import method_called
+from localsvm.naming import opt
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.given import Given, read_given
@@ -116,8 +117,8 @@ def _of_learned(model: LocalModel) -> Shown:
     """The one model of a cell; its support vectors are kept before they are mapped."""
     if model.file.n_cells > 1 or int(model.file.row_ptr["model_fold"][-1]) != 1:
         raise ModelError(
-            f"{model.file.path}: several metrics, of problems, folds or cells; a picture is of one: train -m "
-            f"{model.method.name} on two classes with -P none"
+            f"{model.file.path}: several metrics, of problems, folds or cells; a picture is of one: train {opt.method} "
+            f"{model.method.name} on two classes with {opt.partition('none')}"
         )
     state = model.file.cell(0)
     (metric,) = model.method.metrics(lambda name: state[name], 1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import DataError
+from localsvm.naming import opt
 from localsvm.runs.predict import Predicted
 
 Floats = NDArray[np.float64]
@@ -59,7 +60,8 @@ class ProbabilityScores:
         if not np.array_equal(self.labels[codes], y):
             row = int(np.argmax(self.labels[codes] != y))
             raise DataError(
-                f"row {self.rows + row + 1} has the label {y[row]:g}, which the model does not know: --report is for "
+                f"row {self.rows + row + 1} has the label {y[row]:g}, which the model does not know: {opt.report} is "
+                "for "
                 "files with labels; leave it out"
             )
         step = max(1, ELEMENTS // len(self.labels))

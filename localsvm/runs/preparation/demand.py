@@ -21,6 +21,7 @@ from localsvm.features.scaling import CENTRED, made_bytes
 from localsvm.memory import Budget
 from localsvm.methods.base import CellSize
 from localsvm.methods.streams import Descending, LearningOnce
+from localsvm.naming import opt
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import sample_rows
 from localsvm.runs.cells.coarse import partition_name
@@ -42,9 +43,9 @@ def beyond_memory(config: TrainingConfig, path: str | Path, budget: Budget) -> s
     if not budget.room:  # not even for the program
         return MORE
     if read_once(path):
-        return f"{MORE}, or write the rows to a file, for --out-of-core"
-    cells = "-P voronoi " if config.undivided else ""
-    return f"{MORE}, or keep the rows in scratch files ({cells}--out-of-core){STREAM if config.undivided else ''}"
+        return f"{MORE}, or write the rows to a file, for {opt.out_of_core}"
+    cells = f"{opt.partition('voronoi')} " if config.undivided else ""
+    return f"{MORE}, or keep the rows in scratch files ({cells}{opt.out_of_core}){STREAM if config.undivided else ''}"
 
 
 def held_bytes(rows: int, size: int, threads: int) -> int:
@@ -77,7 +78,7 @@ class Demand:
         X, asked, classes = memory.data.X, self._config.metric_name, len(labels)
         needs = {count: measuring_bytes(X, asked, classes, count) for count in range(self._threads, 0, -1)}
         count = next((count for count, own in needs.items() if memory.fits(own)), 1)
-        memory.room("learning the metric", needs[count], f"{MORE}, or --metric none", scratch=False)
+        memory.room("learning the metric", needs[count], f"{MORE}, or {opt.metric('none')}", scratch=False)
         return count
 
     def mapping(self, columns: int) -> None:
@@ -101,7 +102,9 @@ class Demand:
         if config.coarse_size is not None:
             tree += size_of(X) // max(1, rows) * (sample_rows(rows, config.coarse_size) + 2 * config.coarse_size)
         self._memory.room(
-            "dividing the rows into cells", tree + ROW_BYTES * rows, f"{self._memory.remedy}, or larger cells (-c)"
+            "dividing the rows into cells",
+            tree + ROW_BYTES * rows,
+            f"{self._memory.remedy}, or larger cells ({opt.cell_size})",
         )
 
     def copying(self) -> None:

@@ -14,6 +14,7 @@ from localsvm.engines.base import Engine
 from localsvm.engines.disk import Disk, counts_of
 from localsvm.engines.memory import Memory
 from localsvm.memory import Budget
+from localsvm.naming import opt
 from localsvm.partition.chunks import Chunks
 from localsvm.runs.cells.coarse import CHUNK_ROWS, partition_name, with_coarse_size
 from localsvm.runs.config import TrainingConfig
@@ -32,7 +33,7 @@ def engine_for(
     budget = budget or Budget.of(None)
     counts = None if asked else needs_disk(path, config, budget, jobs)
     if counts is not None:
-        note("the rows do not fit into the memory: they go to scratch files (--out-of-core)")
+        note(f"the rows do not fit into the memory: they go to scratch files ({opt.out_of_core})")
     if asked or counts is not None:
         return Disk(
             path, zero_based=config.zero_based, shifts=config.shifts, weights=weights, budget=budget, counts=counts

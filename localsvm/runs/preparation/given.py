@@ -17,6 +17,7 @@ from localsvm.features.columns import MOST_FEATURES, KeptColumns
 from localsvm.features.learned import about_metric, learned_metric, metric_arrays
 from localsvm.features.metric import MATRIX
 from localsvm.methods import method_called
+from localsvm.naming import opt
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.metric import Measured
@@ -60,7 +61,7 @@ class Given:
         chain = replace(self.chain, columns=head.columns).read_from(head.shift)
         if chain.metric is not None and chain.metric.kind == MATRIX and not chain.dense:
             what = f"the metric of {self.path} mixes features and needs dense rows, and these are sparse"
-            raise OptionError(f"--metric-file: {what}; give one of --metric diag")
+            raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
         return chain
 
 
@@ -72,7 +73,7 @@ def _why_none(file: MetricFile) -> str:
         return (
             f" but that of {name}, which belongs to its kernel; lsvm-partition --metric full makes one for other runs"
         )
-    why = "" if about_metric(file.config) is None else ", as --metric auto kept the Euclidean one"
+    why = "" if about_metric(file.config) is None else f", as {opt.metric('auto')} kept the Euclidean one"
     return f"{why}; lsvm-partition --metric full makes one that has"
 
 

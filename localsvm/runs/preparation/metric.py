@@ -16,6 +16,7 @@ from localsvm.engines.base import Block, Drawn
 from localsvm.errors import OptionError
 from localsvm.features.learned import UNTRIED
 from localsvm.features.metric import Metric
+from localsvm.naming import opt
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.two_step import draw_key
@@ -150,9 +151,9 @@ def _untried(
     """The Euclidean metric where auto tries no other; OptionError for a metric that such rows do not have."""
     asked, rank = config.metric_name, check_metric(config.metric_name)
     if asked not in ("auto", "diag") and not dense:
-        raise OptionError(f"--metric {asked} mixes features and needs dense rows, and these are sparse; give diag")
+        raise OptionError(f"{opt.metric(asked)} mixes features and needs dense rows, and these are sparse; give diag")
     if rank is not None and rank > shape[1]:
-        raise OptionError(f"--metric {asked}: there are only {shape[1]} features; give at most rank:{shape[1]}")
+        raise OptionError(f"{opt.metric(asked)}: there are only {shape[1]} features; give at most rank:{shape[1]}")
     why = untried(shape, len(labels)) if asked == "auto" else ""
     return Measured(about=asdict(NONE_TRIED) | {"why": why}) if why else None
 

@@ -20,6 +20,7 @@ from localsvm.features.chain import Chain
 from localsvm.features.learned import about_metric, learned_metric
 from localsvm.features.moments import Moments
 from localsvm.features.scaling import MEASURED, OFF_CENTRE, Scaling, check_dense_size, off_centre_columns
+from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.partition.chunks import Chunks
 from localsvm.representations.metric import EUCLIDEAN
@@ -121,7 +122,9 @@ class _Preparing:
         self._asked, self._threads, self._clock, self._observer = asked, threads, clock, observer
         self._engine = engine
         if asked.partition_file is not None and asked.config.repeats > 1:
-            raise OptionError("--repeats makes several partitions, --partition-file holds one; give one of the two")
+            raise OptionError(
+                f"{opt.repeats} makes several partitions, {opt.partition_file} holds one; give one of the two"
+            )
         self._file = None if asked.partition_file is None else load_partition(asked.partition_file)
 
     def done(self) -> PreparedRun:
@@ -282,7 +285,7 @@ def scaled(chain: Chain, X: Examples) -> Examples:
     if out_of_reach(X):
         raise DataError(
             f"the features have values beyond {REACH:g} (with their scaling, if any), whose squares are too large for "
-            "float32; scale them by --scale std"
+            f"float32; scale them by {opt.scale('std')}"
         )
     return X
 
@@ -305,5 +308,5 @@ def tell_off_centre(observer: Observer, columns: int) -> None:
         what = "feature is" if columns == 1 else "features are"
         observer.warning(
             f"{columns} {what} {OFF_CENTRE:g} deviations or more away from 0, nearly constant to this method; "
-            "--scale zscore moves them to 0"
+            f"{opt.scale('zscore')} moves them to 0"
         )

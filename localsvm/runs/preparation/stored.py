@@ -85,7 +85,7 @@ def check_kept(config: Mapping[str, Any]) -> None:
     try:
         TrainingConfig(**{name: config[name] for name in KEPT.keys() - KEPT_ABOUT if name in config})
     except OptionError as error:
-        raise Unsound(f"/@config: {error}") from error
+        raise Unsound(f"/@config: {error.message}") from error
     if config["cell_size"] < 1 or config["partition"] not in REGISTRY:
         raise Unsound("/@config: the options are not those of a partition")
 

@@ -18,6 +18,7 @@ from localsvm.data.blocks.dataset import Dense, dense_rows
 from localsvm.engines.stream import Stream
 from localsvm.methods.base import Fitted
 from localsvm.methods.streams import Learner, LearningOnce
+from localsvm.naming import opt
 from localsvm.runs.cells.work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.demand import StreamDemand
@@ -94,7 +95,9 @@ class OnePassCell:
         needs = [self.demand.one_pass(self.method, self.target, self._most, k + 1) for k in range(count)]
         count = max(1, sum(map(self.stream.fits, needs)))
         self.stream.fit_in(
-            "the rows that --online full keeps need", needs[count - 1], "fewer --kept-rows, or more --memory"
+            f"the rows that {opt.online('full')} keeps need",
+            needs[count - 1],
+            f"fewer {opt.kept_rows}, or more {opt.memory}",
         )
         return count
 

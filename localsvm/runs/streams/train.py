@@ -23,6 +23,7 @@ from localsvm.features.scaling import off_centre_columns
 from localsvm.memory import Budget
 from localsvm.methods.base import WHOLE, Fitted, State
 from localsvm.methods.streams import Descending
+from localsvm.naming import opt
 from localsvm.partition.none import NoPartition
 from localsvm.representations.kmeans import ROWS_PER_CLUSTER
 from localsvm.representations.metric import EUCLIDEAN
@@ -115,21 +116,28 @@ def _described(stream: Stream) -> dict[str, Any]:
 
 
 def _check(config: TrainingConfig) -> None:
-    name = "--stream" if config.method.learning_once is None else "--online full"
+    name = opt.stream if config.method.learning_once is None else opt.online("full")
     if config.method.learning_once is None and config.method.descending is None:
-        others = "and for -m mllkm --online full"
-        raise OptionError(f"--stream is for linear methods with -s sgd, {others}; try -m linear -s sgd")
+        others = f"and for {opt.method('mllkm')} {opt.online('full')}"
+        raise OptionError(
+            f"{opt.stream} is for linear methods with {opt.solver('sgd')}, {others}; try {opt.method('linear')} "
+            f"{opt.solver('sgd')}"
+        )
     if config.partition not in (None, "none"):
-        raise OptionError(f"{name} trains on all rows at once, not in cells; leave -P {config.partition} out")
-    for option, given in (("--repeats", config.repeats > 1), ("--coarse-size", config.coarse_size is not None)):
+        raise OptionError(
+            f"{name} trains on all rows at once, not in cells; leave {opt.partition(config.partition)} out"
+        )
+    for option, given in ((opt.repeats, config.repeats > 1), (opt.coarse_size, config.coarse_size is not None)):
         if given:
             raise OptionError(f"{name} trains on all rows at once, not in cells; leave {option} out")
     if config.metric_name != EUCLIDEAN:
-        raise OptionError(f"{name} holds no rows to learn a metric from; leave --metric or {name} out")
+        raise OptionError(f"{name} holds no rows to learn a metric from; leave {opt.metric} or {name} out")
     if config.select == "vote":
-        raise OptionError(f"{name} keeps one model of all rows; leave --select vote out")
+        raise OptionError(f"{name} keeps one model of all rows; leave {opt.select('vote')} out")
     if config.probability:
-        raise OptionError(f"{name} keeps no held-out values to make probabilities of; leave -b 1 or {name} out")
+        raise OptionError(
+            f"{name} keeps no held-out values to make probabilities of; leave {opt.probability(1)} or {name} out"
+        )
 
 
 class StreamedCell:
