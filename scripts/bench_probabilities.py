@@ -22,6 +22,7 @@ from harness.options import names, parsed, parser
 from harness.runlog import Run
 from harness.tables import table, thousands
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import log_loss
 
 from localsvm import LocalSVC
 from localsvm.data.readers.libsvm import read
@@ -106,7 +107,7 @@ def scores(p: Any, codes: Any) -> dict[str, float]:
     top, right = p.max(axis=1), p.argmax(axis=1) == codes
     bins = np.array_split(np.argsort(top, kind="stable"), BINS)
     return {
-        "log_loss": float(-np.log(np.maximum(p[np.arange(len(codes)), codes], 1e-15)).mean()),
+        "log_loss": float(log_loss(codes, np.maximum(p, 1e-15), labels=np.arange(p.shape[1]))),
         "calibration_error": float(sum(abs(top[b].sum() - right[b].sum()) for b in bins) / len(codes)),
         "error": float(1.0 - right.mean()),
     }

@@ -88,7 +88,7 @@ def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
         )
 
     told = refusals(work)
-    assert told[0] == "finding the columns that occur" and "copying the rows in the order of the cells" in told
+    assert told[0] == "finding the columns that occur" and "dividing the rows into cells" in told
     assert told[-1] == "a cell of 1000 rows"
     without = tmp_path / "without.h5"
     train(rows("dense"), TrainingConfig(POINT, "none", metric="none"), without)

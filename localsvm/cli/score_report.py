@@ -44,7 +44,7 @@ def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
     with plotting.figure_in(str(Path(folder) / PICTURES[1]), force) as figure:
         axes = figure.subplots()
         for name, found in shown:
-            axes.plot(found.false_positive, found.recall, label=f"{name}, area {found.area:.4f}")
+            axes.plot(found.false_positive, found.true_positive, label=f"{name}, area {found.area:.4f}")
         axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", title="ROC")
         _legend(axes, shown, "lower right")

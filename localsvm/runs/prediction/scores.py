@@ -26,13 +26,15 @@ class Curves:
 
     Attributes
     ----------
-    false_positive, recall, precision : at each threshold, from none predicted to all.
+    false_positive, true_positive : of the ROC curve, from none predicted to all.
+    precision, recall : of the precision-recall curve, from all to none.
     area, average_precision : under the ROC curve; of the precision-recall curve.
     """
 
     false_positive: Floats
-    recall: Floats
+    true_positive: Floats
     precision: Floats
+    recall: Floats
     area: float
     average_precision: float
 
@@ -48,7 +50,8 @@ class ProbabilityScores:
     def __init__(self, labels: Floats) -> None:
         self.labels, self.rows = labels, 0
         self._log_loss = self._squares = 0.0
-        # rows of the class, and others, by its log odds; rows, right ones and summed probability by those of the top
+        # by log odds: rows that are not of the class and those that are; by those of the most probable label: rows,
+        # right ones and summed probability
         self._of_class = np.zeros((2, len(labels), BINS))
         self._top = np.zeros((3, BINS))
 
@@ -70,8 +73,11 @@ class ProbabilityScores:
         self.rows += len(y)
 
     def _count(self, p: Floats, codes: NDArray[np.intp]) -> None:
+        from sklearn.metrics import log_loss
+
         own, truth = np.arange(len(codes)), np.eye(len(self.labels))[codes]
-        self._log_loss -= float(np.log(np.maximum(p[own, codes], SMALLEST)).sum())
+        known = np.arange(len(self.labels))
+        self._log_loss += float(log_loss(codes, np.maximum(p, SMALLEST), normalize=False, labels=known))
         self._squares += float(((p - truth) ** 2).sum())
         bins = _bins(p)
         for k in range(len(self.labels)):
@@ -83,7 +89,7 @@ class ProbabilityScores:
 
     def reliability(self) -> Floats:
         """(bins, 3) float64: rows, share of right labels and mean probability of the most probable label, in 15 bins of
-        about equal count.
+        about equal count. (scikit-learn's calibration_curve takes all rows at once, not counts of them.)
         """
         rows = self._top[0].cumsum()
         group = np.minimum((rows - self._top[0] / 2) * RELIABILITY_BINS // max(1.0, rows[-1]), RELIABILITY_BINS - 1)
@@ -93,15 +99,17 @@ class ProbabilityScores:
 
     def curves(self, k: int | None = None) -> Curves | None:
         """Those of a class, or of all classes' rows together; None where no row, or every one, is of the class."""
+        from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
+
         counts = self._of_class[:, k] if k is not None else self._of_class.sum(axis=1)
-        false, true = np.cumsum(counts[:, ::-1], axis=1)
-        if not true[-1] or not false[-1]:
+        if not counts.any(axis=1).all():
             return None
-        false_positive, recall = (np.concatenate([[0.0], x / x[-1]]) for x in (false, true))
-        precision = np.divide(true, true + false, out=np.ones_like(true), where=true + false > 0)
-        precision = np.concatenate([[1.0], precision])
-        average = float((np.diff(recall) * precision[1:]).sum())
-        return Curves(false_positive, recall, precision, float(np.trapezoid(recall, false_positive)), average)
+        side, bins = counts.nonzero()
+        weight = counts[side, bins]
+        false, true, _ = roc_curve(side, bins, sample_weight=weight, drop_intermediate=False)
+        precision, recall, _ = precision_recall_curve(side, bins, sample_weight=weight)
+        average = average_precision_score(side, bins, sample_weight=weight)
+        return Curves(false, true, precision, recall, float(auc(false, true)), float(average))
 
     def as_dict(self) -> dict[str, Any]:
         """For report.json. With two classes the Brier score is that of one of them, with more the sum over all."""

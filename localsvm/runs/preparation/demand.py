@@ -1,6 +1,9 @@
 """What the phases before training need, in bytes: each is refused before it begins where the run's memory is too small.
 
-Estimates are of the most that is held together: the rows, what a phase makes of them, and its scratch arrays.
+Estimates are of the most that is held together: the rows, what a phase makes of them, and its scratch arrays. A limit
+of the system (RLIMIT_DATA) cannot stand in for them: where OpenBLAS meets it, it ends the process with its own lines,
+by SIGSEGV, or asks again for ever, deaf to SIGTERM. And it counts buffers that nobody touches (300 MiB for 144 MiB
+that a run took), but no memory that is shared.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ def beyond_memory(config: TrainingConfig, path: str | Path, budget: Budget) -> s
 
 
 def held_bytes(rows: int, size: int, threads: int) -> int:
-    """What a run in memory holds at most before it trains, of so many rows of so many bytes: see `Demand.copying`."""
+    """What a run in memory holds at most before it trains, of so many rows of so many bytes: see `Demand.division`."""
     return 2 * size + (16 + ROW_BYTES) * rows + threads * min(WORKING, OF_ROWS * size)
 
 
@@ -91,30 +94,20 @@ class Demand:
                 made = 2 * X.data.nbytes  # the weights of its entries, and the products
             self._memory.room("mapping the rows by the metric", made)
 
-    def partition(self) -> None:
-        """Dividing the rows into cells."""
+    def division(self) -> None:
+        """Dividing the rows into cells, and copying them in their order into memory that workers share."""
         if self._memory is None:
             return
         X: Any = self._memory.data.X
         config, rows = self._config, X.shape[0]
         kind = partition_name(config, rows)
-        tree = REGISTRY[kind].fitting_bytes(X, config.cell_size) if kind in REGISTRY else 0
+        tree, share = REGISTRY[kind].fitting_bytes(X, config.cell_size) if kind in REGISTRY else 0, 1.0
         if config.coarse_size is not None:
             tree += size_of(X) // max(1, rows) * (sample_rows(rows, config.coarse_size) + 2 * config.coarse_size)
-        self._memory.room(
-            "dividing the rows into cells",
-            tree + ROW_BYTES * rows,
-            f"{self._memory.remedy}, or larger cells ({opt.cell_size})",
-        )
-
-    def copying(self) -> None:
-        """Copying the rows in cell order into memory that workers share."""
-        if self._memory is not None:
-            X: Any = self._memory.data.X
-            rows = X.shape[0]
-            share = 1.0 if self._config.coarse_size is None else min(1.0, 2 * self._config.coarse_size / rows)
-            own = int(share * size_of(X)) + ROW_BYTES * rows
-            self._memory.room("copying the rows in the order of the cells", own)
+            share = min(1.0, 2 * config.coarse_size / rows)
+        copied = int(share * size_of(X))
+        remedy = f"{self._memory.remedy}, or larger cells ({opt.cell_size})" if tree > copied else ""
+        self._memory.room("dividing the rows into cells", max(tree, copied) + ROW_BYTES * rows, remedy)
 
 
 class StreamDemand:

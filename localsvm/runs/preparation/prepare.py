@@ -145,13 +145,12 @@ class _Preparing:
                     self._demand.mapping(chain.mapped_columns)
                 self._engine.through(partial(chain.mapped, in_place=True))
         with self._clock("partition"):  # again, for who watches
-            self._demand.partition()
+            self._demand.division()
             if isinstance(cells, Sketched):
                 mapped = [sample.through(partial(chain.apply, read=True)) for sample in samples[: config.repeats]]
                 cells.sketch(mapped, self._threads)
             if self._file is not None:
                 cells = self._stored(self._file, head, chain)
-        self._demand.copying()
         off_centre = self._off_centre(config, chain, samples)
         decided = replace(config, metric=measured.asked)
         about = labels, class_rows, chain, measured, cells, content, off_centre
