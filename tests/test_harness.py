@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from harness import machine
 from harness.experiment import Experiment, carry_out
 from harness.options import parsed, parser

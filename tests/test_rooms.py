@@ -6,9 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-import draw_architecture
 import pytest
-from rooms import BESIDE, FLOOR, PACKAGE, ROOT, imports, room_of, sources
+
+from develop import draw_architecture
+from develop.rooms import BESIDE, FLOOR, PACKAGE, ROOT, imports, room_of, sources
 
 APART = {("validation", "training"), ("streaming", "training"), ("training", "validation"), ("training", "streaming")}
 LONGEST_FUNCTION, LONGEST_METHOD = 40, 300
@@ -31,7 +32,7 @@ def test_the_rule_sees_imports_in_functions_and_extensions() -> None:
 
 
 def test_the_page_and_the_drawing_of_the_architecture_are_up_to_date() -> None:
-    told = "run scripts/draw_architecture.py, and look at the drawing"
+    told = "run scripts/develop/draw_architecture.py, and look at the drawing"
     begin, end = draw_architecture.MARKS
     page = draw_architecture.PAGE.read_text(encoding="utf-8")
     assert page.partition(begin)[2].partition(end)[0].strip() == draw_architecture.table().strip(), told

@@ -6,16 +6,13 @@ All else goes through `lsvm` commands, `localsvm.estimators`, `localsvm.runs` an
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from localsvm.data.dataset import Dataset, Examples, as_examples, thinned
 from localsvm.data.origin import from_array
 from localsvm.data.reading import read
-from localsvm.data.shared import SharedExamples
 from localsvm.data.writing import write
 from localsvm.features.scaling import scaling_of
 from localsvm.kernels._kernels import LEVELS, simd_level
@@ -28,7 +25,7 @@ from localsvm.methods.l3 import L3SVM
 from localsvm.methods.mixture_predictor import decided
 from localsvm.methods.svm import KernelSVM
 from localsvm.methods.svml import SVML
-from localsvm.partition import create, size_spread
+from localsvm.partition import create
 from localsvm.representations import svm_metric
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import Centres, find_centres
@@ -46,37 +43,29 @@ from localsvm.runs.training import train
 from localsvm.selection.cross_validation import CellSelection
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
-from localsvm.solvers import linear, squared_hinge
+from localsvm.solvers import squared_hinge
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.coupling import ALONE
-from localsvm.solvers.linear import ASCENTS, Ascent, LinearSolution, solve
+from localsvm.solvers.linear import solve
 from localsvm.solvers.weighted_tasks import WeightedTasks, task_values
-from localsvm.targets import calibrating, probabilities
 from localsvm.targets.classification import Classification
-from localsvm.threads import Threads
 
 __all__ = [
-    "ASCENTS",
     "BASELINES",
     "BASELINE_ROWS",
     "L3SVM",
     "SVML",
     "TARGET",
-    "Ascent",
     "Dataset",
     "Examples",
     "Learner",
     "LinearRows",
-    "LinearSolution",
     "LocalModel",
     "MixtureRounds",
-    "SharedExamples",
     "State",
     "Summary",
-    "Threads",
     "TrainingConfig",
     "as_examples",
-    "calibrating",
     "choose_landmarks",
     "clustered_svm",
     "find_centres",
@@ -84,10 +73,8 @@ __all__ = [
     "measure",
     "methods",
     "parse_values",
-    "probabilities",
     "read",
     "scaling_of",
-    "size_spread",
     "solve",
     "squared_hinge",
     "svm_metric",
@@ -105,9 +92,9 @@ def simd_name() -> str:
     return str(LEVELS[simd_level()])
 
 
-def voronoi(X: Any, y: Any, cell_size: int, rng: np.random.Generator, *threads: Threads) -> Any:
+def voronoi(X: Any, y: Any, cell_size: int, rng: np.random.Generator) -> Any:
     """A fitted Voronoi partition: `assign(X)`, and `training_cells()` with `rows`."""
-    return create("voronoi").fit(X, y, cell_size, rng, *threads)
+    return create("voronoi").fit(X, y, cell_size, rng)
 
 
 def clustered_svm(X: Any, y: Any, clusters: int, common: float, cost: float) -> tuple[Any, Any]:
@@ -147,11 +134,6 @@ def binary_cell(X: Any, y: Any, folds: np.ndarray) -> Cell:
     """A training cell of two classes, -1 and 1."""
     ones = np.ones(len(y))
     return Cell(X, y, TARGET, ones, ones, folds)
-
-
-def kernel_svm(gamma: float, cost: float, tolerance: float) -> KernelSVM:
-    """The Gaussian SVM with offset at one point."""
-    return KernelSVM(offset=True, gamma=(gamma,), cost=(cost,), tolerance=tolerance)
 
 
 def fit_at_one_point(method: Method, X: Any, y: Any) -> Fitted:
@@ -201,23 +183,3 @@ def support_pairs(model: LocalModel, X: Any) -> int:
 
 def _support_rows(cell: dict[str, Any]) -> int:
     return len(cell["support"]) if "support" in cell else len(cell["support_indptr"]) - 1
-
-
-def task_rows(method: str, X: Examples, options: dict[str, Any]) -> tuple[LinearRows, bool]:
-    """Rows as a linear method's solver sees them, at the first setting of its options; whether each has one task."""
-    made: Any = methods()[method](**options)
-    X = thinned(X)
-    setting = {name: values[0] for name, values in made.axes(X.shape[1]).items()}
-    return made.rows(X, made.represent(X, setting, np.random.SeedSequence(0))), made.one_task_each
-
-
-def ascent_of(rows: LinearRows, one_task_each: bool, squared: bool, start: LinearSolution | None) -> Ascent:
-    """The row of ASCENTS for a problem."""
-    return linear.ascent_of(rows, linear.system_of(rows, one_task_each), squared, start)
-
-
-def always(ascent: Ascent) -> AbstractContextManager[Any]:
-    """Within this context, every problem gets this row's passes."""
-    systems = tuple({system for row in ASCENTS for system in row.systems})
-    catch_all = ascent._replace(loss="any", systems=systems, rows=0, entries=(0, np.inf), known=False)
-    return patch.object(linear, "ASCENTS", (catch_all,))
