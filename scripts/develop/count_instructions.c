@@ -5,9 +5,6 @@
  * so that what a kernel needs is not counted. They run in the order of KERNELS, and a later one may use what an earlier
  * one made. One line a kernel goes to stdout: its name and the iterations it took, 0 where it has none.
  * Exit codes: 0 done, 1 a kernel failed, 3 the processor has no AVX2.
- *
- * The driver calls what the headers declare and nothing else: the parent commit's csrc is linked with it too where that
- * fits, else with the parent commit's driver.
  */
 #include "count_cell.h"
 

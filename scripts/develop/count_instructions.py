@@ -1,55 +1,48 @@
 #!/usr/bin/env python3
-"""Count the instructions of the C kernels under callgrind, and compare them with the parent commit's.
+"""Count the instructions of the C kernels under callgrind, and compare them with those in tests/golden/instructions.txt.
 
-    python scripts/develop/count_instructions.py              the counts of this checkout
-    python scripts/develop/count_instructions.py --check      fails where a kernel takes over 5 % more than in the parent commit
-    python scripts/develop/count_instructions.py --check --base v1.2 --accept 'smo_path +12 %'
+    python scripts/develop/count_instructions.py            counts, and writes the file
+    python scripts/develop/count_instructions.py --check    fails where a kernel takes over 5 % more than in the file
 
 Seconds are noise on shared machines, instructions are not: one generated cell (count_instructions.c) goes through
-every kernel at the AVX2 level, the highest that valgrind knows. Both sides are built with the checkout's driver, each
-with the FLAGS of its own setup.py; a base that this driver does not fit, with its own one. Where csrc has changes that
-are not committed, they are compared with HEAD instead.
-Counts of different machines or compilers do not compare.
+every kernel at the AVX2 level, the highest that valgrind knows, built with the FLAGS of setup.py. An increase that is
+meant is accepted by committing the rewritten file. The file names compiler, C library and processor, since counts of
+others do not compare.
 
-An increase that is meant is accepted by a trailer of the commit message (its last paragraph) with its size, to which
-the 5 % are added:
-
-    Instructions: smo_path +12 %, smo_solve +8 % because the second-order choice saves more iterations on real cells
-
-The table goes to stdout. Where nothing can be compared (no valgrind, no AVX2, no parent commit, a parent that neither
-driver fits), a line on stderr says so, and the exit code is 0; it is 1 for an increase or a driver that does
-not work.
+The table goes to stdout. Where nothing can be compared (no valgrind, no AVX2, another compiler, library or processor),
+a line on stderr says so, and the exit code is 0; it is 1 for an increase, a kernel that is not in the file, or a driver
+that does not work.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import math
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-DRIVER = Path("scripts/develop/count_instructions.c")  # within a tree
-DRIVER_FILES = [str(DRIVER), "scripts/develop/count_cell.h"]
+ROOT = Path(__file__).resolve().parents[2]
+DRIVER = ROOT / "scripts" / "develop" / "count_instructions.c"
+GOLDEN = ROOT / "tests" / "golden" / "instructions.txt"
+WRITE = "make count-instructions"
 TOLERANCE = 5.0  # per cent
 NO_AVX2 = 3  # exit code of the driver
 CALLGRIND = ["--command-line-only=yes", "--tool=callgrind", "--dump-after=measure_*", "--dump-after=between*"]
 
 
 class Unavailable(Exception):
-    """What a comparison needs is not here; the message says what."""
+    """What counting or comparing needs is not here; the message says what."""
 
 
 class Broken(Exception):
-    """The driver does not build or run with a tree's csrc; the message says why."""
+    """The driver does not build or run; the message says why."""
 
 
 class Count(NamedTuple):
@@ -59,21 +52,25 @@ class Count(NamedTuple):
     iterations: int  # of the solvers, 0 elsewhere
 
 
-Counts = dict[str, Count]
+class Counts(NamedTuple):
+    """What was counted, and where: compiler, C library and processor."""
+
+    where: dict[str, str]
+    kernels: dict[str, Count]
 
 
-def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
-    """Print the table; returns the exit code."""
+def main(arguments: list[str] | None = None) -> int:
+    """Write or compare; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare with the parent commit")
-    parser.add_argument("--base", help="compare with this commit instead")
-    parser.add_argument("--accept", default=[], action="append", help="an accepted increase, as in a trailer")
+    parser.add_argument("--check", action="store_true", help="compare with the file, and write nothing")
     options = parser.parse_args(arguments)
     try:
-        with tempfile.TemporaryDirectory(prefix="count-instructions-") as folder:
-            if options.check:
-                return check(root, options.base, options.accept, Path(folder))
-            print(table(count(root, Path(folder))))
+        then = read(GOLDEN) if GOLDEN.exists() else None
+        if options.check:
+            return check(then)
+        now = Counts(where(), count())
+        print(table(now.kernels, then.kernels if then and then.where == now.where else {}))
+        write(GOLDEN, now)
     except Unavailable as reason:
         print(f"instructions not {'compared' if options.check else 'counted'}: {reason}", file=sys.stderr)
     except Broken as reason:
@@ -82,185 +79,133 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     return 0
 
 
-def check(root: Path, asked: str | None, accept: list[str], folder: Path) -> int:
-    """Compare the checkout with its base; 1 where a kernel takes too many instructions."""
-    base = base_commit(root, asked)
-    tree = extract(root, base, folder / "tree")
-    if contents(root) == contents(tree):
-        print(f"csrc and its flags are those of {base}: no instructions to compare")
-        return 0
-    now, then = count_both(root, tree, folder)
-    allowed = increases([*trailers(root, base), *accept])
-    for name in sorted(allowed.keys() - now.keys()):
-        print(f"warning: no kernel {name} to accept an increase of; there are {', '.join(now)}", file=sys.stderr)
-    print(table(now, then, allowed))
-    return report(too_many(now, then, allowed), base)
-
-
-def report(failures: dict[str, float], base: str) -> int:
-    """Say what failed and what to do about it."""
-    for name, change in failures.items():
-        print(f"error: {name} takes {change:.1f} % more instructions than in {base}", file=sys.stderr)
-    if failures:
-        line = ", ".join(f"{name} +{math.ceil(change)} %" for name, change in failures.items())
-        print(f"If that is meant, end the commit message with: Instructions: {line} because ...", file=sys.stderr)
-        print(f"Before the commit: make check-instructions ACCEPT='{line}'", file=sys.stderr)
-    return 1 if failures else 0
+def check(then: Counts | None) -> int:
+    """Compare with the file; 1 where a kernel takes too many instructions."""
+    if then is None:
+        raise Broken(f"there is no {GOLDEN.name}; write it by: {WRITE}")
+    if (here := where()) != then.where:
+        what = "; ".join(
+            f"{here[name]}, not {then.where.get(name)}" for name in here if here[name] != then.where.get(name)
+        )
+        raise Unavailable(f"{GOLDEN.name} is of another place ({what})")
+    now = count()
+    print(table(now, then.kernels))
+    mistakes = [
+        f"{name} takes {change:.1f} % more instructions" for name, change in too_many(now, then.kernels).items()
+    ]
+    mistakes += [f"{name} is not in the file" for name in now.keys() - then.kernels.keys()]
+    mistakes += [f"{name} is in the file only" for name in then.kernels.keys() - now.keys()]
+    for mistake in mistakes:
+        print(f"error: {mistake}", file=sys.stderr)
+    if mistakes:
+        print(f"If that is meant: {WRITE}, and commit {GOLDEN.relative_to(ROOT)}", file=sys.stderr)
+    return 1 if mistakes else 0
 
 
 # --- the comparison
 
 
 def change_of(now: Count, then: Count) -> float:
-    """Instructions more than before, in per cent."""
+    """Instructions more than in the file, in per cent."""
     return 100 * (now.instructions - then.instructions) / then.instructions
 
 
-def too_many(now: Counts, then: Counts, allowed: dict[str, float]) -> dict[str, float]:
-    """The kernels that take more than TOLERANCE over what is allowed, and their changes in per cent."""
+def too_many(now: dict[str, Count], then: dict[str, Count]) -> dict[str, float]:
+    """The kernels that take more than TOLERANCE over the file, and their changes in per cent."""
     changes = {name: change_of(now[name], then[name]) for name in now if name in then}
-    return {name: change for name, change in changes.items() if change > allowed.get(name, 0) + TOLERANCE}
+    return {name: change for name, change in changes.items() if change > TOLERANCE}
 
 
-def increases(texts: list[str]) -> dict[str, float]:
-    """Per cent accepted for each kernel: "smo_path +12 %, smo_solve +8 % because ..."."""
-    allowed: dict[str, float] = {}
-    for text in texts:
-        found = re.findall(r"(\w+)\s+\+(\d+(?:\.\d+)?)\s*%", text)
-        if not found:
-            print(f"warning: no increase in {text!r}; write it as: smo_path +12 % because ...", file=sys.stderr)
-        for name, percent in found:
-            allowed[name] = max(float(percent), allowed.get(name, 0))
-    return allowed
+def table(now: dict[str, Count], then: dict[str, Count]) -> str:
+    """A row a kernel, with what the file says where it says something else."""
+    head = f"{'kernel':<12} {'instructions':>13} {'in the file':>13} {'change':>9}   iterations"
+    return "\n".join([head, *(row(name, one, then.get(name)) for name, one in now.items())])
 
 
-def table(now: Counts, then: Counts | None = None, allowed: dict[str, float] | None = None) -> str:
-    """A row a kernel; with the counts before, also their change."""
-    if then is None:
-        rows = [f"{name:<12} {c.instructions:>13,} {c.iterations or '':>11}" for name, c in now.items()]
-        return "\n".join([f"{'kernel':<12} {'instructions':>13} {'iterations':>11}", *rows])
-    head = f"{'kernel':<12} {'before':>13} {'now':>13} {'change':>9}   iterations"
-    failed = too_many(now, then, allowed or {})
-    rows = [row(name, now[name], then[name], name in failed, allowed or {}) for name in now if name in then]
-    return "\n".join([head, *rows])
+def row(name: str, now: Count, then: Count | None) -> str:
+    """One kernel."""
+    before, change, steps = "", "", str(now.iterations or "")
+    if then and then != now:
+        before, change = f"{then.instructions:,}", f"{change_of(now, then):+z.1f} %"
+        steps = f"{then.iterations} -> {now.iterations}" if then.iterations != now.iterations else steps
+    note = "TOO MANY" if then and change_of(now, then) > TOLERANCE else ""
+    return f"{name:<12} {now.instructions:>13,} {before:>13} {change:>9}   {steps:<14} {note}".rstrip()
 
 
-def row(name: str, now: Count, then: Count, failed: bool, allowed: dict[str, float]) -> str:
-    """One kernel before and now."""
-    iterations = f"{then.iterations} -> {now.iterations}" if now.iterations else ""
-    note = "TOO MANY" if failed else f"accepted: +{allowed[name]:g} %" if name in allowed else ""
-    change = f"{change_of(now, then):+z.1f} %"
-    return f"{name:<12} {then.instructions:>13,} {now.instructions:>13,} {change:>9}   {iterations:<14} {note}".rstrip()
+# --- the file
 
 
-# --- git
-
-
-def git(root: Path, *arguments: str) -> bytes:
-    """The output of a git command in the checkout."""
+def where() -> dict[str, str]:
+    """What counts depend on beside the code."""
     try:
-        return subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True).stdout
+        compiler = subprocess.run([*compiler_command(), "--version"], check=True, capture_output=True, text=True).stdout
     except OSError as error:
-        raise Unavailable("there is no git") from error
-    except subprocess.CalledProcessError as error:
-        reason = error.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {error.returncode}"]
-        raise Unavailable(f"git {arguments[0]}: {reason[-1]}") from error
+        raise Unavailable(f"there is no compiler {compiler_command()[0]}") from error
+    names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return {
+        "compiler": compiler.splitlines()[0],
+        "library": " ".join(platform.libc_ver()),
+        "processor": names[0] if names else platform.machine(),
+    }
 
 
-def base_commit(root: Path, asked: str | None) -> str:
-    """Short name of the commit to compare with: the parent, or HEAD where csrc has changes of its own."""
-    if git(root, "rev-parse", "--show-prefix").strip():
-        raise Unavailable(f"{root} is not the top of a git checkout")
-    dirty = git(root, "status", "--porcelain", "--", "csrc", "setup.py").strip()
-    commit = asked or ("HEAD" if dirty else "HEAD~1")
-    try:
-        return git(root, "rev-parse", "--verify", "--short", commit + "^{commit}").decode().strip()
-    except Unavailable as error:
-        raise Unavailable(f"there is no commit {commit} here (a first commit or a shallow clone?)") from error
+def compiler_command() -> list[str]:
+    """CC, or cc."""
+    return os.environ.get("CC", "cc").split()
 
 
-def extract(root: Path, commit: str, to: Path) -> Path:
-    """csrc, setup.py and what there is of the driver of a commit, in a new folder."""
-    driver = git(root, "ls-tree", "--name-only", commit, "--", *DRIVER_FILES).decode().split()
-    archive = git(root, "archive", "--format=tar", commit, "--", "csrc", "setup.py", *driver)
-    to.mkdir()
-    subprocess.run(["tar", "-x", "-C", str(to)], input=archive, check=True)
-    return to
+def write(path: Path, counts: Counts) -> None:
+    """The file: where it was counted, and a line a kernel."""
+    lines = ["# Instructions and iterations of the C kernels, written by `make count-instructions`."]
+    lines += [f"# {name}: {value}" for name, value in counts.where.items()]
+    lines += [f"{name:<12} {one.instructions:>11} {one.iterations:>7}" for name, one in counts.kernels.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def trailers(root: Path, base: str) -> list[str]:
-    """The `Instructions:` trailers of the commits after the base."""
-    form = "--format=%(trailers:key=Instructions,valueonly,unfold)"
-    return [line for line in git(root, "log", form, f"{base}..HEAD").decode().splitlines() if line.strip()]
+def read(path: Path) -> Counts:
+    """What `write` wrote."""
+    text = path.read_text(encoding="utf-8")
+    kernels = {
+        name: Count(int(n), int(steps)) for name, n, steps in re.findall(r"^(\w+) +(\d+) +(\d+)$", text, re.MULTILINE)
+    }
+    return Counts(dict(re.findall(r"^# (\w+): (.*)$", text, re.MULTILINE)), kernels)
 
 
 # --- building and counting
 
 
-def flags(tree: Path) -> list[str]:
-    """FLAGS of the tree's setup.py."""
-    for node in ast.parse((tree / "setup.py").read_text(encoding="utf-8")).body:
+def flags(root: Path = ROOT) -> list[str]:
+    """FLAGS of setup.py."""
+    for node in ast.parse((root / "setup.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "FLAGS":
             return list(ast.literal_eval(node.value))
     raise Broken("setup.py has no FLAGS")
 
 
-def contents(tree: Path) -> tuple[list[str], dict[str, bytes]]:
-    """All that the kernels' code is made of; no flags for a tree without them."""
-    try:
-        given = flags(tree)
-    except Broken:
-        given = []
-    return given, {path.name: path.read_bytes() for path in (tree / "csrc").glob("*.[ch]")}
-
-
-def count_both(root: Path, tree: Path, folder: Path) -> tuple[Counts, Counts]:
-    """Counts of the checkout and of its base. A base that the driver does not fit is no mistake of the checkout's."""
-    with ThreadPoolExecutor(2) as pool:
-        now, then = pool.submit(count, root, folder / "now"), pool.submit(count, tree, folder / "then")
-        counts = now.result()
-        try:
-            return counts, then.result()
-        except Broken as reason:
-            raise Unavailable(f"the driver does not fit the earlier csrc ({reason})") from reason
-
-
-def count(tree: Path, folder: Path) -> Counts:
-    """Count with the checkout's driver; where it does not fit the tree's csrc, with the tree's own."""
-    try:
-        return count_with(ROOT / DRIVER, tree, folder)
-    except Broken as reason:
-        if tree == ROOT or not (tree / DRIVER).exists():
-            raise
-        print(f"note: the earlier csrc is counted with its own driver ({reason})", file=sys.stderr)
-        return count_with(tree / DRIVER, tree, folder)
-
-
-def count_with(driver: Path, tree: Path, folder: Path) -> Counts:
-    """Build a driver with the tree's csrc, in a folder, and count every kernel of it."""
+def count() -> dict[str, Count]:
+    """Build the driver with csrc, and count every kernel."""
     valgrind = shutil.which("valgrind")
     if not valgrind:
         raise Unavailable("valgrind is not installed")
-    folder.mkdir(exist_ok=True)
-    program = build(driver, tree, folder)
-    lines = run([program]).split("\n")
-    run([valgrind, *CALLGRIND, f"--callgrind-out-file={folder / 'part'}", program])
-    instructions = read_parts(folder)
+    with tempfile.TemporaryDirectory(prefix="count-instructions-") as name:
+        folder = Path(name)
+        program = build(folder)
+        lines = run([program]).split("\n")
+        run([valgrind, *CALLGRIND, f"--callgrind-out-file={folder / 'part'}", program])
+        instructions = read_parts(folder)
     iterations = dict(line.split() for line in lines if line)
     if instructions.keys() != iterations.keys():
         raise Unavailable(f"callgrind saw {len(instructions)} of {len(iterations)} kernels")
     return {name: Count(instructions[name], int(steps)) for name, steps in iterations.items()}
 
 
-def build(driver: Path, tree: Path, folder: Path) -> str:
-    """A driver over the tree's csrc, without warnings: make check-c has them."""
-    program, sources = str(folder / "cell"), sorted(map(str, (tree / "csrc").glob("*.c")))
-    compiler = os.environ.get("CC", "cc").split()
-    command = [*compiler, *flags(tree), "-w", f"-I{tree / 'csrc'}", str(driver), *sources, "-o", program, "-lm"]
+def build(folder: Path) -> str:
+    """The driver, without warnings: make check-c has them."""
+    program, csrc = str(folder / "cell"), ROOT / "csrc"
+    sources = [str(DRIVER), *sorted(map(str, csrc.glob("*.c")))]
+    command = [*compiler_command(), *flags(), "-w", f"-I{csrc}", *sources, "-o", program, "-lm"]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
-    except OSError as error:
-        raise Unavailable(f"there is no compiler {compiler[0]}") from error
     except subprocess.CalledProcessError as error:
         lines = error.stderr.splitlines()
         raise Broken(next((line for line in lines if "error" in line or "undefined" in line), "no build")) from error
