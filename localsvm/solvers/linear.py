@@ -61,9 +61,9 @@ class Ascent(NamedTuple):
     afresh: bool = False
 
 
-# The first entry that fits counts. Measured once, on nine real sets and HIGGS-like rows, alone and as tasks of kmeans-svm,
-# llsvm and l3, three costs each: processor seconds of the 9 to 27 problems of each entry to a gap of a thousandth of the
-# objective, by the passes before Newton's method. >: one or two problems were stopped at 10 s.
+# The first entry that fits counts. Measured once, on nine real sets and HIGGS-like rows, alone and as tasks of
+# kmeans-svm, llsvm and l3, three costs each: processor seconds of the 9 to 27 problems of each entry to a gap of a
+# thousandth of the objective, by the passes before Newton's method. >: one or two problems were stopped at 10 s.
 #    entry   0 passes      8     30     50    200
 #        1      0.406  0.763   1.43   2.03   5.87
 #        2       7.38    5.5    6.2   6.88   11.6

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the instructions of the C kernels under callgrind, and compare them with those in tests/golden/instructions.txt.
+"""Count the instructions of the C kernels under callgrind; compare them with those in tests/golden/instructions.txt.
 
     python scripts/develop/count_instructions.py            counts, and writes the file
     python scripts/develop/count_instructions.py --check    fails where a kernel takes over 5 % more than in the file
