@@ -54,7 +54,7 @@ def test_small_sets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_constant_features_are_dropped(tmp_path: Path) -> None:
     shelf(tmp_path, "heart", 20, 3, 2)
-    X, y = small.joined(tmp_path, "heart")
+    X, y = small.varying(tmp_path, "heart")
     assert (X.shape, y.shape) == ((40, 2), (40,))
     np.testing.assert_array_equal(X[:20], examples(tmp_path, "heart", "train").X[:, 1:])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from shelf import draw, within
 
+from harness import commands
 from reproduce import l3
 
 METHODS = [name for name in l3.METHODS if name != "l3 chosen"]
@@ -22,7 +23,7 @@ def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(l3, "CLUSTERS", {"svmguide1": 4})
     whole = l3.options_of
     monkeypatch.setattr(l3, "options_of", lambda *key: [*whole(*key), "-C", "1,10"])  # few costs: seconds
-    monkeypatch.setattr(l3, "lsvm", within)
+    monkeypatch.setattr(commands, "lsvm", within)
     l3.main()
     log = (out / "table.jsonl").read_text()
     assert log.count("\n") == len(METHODS)

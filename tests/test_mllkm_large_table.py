@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from shelf import draw, within
 
+from harness import commands
+from harness.datasets import Files
+from localsvm.data.reading import read
 from localsvm.data.writing import write
 from reproduce import mllkm_large
 from reproduce.mllkm_large import METHODS, Fit
@@ -26,7 +29,7 @@ def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(mllkm_large, "METHODS", given)
     monkeypatch.setattr(mllkm_large, "LIMITS", {"magic": (100,)})
     monkeypatch.setattr(mllkm_large, "SELECTION_ROWS", 80)
-    monkeypatch.setattr(mllkm_large, "lsvm", within)
+    monkeypatch.setattr(commands, "lsvm", within)
     monkeypatch.setattr(sys, "argv", ["x", str(tmp_path), "--quick", "--out", str(tmp_path / "out")])
     mllkm_large.main()
     out = tmp_path / "out"
@@ -51,8 +54,8 @@ def test_what_was_not_run_is_a_stroke() -> None:
 
 
 def test_parts_are_random_rows(tmp_path: Path) -> None:
-    files = mllkm_large.Files(tmp_path)
+    files = Files(tmp_path)
     write(files.train, np.arange(1, 31, dtype=np.float32)[:, None], np.ones(30))
-    assert mllkm_large.part(files, files.train, 30) == files.train
-    values = mllkm_large.read(mllkm_large.part(files, files.train, 10)).X.ravel()
+    assert files.part(files.train, 30) == files.train
+    values = read(files.part(files.train, 10)).X.ravel()
     assert len(set(values)) == 10 and list(values) != list(range(1, 11)) and set(values) <= set(range(1, 31))

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chi2, chi2_contingency, ttest_ind
 from shelf import draw, within
 
+from harness import commands
 from reproduce import mtl, mtl_figures, mtl_page
 from reproduce.mtl import METHODS, Fit
 
@@ -17,8 +18,7 @@ from reproduce.mtl import METHODS, Fit
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     draw(tmp_path, "svmguide1", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0), train=90, test=90)
-    for module in (mtl, mtl_figures):
-        monkeypatch.setattr(module, "lsvm", within)
+    monkeypatch.setattr(commands, "lsvm", within)
     monkeypatch.setattr(mtl, "CLUSTERS", "3")
     monkeypatch.setattr(mtl, "COSTS", "1,100")
     return tmp_path

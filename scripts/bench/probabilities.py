@@ -45,6 +45,7 @@ PEERS: dict[str, dict[str, Any]] = {"ensemble": {}, "one model": {"ensemble": Fa
 class ProbabilityRun(Run):
     """One calibrated classifier on one set; a quick run has no more than QUICK_ROWS training rows."""
 
+    KEY = ("set", "contestant", "quick", "metric")
     set: str
     contestant: str
     quick: bool
@@ -56,11 +57,6 @@ class ProbabilityRun(Run):
     calibration_error: float
     error: float
     metric: str = "none"
-
-    @property
-    def key(self) -> Hashable:
-        """The set, who calibrated, and the metric of the classifier."""
-        return self.set, self.contestant, self.quick, self.metric
 
 
 def cases(options: argparse.Namespace) -> list[Hashable]:

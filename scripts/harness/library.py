@@ -25,7 +25,6 @@ from localsvm.methods.l3 import L3SVM
 from localsvm.methods.mixture_predictor import decided
 from localsvm.methods.svm import KernelSVM
 from localsvm.methods.svml import SVML
-from localsvm.partition import create
 from localsvm.representations import svm_metric
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import Centres, find_centres
@@ -90,11 +89,6 @@ TARGET = Classification(np.array((-1.0, 1.0)))
 def simd_name() -> str:
     """The SIMD level that the kernels use."""
     return str(LEVELS[simd_level()])
-
-
-def voronoi(X: Any, y: Any, cell_size: int, rng: np.random.Generator) -> Any:
-    """A fitted Voronoi partition: `assign(X)`, and `training_cells()` with `rows`."""
-    return create("voronoi").fit(X, y, cell_size, rng)
 
 
 def clustered_svm(X: Any, y: Any, clusters: int, common: float, cost: float) -> tuple[Any, Any]:

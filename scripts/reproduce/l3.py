@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
-from harness.commands import lsvm
+from harness.commands import best_point, train_and_test
 from harness.datasets import Files, text_files
 from harness.experiment import Experiment, carry_out, set_by_set
-from harness.library import read, write
 from harness.machine import processors
-from harness.options import names, parsed, parser
+from harness.options import parsed, parser
 from harness.runlog import Run
 from harness.tables import table
 
@@ -66,6 +65,7 @@ Key = tuple[str, str, int]  # set, method, seed
 class Fit(Run):
     """One training and prediction."""
 
+    KEY = ("name", "method", "seed")
     name: str
     method: str
     seed: int
@@ -76,16 +76,12 @@ class Fit(Run):
     predict_cpu: float
     options: str
 
-    @property
-    def key(self) -> Key:
-        """What was run."""
-        return self.name, self.method, self.seed
-
 
 def main() -> None:
     """Run what is missing, then write the table."""
-    given = parser(__doc__, out=Path("docs/results/l3"), sets=CLUSTERS, seeds=5, quick="svmguide1 alone, two seeds")
-    given.add_argument("--methods", type=names, default=list(METHODS), help=f"default {','.join(METHODS)}")
+    given = parser(
+        __doc__, out=Path("docs/results/l3"), sets=CLUSTERS, seeds=5, methods=METHODS, quick="svmguide1, two seeds"
+    )
     options = parsed(given)
     if options.quick:
         options.sets, options.seeds = ["svmguide1"], min(2, options.seeds)
@@ -112,12 +108,10 @@ def measure(missing: list[Key], _: list[Fit], options: Any) -> Iterator[Fit]:
 def fit(key: Key, files: Files) -> Fit:
     """One run through the command line."""
     given = options_of(*key, files)
-    report, training = lsvm("train", [*given, str(files.train), str(files.model)])
-    score, prediction = lsvm("predict", [str(files.test), str(files.model), str(files.predictions)])
-    found = report["summary"]
-    cv = float("nan") if found["cv_error"] is None else 100 * (1 - found["cv_error"])
-    figures = 100 * score["accuracy"], cv, found["not_converged"], training["cpu"], prediction["cpu"]
-    return Fit(*key, *figures, " ".join(given))
+    found = train_and_test(given, files)
+    cv = float("nan") if found.cv_accuracy is None else found.cv_accuracy
+    seconds = found.training["cpu"], found.prediction["cpu"]
+    return Fit(*key, found.accuracy, cv, found.summary["not_converged"], *seconds, " ".join(given))
 
 
 def progress(run: Fit) -> str:
@@ -141,17 +135,8 @@ def options_of(name: str, method: str, seed: int, files: Files) -> list[str]:
 
 def kernel_point(given: list[str], files: Files) -> list[str]:
     """gamma and C of the global kernel SVM, chosen on at most RBF_ROWS rows."""
-    data = read(files.train)
-    if len(data.y) <= RBF_ROWS:
-        return []
-    rows, part = (
-        np.sort(np.random.default_rng(0).choice(len(data.y), RBF_ROWS, replace=False)),
-        files.folder / "part.libsvm",
-    )
-    write(part, data.X[rows], data.y[rows])
-    report, _ = lsvm("cv", [*given, str(part)])
-    best = next(point for point in report["points"] if point["best"])
-    return ["-g", str(best["gamma"]), "-C", str(best["cost"])]
+    rows = files.part(files.train, RBF_ROWS)
+    return [] if rows == files.train else best_point(given, rows)
 
 
 def page(runs: list[Fit], _: Any) -> str:

@@ -16,14 +16,10 @@ Key = tuple[int, str, str, int, int]  # the first five fields of a measurement
 class Measurement(Run):
     """What was measured (the first five fields), and the figures, whose meaning is their module's."""
 
+    KEY = ("figure", "name", "variant", "clusters", "seed")
     figure: int
     name: str
     variant: str
     clusters: int
     seed: int
     figures: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> Key:
-        """What was measured."""
-        return self.figure, self.name, self.variant, self.clusters, self.seed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from harness.datasets import examples
+from harness.datasets import joined
 from harness.pictures import BLUE, GREEN, RED, empty_figure, legend_below, legend_entries, measured_ticks
 from harness.tables import mean_and_deviation, table
 from localsvm import estimators
@@ -55,16 +55,15 @@ def cases(figure: int, quick: bool) -> list[Key]:
 
 def measure(missing: list[Key], _: list[Measurement], options: Any) -> Iterator[Measurement]:
     """The missing outer cross-validations."""
-    sets = {name: joined(options.data, name) for name in dict.fromkeys(key[1] for key in missing)}
+    sets = {name: varying(options.data, name) for name in dict.fromkeys(key[1] for key in missing)}
     for _, name, _, clusters, repeat in missing:
         yield repeated(name, *sets[name], clusters, repeat)
 
 
-def joined(data: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+def varying(data: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """All rows of a set, without features that are constant."""
-    parts = [examples(data, name, part) for part in ("train", "test")]
-    X = np.concatenate([np.asarray(part.X) for part in parts])
-    return X[:, np.ptp(X, axis=0) > 0], np.concatenate([part.y for part in parts])
+    X, y = joined(data, name)
+    return X[:, np.ptp(X, axis=0) > 0].astype(np.float32), y
 
 
 def repeated(name: str, X: np.ndarray, y: np.ndarray, clusters: int, repeat: int) -> Measurement:

@@ -26,10 +26,10 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
 
-from harness.datasets import examples
+from harness.datasets import joined
 from harness.experiment import Experiment, carry_out
 from harness.library import TARGET, fit_at_one_point, fit_selected, methods, parse_values, predicted
-from harness.options import names, parsed, parser
+from harness.options import parsed, parser
 from harness.timing import best_of
 from reproduce.mllkm_page import HEAVY, MAPS, OTHERWISE, PAPER, UNSCALED, VARIANTS, WIDER, Key, Split, page
 
@@ -46,14 +46,14 @@ TIMED_ROWS, REPEATS = 10_000, 3
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    given = parser(__doc__, out=Path("docs/results/mllkm"), sets=list(PAPER), quick="two splits")
-    kinds = [*MAPS, *OTHERS, *VARIANTS]
-    given.add_argument("--methods", type=names, default=kinds, help="maps and methods (default all)")
+    given = parser(
+        __doc__,
+        out=Path("docs/results/mllkm"),
+        sets=list(PAPER),
+        methods=[*MAPS, *OTHERS, *VARIANTS],
+        quick="two splits",
+    )
     options = parsed(given)
-    if unknown := [name for name in options.sets if name not in PAPER]:
-        given.error(f"{', '.join(unknown)}: no such set; there are {', '.join(PAPER)}")
-    if unknown := [kind for kind in options.methods if kind not in kinds]:
-        given.error(f"{', '.join(unknown)}: no such map or method; there are {', '.join(kinds)}")
     with threadpool_limits(1):
         carry_out(Experiment("table", Split, cases, measure, page, progress), options)
 
@@ -131,9 +131,7 @@ def microseconds(state: Any, method: Any, X: Any) -> float:
 
 def rows_of(data: Path, name: str) -> tuple[Any, Any]:
     """Both parts of a set: dense rows in float64, labels -1 and 1."""
-    parts = [examples(data, name, part) for part in ("train", "test")]
-    X = np.concatenate([np.asarray(part.X, np.float64) for part in parts])
-    y = np.concatenate([part.y for part in parts])
+    X, y = joined(data, name)
     return X, np.where(y == y.max(), 1.0, -1.0)
 
 

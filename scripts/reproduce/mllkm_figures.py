@@ -97,16 +97,12 @@ Key = tuple[str, str, str, int]  # what, set, map, split or number
 class Measured(Run):
     """What was found, by name."""
 
+    KEY = ("what", "name", "map", "number")
     what: str
     name: str
     map: str
     number: int
     values: dict[str, float]
-
-    @property
-    def key(self) -> Key:
-        """What was measured."""
-        return self.what, self.name, self.map, self.number
 
 
 def main() -> None:

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
-from harness.commands import children_seconds, lsvm
+from harness.commands import best_point, children_seconds, train_and_test
 from harness.datasets import Files, text_files
 from harness.experiment import Experiment, carry_out, set_by_set
-from harness.library import read, write
 from harness.machine import processors
-from harness.options import names, parsed, parser
+from harness.options import parsed, parser
 from harness.runlog import Run
 from harness.tables import number, table, thousands
 
@@ -67,6 +64,7 @@ Key = tuple[str, str, int]  # set, method, the most training rows
 class Fit(Run):
     """One selection, training and prediction."""
 
+    KEY = ("name", "method", "limit")
     name: str
     method: str
     limit: int
@@ -79,21 +77,13 @@ class Fit(Run):
     test_rows: int
     options: str
 
-    @property
-    def key(self) -> Key:
-        """What was run."""
-        return self.name, self.method, self.limit
-
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    given = parser(__doc__, out=Path("docs/results/mllkm"), sets=list(LIMITS), quick="magic alone")
-    given.add_argument("--methods", type=names, default=list(METHODS), help=f"default {','.join(METHODS)}")
+    given = parser(
+        __doc__, out=Path("docs/results/mllkm"), sets=list(LIMITS), methods=list(METHODS), quick="magic alone"
+    )
     options = parsed(given)
-    if unknown := [name for name in options.sets if name not in LIMITS]:
-        given.error(f"{', '.join(unknown)}: no such set; there are {', '.join(LIMITS)}")
-    if unknown := [method for method in options.methods if method not in METHODS]:
-        given.error(f"{', '.join(unknown)}: no such method; there are {', '.join(METHODS)}")
     if options.quick:
         options.sets = ["magic"]
     carry_out(Experiment("large", Fit, cases, measure, page, progress), options)
@@ -112,37 +102,16 @@ def measure(missing: list[Key], _: list[Fit], options: Any) -> Iterator[Fit]:
 def fit(key: Key, files: Files) -> Fit:
     """One run through the command line."""
     _, method, limit = key
-    train = part(files, files.train, limit)
+    train = files.part(files.train, limit)
     given = [*METHODS[method], *FEWER.get(key, []), "-j", "1", "--seed", "0"]
     begun = children_seconds()
-    selection = chosen(given, part(files, train, SELECTION_ROWS))
+    selection = best_point([*given, "-v", "3"], files.part(train, SELECTION_ROWS))
     selecting = children_seconds() - begun
-    report, training = lsvm("train", [*given, *selection, str(train), str(files.model)])
-    score, prediction = lsvm("predict", ["-j", "1", str(files.test), str(files.model), str(files.predictions)])
-    found = report["summary"]
+    found = train_and_test([*given, *selection], files, ["-j", "1"], train)
     return Fit(
-        *key, found["rows"], 100 * score["accuracy"], found["not_converged"], selecting + training["cpu"],
-        prediction["cpu"], files.model.stat().st_size, score["total"], " ".join([*given, *selection]),
+        *key, found.summary["rows"], found.accuracy, found.summary["not_converged"], selecting + found.training["cpu"],
+        found.prediction["cpu"], files.model.stat().st_size, found.score["total"], " ".join([*given, *selection]),
     )  # fmt: skip
-
-
-def part(files: Files, path: Path, limit: int) -> Path:
-    """A file of so many random rows of another; that one, where it has no more."""
-    data = read(path)
-    if len(data.y) <= limit:
-        return path
-    rows = np.sort(np.random.default_rng(0).choice(len(data.y), limit, replace=False))
-    made = files.folder / f"part.{limit}.libsvm"
-    write(made, data.X[rows], data.y[rows])
-    return made
-
-
-def chosen(given: list[str], rows: Path) -> list[str]:
-    """The best point of a method's grid."""
-    report, _ = lsvm("cv", [*given, "-v", "3", str(rows)])
-    best = next(point for point in report["points"] if point["best"])
-    flags = {"gamma": "-g", "cost": "-C", "clusters": "-K", "landmarks_count": "-L"}
-    return [word for what, flag in flags.items() if best.get(what) is not None for word in (flag, str(best[what]))]
 
 
 def progress(run: Fit) -> str:

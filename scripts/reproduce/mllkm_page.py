@@ -136,6 +136,7 @@ class Split(Run):
     kernels by their gamma; with C by cross-validation the accuracy, and C, but for variants of the maps.
     """
 
+    KEY = ("name", "map", "split")
     name: str
     map: str
     split: int
@@ -150,11 +151,6 @@ class Split(Run):
     gammas: list[int]
     chosen_accuracy: float | None = None
     chosen: float | None = None
-
-    @property
-    def key(self) -> Key:
-        """What was run."""
-        return self.name, self.map, self.split
 
 
 def page(runs: list[Split], options: Any) -> str:

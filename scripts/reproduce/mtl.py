@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
-from harness.commands import lsvm
+from harness.commands import train_and_test
 from harness.datasets import Files, text_files
 from harness.experiment import Experiment, carry_out, set_by_set
-from harness.options import names, parsed, parser
+from harness.options import names_of, parsed, parser
 from harness.runlog import Run
 from reproduce.l3 import kernel_point
 from reproduce.mtl_page import STARTED, STARTED_SETS, TEN_STARTS, page
@@ -62,6 +62,7 @@ Key = tuple[str, str, str, int]  # set, method, reading, seed
 class Fit(Run):
     """One training and prediction."""
 
+    KEY = ("name", "method", "reading", "seed")
     name: str
     method: str
     reading: str
@@ -73,17 +74,14 @@ class Fit(Run):
     predict_cpu: float
     options: str
 
-    @property
-    def key(self) -> Key:
-        """What was run."""
-        return self.name, self.method, self.reading, self.seed
-
 
 def main() -> None:
     """Run what is missing, then write the table."""
-    given = parser(__doc__, out=Path("docs/results/mtl"), sets=list(SETS), seeds=10, quick="svmguide1, two seeds")
-    given.add_argument("--methods", type=names, default=list(METHODS), help=f"default {','.join(METHODS)}")
-    given.add_argument("--readings", type=names, default=list(READINGS), help=f"default {','.join(READINGS)}")
+    out, quick = Path("docs/results/mtl"), "svmguide1, two seeds"
+    given = parser(__doc__, out=out, sets=list(SETS), seeds=10, methods=METHODS, quick=quick)
+    given.add_argument(
+        "--readings", type=names_of(READINGS), default=list(READINGS), help=f"default {','.join(READINGS)}"
+    )
     options = parsed(given)
     if options.quick:
         options.sets, options.seeds = ["svmguide1"], min(2, options.seeds)
@@ -120,12 +118,9 @@ def halves(y: np.ndarray) -> np.ndarray:
 def fit(key: Key, files: Files) -> Fit:
     """One run through the command line."""
     given = options_of(*key, files)
-    report, training = lsvm("train", [*given, "-j", "1", str(files.train), str(files.model)])
-    score, prediction = lsvm("predict", ["-j", "1", str(files.test), str(files.model), str(files.predictions)])
-    found = report["summary"]
-    cv = None if found["cv_error"] is None else 100 * (1 - found["cv_error"])
-    figures = 100 * score["accuracy"], cv, found["not_converged"], training["cpu"], prediction["cpu"]
-    return Fit(*key, *figures, " ".join(given))
+    found = train_and_test(given, files, ["-j", "1"])
+    seconds = found.training["cpu"], found.prediction["cpu"]
+    return Fit(*key, found.accuracy, found.cv_accuracy, found.summary["not_converged"], *seconds, " ".join(given))
 
 
 def progress(run: Fit) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
-from harness.commands import lsvm
+from harness.commands import train_and_test
 from harness.experiment import Experiment, carry_out
 from harness.library import MixtureRounds, clustered_svm
 from harness.options import parsed, parser
@@ -63,6 +63,7 @@ Key = tuple[int, str, str, int, int]  # figure, set, method, K, seed
 class Measurement(Run):
     """The accuracy of a model, in per cent."""
 
+    KEY = ("figure", "name", "method", "clusters", "seed")
     figure: int
     name: str
     method: str
@@ -70,15 +71,11 @@ class Measurement(Run):
     seed: int
     accuracy: float
 
-    @property
-    def key(self) -> Key:
-        """What was measured."""
-        return self.figure, self.name, self.method, self.clusters, self.seed
-
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    given = parser(__doc__, out=Path("docs/results/mtl"), sets=["svmguide1", "pendigits"], seeds=3, quick="Figure 2")
+    given = parser(__doc__, out=Path("docs/results/mtl"), sets=list(SETS), seeds=3, quick="Figure 2")
+    given.set_defaults(sets=["svmguide1", "pendigits"])
     carry_out(Experiment("figures", Measurement, cases, measure, page, progress), parsed(given))
 
 
@@ -106,9 +103,7 @@ def measure(missing: list[Key], _: list[Measurement], options: Any) -> Iterator[
             for key in (key for key in missing if key[:2] == (3, name)):
                 words = options_of(name, key[2], "chosen", key[4], files)
                 words[words.index("-K") + 1] = str(key[3])
-                lsvm("train", [*words, "-j", "1", str(files.train), str(files.model)])
-                score, _figures = lsvm("predict", [str(files.test), str(files.model), str(files.predictions)])
-                yield Measurement(*key, 100 * score["accuracy"])
+                yield Measurement(*key, train_and_test(words, files, ["-j", "1"]).accuracy)
 
 
 def progress(run: Measurement) -> str:

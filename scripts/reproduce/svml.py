@@ -24,10 +24,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
-from harness.datasets import examples
+from harness.datasets import joined
 from harness.experiment import Experiment, carry_out
 from harness.library import BASELINE_ROWS, BASELINES, SVML, fit_at_one_point, predicted, squared_hinge, svm_metric
-from harness.options import names, parsed, parser
+from harness.options import parsed, parser
 from harness.runlog import Run
 from reproduce.svml_page import page
 
@@ -70,16 +70,12 @@ Learner = Callable[[Floats, Floats], Callable[[Floats], Floats]]
 class Block(Run):
     """The splits of a set from its block of them on: test errors in per cent, and processor seconds of training."""
 
+    KEY = ("name", "method", "block")
     name: str
     method: str
     block: int
     errors: list[float]
     seconds: list[float]
-
-    @property
-    def key(self) -> Key:
-        """What was run."""
-        return self.name, self.method, self.block
 
 
 def euclidean(folds: int) -> Learner:
@@ -152,12 +148,10 @@ ONLY = {"SVML (half of the rows)": ["Gamma"]}  # elsewhere it is SVML
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    given = parser(__doc__, out=Path("docs/results/svml"), sets=list(SETS), quick="the first run of each set but Gamma")
+    out, quick = Path("docs/results/svml"), "the first run of each set but Gamma"
+    given = parser(__doc__, out=out, sets=list(SETS), methods=list(METHODS), quick=quick)
     given.add_argument("--splits", type=int, default=max(made.splits for made in SETS.values()), help="of each set")
-    given.add_argument("--methods", type=names, default=list(METHODS), help="rows of the table (default all)")
     options = parsed(given)
-    if unknown := [name for name in (*options.sets, *options.methods) if name not in SETS | METHODS]:
-        given.error(f"{', '.join(unknown)}: no such set or method; there are {', '.join(SETS | METHODS)}")
     with threadpool_limits(1):
         carry_out(Experiment("table", Block, cases, measure, page, progress), options)
 
@@ -190,15 +184,7 @@ def measure(missing: list[Key], _: list[Block], options: Any) -> Iterator[Block]
 def rows_of(data: Path, name: str) -> tuple[Floats, Floats]:
     """Both parts of a set: dense rows in float64, labels -1 and 1."""
     made = SETS[name]
-    parts = [examples(data, made.file, part) for part in ("train", "test")]
-    width = max(part.X.shape[1] for part in parts)
-    X = np.zeros((sum(len(part.y) for part in parts), width))
-    first = 0
-    for part in parts:
-        dense = part.X if isinstance(part.X, np.ndarray) else part.X.toarray()
-        X[first : first + len(dense), : dense.shape[1]] = dense
-        first += len(dense)
-    y = np.concatenate([part.y for part in parts])
+    X, y = joined(data, made.file)
     taken = np.ones(len(y), bool) if made.positive is None else np.isin(y, (made.negative, made.positive))
     return X[taken], np.where(y[taken] == made.negative, -1.0, 1.0)
 

@@ -31,7 +31,7 @@ from harness.commands import lsvm, pinned, run_contestant
 from harness.datasets import GENERATED, SEVEN, examples, generated
 from harness.experiment import Experiment, carry_out
 from harness.library import write
-from harness.options import names, parsed, parser
+from harness.options import parsed, parser
 from harness.runlog import Run
 from harness.tables import thousands
 from reproduce import tabular_page, tabular_peers
@@ -59,6 +59,7 @@ class Fit(Run):
     error: per cent. size: training rows, features, classes.
     """
 
+    KEY = ("name", "method", "seed")
     name: str
     method: str
     seed: int
@@ -68,20 +69,12 @@ class Fit(Run):
     size: tuple[int, ...] = ()
     figures: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def key(self) -> Key:
-        """What was run."""
-        return self.name, self.method, self.seed
-
 
 def main() -> None:
     """Run what is missing, then write the page."""
-    given = parser(__doc__, out=Path("docs/results"), sets=SETS, seeds=3, quick="svmguide1 alone, one seed")
-    given.add_argument("--methods", type=names, default=METHODS, help=f"default {','.join(METHODS)}")
+    given = parser(__doc__, out=Path("docs/results"), sets=SETS, seeds=3, methods=METHODS, quick="svmguide1, one seed")
     given.add_argument("--limit", type=int, default=600, help="processor seconds of a peer (default %(default)s)")
     options = parsed(given)
-    if unknown := [name for name in (*options.sets, *options.methods) if name not in (*SETS, *METHODS)]:
-        given.error(f"{', '.join(unknown)}: no such set or method; there are {', '.join((*SETS, *METHODS))}")
     if options.quick:
         options.sets, options.seeds = ["svmguide1"], 1
     os.environ.update(pinned(1))

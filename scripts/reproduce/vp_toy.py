@@ -82,16 +82,12 @@ Geometric mean of the excess error in per cent:
 class Fit(Run):
     """One training sample; cell_size is 0 for one SVM on all rows."""
 
+    KEY = ("rows", "cell_size", "seed")
     rows: int
     cell_size: int
     seed: int
     cells: int
     excess: float
-
-    @property
-    def key(self) -> Key:
-        """What was run."""
-        return self.rows, self.cell_size, self.seed
 
 
 def main() -> None:
