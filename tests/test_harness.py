@@ -96,6 +96,15 @@ def test_the_folder_of_the_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert parsed(parser("", out=tmp_path), []).data == tmp_path
 
 
+def test_only_known_names_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    made = parser("", out=None, data="none", sets=["magic", "usps"], methods=["a gap of 1 %", "linear"])
+    assert parsed(made, ["--sets", "usps"]).sets == ["usps"] and parsed(made, []).methods == ["a gap of 1 %", "linear"]
+    with pytest.raises(SystemExit):
+        parsed(made, ["--methods", "linear,cubic"])
+    assert "cubic: no such name; there are a gap of 1 %, linear" in capsys.readouterr().err
+    assert "default a gap of 1 %,linear" in made.format_help()
+
+
 def test_machines_in_words() -> None:
     other = {"cpu": "Xeon", "cores": 4}
     assert machine.cores_of_processors([None, None, other]) == "one core of an AMD EPYC and 4 cores of a Xeon"
