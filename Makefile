@@ -9,26 +9,26 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo demo-spark spark build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular peers bench bench-quick bench-linear bench-probabilities bench-mkl clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular peers bench bench-quick bench-linear bench-probabilities clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## environment, build, a small data set; train, predict, accuracy
 	mkdir -p demo
-	$(BIN)/python scripts/make_demo_data.py demo
+	$(BIN)/python scripts/develop/make_demo_data.py demo
 	$(BIN)/lsvm-train --force demo/banana.train.libsvm
 	$(BIN)/lsvm-predict --force demo/banana.test.libsvm demo/banana.train.model.h5 demo/predictions.txt
 
 demo-spark: build spark ## train on a standalone Spark cluster of two workers, and predict
 	mkdir -p demo
-	$(BIN)/python scripts/make_demo_data.py demo
-	PYTHON=$(BIN)/python scripts/spark-cluster.sh start
+	$(BIN)/python scripts/develop/make_demo_data.py demo
+	PYTHON=$(BIN)/python scripts/develop/spark-cluster.sh start
 	$(BIN)/lsvm-train --force --backend spark --master spark://127.0.0.1:7077 -P voronoi -c 500 --coarse-size 1000 \
 	    demo/banana.train.libsvm demo/spark.model.h5 && \
 	$(BIN)/lsvm-predict --force --backend spark --master spark://127.0.0.1:7077 \
 	    demo/banana.test.libsvm demo/spark.model.h5 demo/predictions.txt || failed=1; \
-	scripts/spark-cluster.sh stop; test -z "$$failed"
+	scripts/develop/spark-cluster.sh stop; test -z "$$failed"
 
 # Needs Python 3.11 or newer with venv, a C compiler, and pip's package index once.
 build: $(VENV)/.built ## the environment in .venv, and the extensions
@@ -62,7 +62,7 @@ LOWEST := build/lowest
 
 test-lowest: ## the tests with the lowest version of each library that pyproject.toml allows
 	rm -rf $(LOWEST)/source && mkdir -p $(LOWEST)/source
-	$(PYTHON) scripts/lowest_versions.py > $(LOWEST)/constraints.txt
+	$(PYTHON) scripts/develop/lowest_versions.py > $(LOWEST)/constraints.txt
 	$(PYTHON) -m venv $(LOWEST)/venv
 	git ls-files -z | xargs -0 cp --parents -t $(LOWEST)/source
 	$(LOWEST)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt \
@@ -72,25 +72,22 @@ test-lowest: ## the tests with the lowest version of each library that pyproject
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/*.[ch] tests/fuzz/*.c
+	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/develop/*.[ch] tests/fuzz/*.c
 	$(BIN)/mypy
 
 accidents: build ## 25 killed runs, and runs in which one of 40 writes, syncs, allocations, forks or threads fails; all resumed
 	LOCALSVM_KILLS=25 LOCALSVM_FAULTS=40 $(BIN)/python -m pytest -q tests/cli/test_accidents.py
 
 check-c: ## the C code under strict warnings
-	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/*.c tests/fuzz/*.c
+	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/develop/*.c tests/fuzz/*.c
 
-# Neither needs the environment. Without valgrind, AVX2 or a parent commit, a message says so and nothing fails.
-count-instructions: ## instructions of the C kernels on a generated cell at the AVX2 level, under callgrind
-	CC="$(CC)" $(PYTHON) scripts/count_instructions.py
+# Neither needs the environment. Without valgrind or AVX2, or with another compiler than that of the file, a message says
+# so and nothing fails. An increase that is meant is accepted by committing the file.
+count-instructions: ## write the instructions of the C kernels, under callgrind at the AVX2 level, into tests/golden
+	CC="$(CC)" $(PYTHON) scripts/develop/count_instructions.py
 
-# An increase that is meant is accepted by a last line of the commit message,
-#     Instructions: smo_path +12 % because ...
-# or before there is a commit: make test ACCEPT='smo_path +12 %'
-check-instructions: ## [BASE=commit] fails where a kernel takes over 5 % more than in the parent commit
-	CC="$(CC)" $(PYTHON) scripts/count_instructions.py --check \
-	    $(if $(BASE),--base '$(BASE)') $(if $(ACCEPT),--accept '$(ACCEPT)')
+check-instructions: ## fails where a kernel takes over 5 % more than tests/golden/instructions.txt says
+	CC="$(CC)" $(PYTHON) scripts/develop/count_instructions.py --check
 
 # A build of its own, so that the usual one stays as it is. Python itself leaks by design, hence no leak check; and the
 # tests that bound the memory of a process would count the sanitizer's own.
@@ -129,35 +126,34 @@ fuzz: build ## [SECONDS=60] [SEED=0] random changes of texts, compressed files, 
 # The experiments keep finished runs, so each of the following can be interrupted and goes on.
 reproduce-vp: build ## DATA=folder [QUICK=1] tables and pictures of local SVMs, into docs/results; quick: minutes
 	@test -n "$(DATA)" || { echo "make reproduce-vp DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(if $(QUICK),,$(BIN)/python scripts/reproduce_vp.py "$(DATA)")
-	$(BIN)/python scripts/reproduce_vp_toy.py $(if $(QUICK),--quick)
-	$(BIN)/python scripts/reproduce_vp_sizes.py "$(DATA)" $(if $(QUICK),--quick)
+	$(if $(QUICK),,$(BIN)/python scripts/reproduce/vp.py "$(DATA)")
+	$(BIN)/python scripts/reproduce/vp_toy.py $(if $(QUICK),--quick)
+	$(BIN)/python scripts/reproduce/vp_sizes.py "$(DATA)" $(if $(QUICK),--quick)
 
 reproduce-l3: build ## DATA=folder [QUICK=1] tables and figures of the L3-SVM paper, into docs/results/l3
 	@test -n "$(DATA)" || { echo "make reproduce-l3 DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_l3.py $(if $(QUICK),--quick) "$(DATA)"
-	$(BIN)/python scripts/reproduce_l3_figures.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/l3.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/l3_figures.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-svml: build ## DATA=folder [QUICK=1] tables and figures of the SVML paper, into docs/results/svml
 	@test -n "$(DATA)" || { echo "make reproduce-svml DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_svml_figures.py "$(DATA)"
-	$(BIN)/python scripts/reproduce_svml.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/svml_figures.py "$(DATA)"
+	$(BIN)/python scripts/reproduce/svml.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-mllkm: build ## DATA=folder [QUICK=1] Table 2 and the figures of the MLLKM paper, and larger sets; into docs/results/mllkm
 	@test -n "$(DATA)" || { echo "make reproduce-mllkm DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_mllkm.py $(if $(QUICK),--quick) "$(DATA)"
-	$(BIN)/python scripts/reproduce_mllkm_figures.py $(if $(QUICK),--quick) "$(DATA)"
-	$(BIN)/python scripts/reproduce_mllkm_large.py $(if $(QUICK),--quick) "$(DATA)"
-	$(BIN)/python scripts/bench_mllkm_online.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/mllkm.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/mllkm_figures.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/mllkm_large.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-mtl: build ## DATA=folder [QUICK=1] table and figures of the LSVM-MTL paper, into docs/results/mtl
 	@test -n "$(DATA)" || { echo "make reproduce-mtl DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_mtl_figures.py $(if $(QUICK),--quick) "$(DATA)"
-	$(BIN)/python scripts/reproduce_mtl.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/mtl_figures.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/mtl.py $(if $(QUICK),--quick) "$(DATA)"
 
 reproduce-tabular: build peers ## DATA=folder [QUICK=1] error and time beside boosted trees, forests and SVMs, into docs/results
 	@test -n "$(DATA)" || { echo "make reproduce-tabular DATA=folder-of-the-data-sets" >&2; exit 2; }
-	$(BIN)/python scripts/reproduce_tabular.py $(if $(QUICK),--quick) "$(DATA)"
+	$(BIN)/python scripts/reproduce/tabular.py $(if $(QUICK),--quick) "$(DATA)"
 
 # The wheel is made from the sdist, so that nothing comes along that an earlier build left in build/.
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' localsvm/__init__.py)
@@ -185,7 +181,7 @@ test-pythons: sdist ## [PYTHONS="python3.13 ..."] [TESTS=tests/cli] the tests un
 
 # Each peer by itself: one that cannot be installed is reported by the benchmarks and does not stop the rest.
 PEERS = $(shell $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
-BENCHMARKS := read cell single run predict scale
+BENCHMARKS := read cell run predict scale
 BENCH_OPTIONS :=
 
 peers: $(VENV)/.peers ## the other libraries, for the benchmarks
@@ -196,23 +192,18 @@ $(VENV)/.peers: $(VENV)/.built
 	done
 	touch $@
 
-bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR, L3-SVM, passes before Newton; into docs/results/bench
-	$(BIN)/python scripts/bench_linear.py $(BENCH_OPTIONS) $(DATA)
-	$(BIN)/python scripts/bench_l3.py $(BENCH_OPTIONS) $(DATA)
-	$(BIN)/python scripts/bench_ascents.py $(filter --quick --fresh --page-only,$(BENCH_OPTIONS)) $(DATA)
+bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR; into docs/results/bench
+	$(BIN)/python scripts/bench/linear.py $(BENCH_OPTIONS) $(DATA)
 
 bench-probabilities: build ## [DATA=folder] probabilities against scikit-learn's CalibratedClassifierCV; into docs/results/bench
-	$(BIN)/python scripts/bench_probabilities.py $(BENCH_OPTIONS) $(DATA)
-
-bench-mkl: build ## [DATA=folder] SequentialMKL against SimpleMKL; into docs/results/bench
-	$(BIN)/python scripts/bench_mkl.py $(BENCH_OPTIONS) $(DATA)
+	$(BIN)/python scripts/bench/probabilities.py $(BENCH_OPTIONS) $(DATA)
 
 bench: ## [DATA=folder] the tables of docs/results/bench: hours
 bench-quick: ## [DATA=folder] the small end of the same, in build/bench/quick: about three minutes
 
 bench bench-quick: build peers
 	@failed=0; for name in $(BENCHMARKS); do \
-	    $(BIN)/python scripts/bench_$$name.py $(if $(filter %-quick,$@),--quick) $(BENCH_OPTIONS) $(DATA) || failed=1; \
+	    $(BIN)/python scripts/bench/$$name.py $(if $(filter %-quick,$@),--quick) $(BENCH_OPTIONS) $(DATA) || failed=1; \
 	done; exit $$failed
 
 clean: ## remove all that was built or installed here

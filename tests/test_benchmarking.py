@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from harness import comparison, datasets, timing
 from harness.commands import ANSWER, run_contestant
 from harness.comparison import Case, Comparison, Rounds, Turn, main

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import invoke
-from make_golden import DENSE, FOLDER
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
@@ -21,6 +20,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 import localsvm
+from develop.make_golden import DENSE, FOLDER
 from localsvm import estimators
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write

@@ -1,6 +1,7 @@
 """Models that an earlier version wrote are read, verified and predict the same; every method has one.
 
-Where a file of tests/golden no longer reads, change the code, or the format's version: see scripts/make_golden.py.
+Where a file of tests/golden no longer reads, change the code, or the format's version: see
+scripts/develop/make_golden.py.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ import json
 from pathlib import Path
 
 import h5py
-import make_golden
 import numpy as np
 import pytest
 from command_line import invoke
-from make_golden import FOLDER, PARTITION, golden
 from sklearn.base import clone
 
 import localsvm
+from develop import make_golden
+from develop.make_golden import FOLDER, PARTITION, golden
 from localsvm.methods import methods
 
 GOLDEN = golden()
@@ -85,7 +86,7 @@ def test_the_golden_partition_divides_its_rows(tmp_path: Path) -> None:
 
 
 def test_every_method_has_a_golden_model() -> None:
-    told = "run scripts/make_golden.py, and commit what it wrote"
+    told = "run scripts/develop/make_golden.py, and commit what it wrote"
     for name in methods():
         assert name in MODELS and (FOLDER / f"{name}.h5").exists(), f"{name} has no golden model: {told}"
 

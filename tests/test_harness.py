@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from harness import machine
 from harness.experiment import Experiment, carry_out
 from harness.options import parsed, parser
@@ -93,6 +94,15 @@ def test_the_folder_of_the_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         parsed(parser("", out=tmp_path), [])
     monkeypatch.setenv("LOCALSVM_DATA", str(tmp_path))
     assert parsed(parser("", out=tmp_path), []).data == tmp_path
+
+
+def test_only_known_names_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    made = parser("", out=None, data="none", sets=["magic", "usps"], methods=["a gap of 1 %", "linear"])
+    assert parsed(made, ["--sets", "usps"]).sets == ["usps"] and parsed(made, []).methods == ["a gap of 1 %", "linear"]
+    with pytest.raises(SystemExit):
+        parsed(made, ["--methods", "linear,cubic"])
+    assert "cubic: no such name; there are a gap of 1 %, linear" in capsys.readouterr().err
+    assert "default a gap of 1 %,linear" in made.format_help()
 
 
 def test_machines_in_words() -> None:

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reproduce_l3_figures
-from harness.datasets import examples
-from l3_figures import Measurement, landmarks, regions, small
 from shelf import put
+
+from harness.datasets import examples
+from reproduce import l3_figures
+from reproduce import l3_landmarks as landmarks
+from reproduce import l3_regions as regions
+from reproduce import l3_small as small
+from reproduce.l3_measurement import Measurement
 
 
 def shelf(folder: Path, name: str, rows: int, columns: int, classes: int) -> None:
@@ -28,8 +32,8 @@ def shelf(folder: Path, name: str, rows: int, columns: int, classes: int) -> Non
 def run(monkeypatch: pytest.MonkeyPatch, data: Path, *options: str) -> list[dict[str, Any]]:
     """The log after a call of the script."""
     out = data / "out"
-    monkeypatch.setattr(sys, "argv", ["reproduce_l3_figures.py", str(data), "--quick", "--out", str(out), *options])
-    reproduce_l3_figures.main()
+    monkeypatch.setattr(sys, "argv", ["reproduce/l3_figures.py", str(data), "--quick", "--out", str(out), *options])
+    l3_figures.main()
     return [json.loads(line) for line in (out / "figures.jsonl").read_text().splitlines()]
 
 
@@ -50,7 +54,7 @@ def test_small_sets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_constant_features_are_dropped(tmp_path: Path) -> None:
     shelf(tmp_path, "heart", 20, 3, 2)
-    X, y = small.joined(tmp_path, "heart")
+    X, y = small.varying(tmp_path, "heart")
     assert (X.shape, y.shape) == ((40, 2), (40,))
     np.testing.assert_array_equal(X[:20], examples(tmp_path, "heart", "train").X[:, 1:])
 

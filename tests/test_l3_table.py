@@ -7,22 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduce_l3
 from shelf import draw, within
 
-METHODS = [name for name in reproduce_l3.METHODS if name != "l3 chosen"]
+from harness import commands
+from reproduce import l3
+
+METHODS = [name for name in l3.METHODS if name != "l3 chosen"]
 
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "svmguide1", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0), train=80, test=80, columns=4)
     out = tmp_path / "out"
-    given = ["reproduce_l3.py", str(tmp_path), "--quick", "--seeds", "1", "--methods", ",".join(METHODS)]
+    given = ["reproduce/l3.py", str(tmp_path), "--quick", "--seeds", "1", "--methods", ",".join(METHODS)]
     monkeypatch.setattr(sys, "argv", [*given, "--out", str(out)])
-    monkeypatch.setattr(reproduce_l3, "CLUSTERS", {"svmguide1": 4})
-    whole = reproduce_l3.options_of
-    monkeypatch.setattr(reproduce_l3, "options_of", lambda *key: [*whole(*key), "-C", "1,10"])  # few costs: seconds
-    monkeypatch.setattr(reproduce_l3, "lsvm", within)
-    reproduce_l3.main()
+    monkeypatch.setattr(l3, "CLUSTERS", {"svmguide1": 4})
+    whole = l3.options_of
+    monkeypatch.setattr(l3, "options_of", lambda *key: [*whole(*key), "-C", "1,10"])  # few costs: seconds
+    monkeypatch.setattr(commands, "lsvm", within)
+    l3.main()
     log = (out / "table.jsonl").read_text()
     assert log.count("\n") == len(METHODS)
     page = (out / "table.md").read_text()
@@ -30,5 +32,5 @@ def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     accuracies = {line[1].strip(): line[2].split()[0] for line in lines}
     assert set(accuracies) == {"linear", "rbf", "csvm", "llsvm", "ml3", "l3"}  # what the paper's table has
     assert float(accuracies["linear"]) < 75 < float(accuracies["rbf"])
-    reproduce_l3.main()
+    l3.main()
     assert (out / "table.jsonl").read_text() == log

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduce_mllkm_figures
-from reproduce_mllkm_figures import ALL_MAPS, COMPARED
 from shelf import draw
+
+from reproduce import mllkm_figures
+from reproduce.mllkm_figures import ALL_MAPS, COMPARED
 
 
 def test_all_is_measured_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -24,11 +25,11 @@ def test_all_is_measured_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         "PIXELS": 9,
     }
     for name, value in (small | {"ADMITTED_SETS": ("heart",), "GAMMAS": "0.1:10:3"}).items():
-        monkeypatch.setattr(reproduce_mllkm_figures, name, value)
+        monkeypatch.setattr(mllkm_figures, name, value)
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["x", str(tmp_path), "--out", str(out), "--sets", "heart"])
-    reproduce_mllkm_figures.main()
-    for picture in (reproduce_mllkm_figures.CLOUD_PICTURE, reproduce_mllkm_figures.MODELS_PICTURE):
+    mllkm_figures.main()
+    for picture in (mllkm_figures.CLOUD_PICTURE, mllkm_figures.MODELS_PICTURE):
         assert (out / picture).read_bytes().startswith(b"\x89PNG")
         assert f"({picture})" in (out / "figures.md").read_text()
     lines = [line.split("|")[1:-1] for line in (out / "figures.md").read_text().splitlines() if line.startswith("| ")]

@@ -6,23 +6,23 @@ import json
 import sys
 from pathlib import Path
 
-import bench_mllkm
 import numpy as np
 import pytest
-import reproduce_mllkm
-from mllkm_page import MAPS, PAPER, VARIANTS, WIDER, Split, overlapping_t_test, scalings
 from scipy import stats
 from shelf import draw
+
+from reproduce import mllkm
+from reproduce.mllkm_page import MAPS, PAPER, VARIANTS, WIDER, Split, overlapping_t_test, scalings
 
 
 def test_all_maps_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "heart", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
-    monkeypatch.setattr(reproduce_mllkm, "SPLITS", 2)
-    monkeypatch.setattr(reproduce_mllkm, "COST", 1.0)
-    monkeypatch.setattr(reproduce_mllkm, "COSTS", (0.1, 1.0))
+    monkeypatch.setattr(mllkm, "SPLITS", 2)
+    monkeypatch.setattr(mllkm, "COST", 1.0)
+    monkeypatch.setattr(mllkm, "COSTS", (0.1, 1.0))
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["x", str(tmp_path), "--out", str(out), "--sets", "heart"])
-    reproduce_mllkm.main()
+    mllkm.main()
     log = (out / "table.jsonl").read_text()
     assert log.count("\n") == 2 * (len(PAPER["heart"]) + len(VARIANTS))
     lines = [line.split("|") for line in (out / "table.md").read_text().splitlines() if line.startswith("| heart")]
@@ -38,7 +38,7 @@ def test_all_maps_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     for line, kernels, distribution in zip(size, log.splitlines(), gammas, strict=False):
         assert float(line[8]) <= 1.0 and json.loads(kernels)["kernels"] == sum(json.loads(kernels)["gammas"])
         assert sum(map(float, distribution[3:-1])) == pytest.approx(float(line[3].split()[0]), abs=0.6)
-    reproduce_mllkm.main()
+    mllkm.main()
     assert (out / "table.jsonl").read_text() == log
 
 
@@ -56,27 +56,16 @@ def test_the_page_says_which_maps_are_far_from_the_paper() -> None:
 
 def test_scales_are_those_of_the_training_rows() -> None:
     X, seen = np.asarray([[0.0], [4.0], [8.0]]), np.asarray([0, 1])
-    assert reproduce_mllkm.scaled("heart", X, seen).ravel().tolist() == [0.0, 1.0, 2.0]
-    assert reproduce_mllkm.scaled("heart", X, seen, True).ravel().tolist() == [-1.0, 1.0, 3.0]
-    assert reproduce_mllkm.scaled("ionosphere", X, seen, True).ravel().tolist() == [0.0, 4.0, 8.0]
+    assert mllkm.scaled("heart", X, seen).ravel().tolist() == [0.0, 1.0, 2.0]
+    assert mllkm.scaled("heart", X, seen, True).ravel().tolist() == [-1.0, 1.0, 3.0]
+    assert mllkm.scaled("ionosphere", X, seen, True).ravel().tolist() == [0.0, 4.0, 8.0]
 
 
 def test_splits_are_stratified() -> None:
     y = np.repeat([1.0, -1.0], 50)
-    seen, out = reproduce_mllkm.divided(y, 3)
+    seen, out = mllkm.divided(y, 3)
     assert len(seen) == 70 and len(out) == 30 and not set(seen) & set(out)
     assert y[out].sum() == 0.0
-
-
-def test_prediction_is_timed_beside_llsvm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench_mllkm, "ROWS", 300)
-    monkeypatch.setattr(bench_mllkm, "REPEATS", 1)
-    monkeypatch.setattr(sys, "argv", ["x", "--quick", "--out", str(tmp_path)])
-    bench_mllkm.main()
-    lines = (tmp_path / "prediction.md").read_text().splitlines()
-    assert [line.split("|")[1].strip() for line in lines if "." in line and line.startswith("|")] == [
-        *bench_mllkm.CASES
-    ]
 
 
 def test_the_t_test_knows_that_splits_overlap() -> None:

@@ -5,39 +5,38 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import mtl_page
 import numpy as np
 import pytest
-import reproduce_mtl
-import reproduce_mtl_figures
-from reproduce_mtl import METHODS, Fit
 from scipy.stats import chi2, chi2_contingency, ttest_ind
 from shelf import draw, within
+
+from harness import commands
+from reproduce import mtl, mtl_figures, mtl_page
+from reproduce.mtl import METHODS, Fit
 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     draw(tmp_path, "svmguide1", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, 0.0), train=90, test=90)
-    for module in (reproduce_mtl, reproduce_mtl_figures):
-        monkeypatch.setattr(module, "lsvm", within)
-    monkeypatch.setattr(reproduce_mtl, "CLUSTERS", "3")
-    monkeypatch.setattr(reproduce_mtl, "COSTS", "1,100")
+    monkeypatch.setattr(commands, "lsvm", within)
+    monkeypatch.setattr(mtl, "CLUSTERS", "3")
+    monkeypatch.setattr(mtl, "COSTS", "1,100")
     return tmp_path
 
 
 def test_all_methods_have_a_line(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = shelf / "out"
-    given = ["reproduce_mtl.py", str(shelf), "--quick", "--seeds", "2", "--readings", "chosen", "--out", str(out)]
+    given = ["reproduce/mtl.py", str(shelf), "--quick", "--seeds", "2", "--readings", "chosen", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", given)
-    reproduce_mtl.main()
+    mtl.main()
     log = (out / "table.jsonl").read_text()
-    assert log.count("\n") == len(METHODS) + len(reproduce_mtl.CLUSTERED)  # those without k-means run once
+    assert log.count("\n") == len(METHODS) + len(mtl.CLUSTERED)  # those without k-means run once
     page = (out / "table.md").read_text()
     cells = [line.split("|") for line in page.splitlines() if (line.startswith("|") and "/ 7" in line) or "/ 8" in line]
     accuracies = {line[1].strip(): float(line[3].split()[0]) for line in cells if line[3].split()[0] != "-"}
     assert set(accuracies) == set(mtl_page.NAMES.values())
     assert accuracies["linear SVM"] < 75 < accuracies["LSVM-MTL"]
-    reproduce_mtl.main()
+    mtl.main()
     assert (out / "table.jsonl").read_text() == log
 
 
@@ -61,12 +60,12 @@ def test_differences_are_of_means_with_the_p_of_welch_or_of_the_test_rows() -> N
 
 def test_figures(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = shelf / "out"
-    monkeypatch.setattr(reproduce_mtl_figures, "REPEATS", 1)
-    monkeypatch.setattr(reproduce_mtl_figures, "ROWS", 400)
-    monkeypatch.setattr(reproduce_mtl_figures, "CLUSTERS", (1, 4))
-    given = ["reproduce_mtl_figures.py", str(shelf), "--sets", "svmguide1", "--seeds", "1", "--out", str(out)]
+    monkeypatch.setattr(mtl_figures, "REPEATS", 1)
+    monkeypatch.setattr(mtl_figures, "ROWS", 400)
+    monkeypatch.setattr(mtl_figures, "CLUSTERS", (1, 4))
+    given = ["reproduce/mtl_figures.py", str(shelf), "--sets", "svmguide1", "--seeds", "1", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", given)
-    reproduce_mtl_figures.main()
+    mtl_figures.main()
     assert (out / "figures.jsonl").read_text().count("\n") == 4 + 4
     page = (out / "figures.md").read_text()
     assert "| svmguide1, LSVM-MTL |" in page and "| LSVM-MTL, K = 10 |" in page

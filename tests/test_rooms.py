@@ -6,9 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-import draw_architecture
 import pytest
-from rooms import BESIDE, FLOOR, PACKAGE, ROOT, imports, room_of, sources
+
+from develop import draw_architecture
+from develop.rooms import BESIDE, FLOOR, PACKAGE, ROOT, edges, imports, room_of, sources
 
 APART = {("validation", "training"), ("streaming", "training"), ("training", "validation"), ("training", "streaming")}
 LONGEST_FUNCTION, LONGEST_METHOD = 40, 300
@@ -30,17 +31,24 @@ def test_the_rule_sees_imports_in_functions_and_extensions() -> None:
     assert "_core" in set(imports(PACKAGE / "solvers" / "_smo.pyx"))
 
 
-def test_the_page_and_the_drawing_of_the_architecture_are_up_to_date() -> None:
-    told = "run scripts/draw_architecture.py, and look at the drawing"
+def test_the_page_of_the_architecture_is_up_to_date() -> None:
     begin, end = draw_architecture.MARKS
-    page = draw_architecture.PAGE.read_text(encoding="utf-8")
-    assert page.partition(begin)[2].partition(end)[0].strip() == draw_architecture.table().strip(), told
-    # names, not bytes: versions of matplotlib differ
-    picture = draw_architecture.PICTURE.read_text(encoding="utf-8")
-    names = {line.name for line in draw_architecture.lines()}
-    assert set(re.findall(r'id="(\w+--[\w-]+)"', picture)) == names, told
-    texts = re.findall(r"<text [^>]*>([^<]*)</text>", picture)
-    assert sorted(texts) == sorted(draw_architecture.places()), told
+    page = draw_architecture.PAGE.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0]
+    assert page.strip() == draw_architecture.written().strip(), "run scripts/develop/draw_architecture.py"
+
+
+def test_the_diagram_implies_every_import_above_the_ground() -> None:
+    drawn = re.findall(r"^ +(\w+) -+> (\w+)$", draw_architecture.diagram(), re.MULTILINE)
+    paths = set(drawn)
+    for middle in FLOOR:  # Warshall
+        paths |= {(a, b) for a, m in paths if m == middle for n, b in paths if n == middle}
+    ground = draw_architecture.GROUND
+    assert {pair for pair in edges() if not set(pair) & set(ground)} <= paths
+    for pair in drawn:  # and none is drawn that the others imply
+        others = set(drawn) - {pair}
+        for middle in FLOOR:
+            others |= {(a, b) for a, m in others if m == middle for n, b in others if n == middle}
+        assert pair not in others
 
 
 def test_runs_do_not_lean_on_each_other() -> None:

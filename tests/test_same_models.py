@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import same_models as script
-from same_models_runs import SETS, TEST_ROWS, Run, runs, texts, write_sets
+
+from develop import same_models as script
+from develop.same_models_runs import SETS, TEST_ROWS, Run, runs, texts, write_sets
 
 MANIFEST = {"/@config": "text 1", "/@generator": "text 2", "/cells": "group", "/cells/coef": "<f8 [3] 4"}
 DECISIONS = "labels -1/1\n1 0.5\n-1 -0.25\n"

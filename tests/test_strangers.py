@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from command_line import error, invoke
 from dividing import divide
-from make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
 from strangers import ANOTHER, CHUNKS, HARMLESS, Damage, attributes, damaged, foreign, replace, special
 
+from develop.make_golden import DENSE, FOLDER, PARTITION, SPARSE, golden
 from localsvm.data.readers.libsvm import read
 from localsvm.errors import DataError, ModelError
 from localsvm.methods.linear.linear import LinearSVM

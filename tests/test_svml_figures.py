@@ -7,36 +7,35 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduce_svml
-import reproduce_svml_figures
-from reproduce_svml import Set
 from shelf import draw
 
 from localsvm.representations import svm_metric
+from reproduce import svml, svml_figures
+from reproduce.svml import Set
 
 
 def test_all_figures_are_drawn_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "tiny", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1.0, -1.0))
-    monkeypatch.setitem(reproduce_svml.SETS, "Credit", Set("tiny", -1))
-    monkeypatch.setattr(reproduce_svml_figures, "SPLITS", 2)
+    monkeypatch.setitem(svml.SETS, "Credit", Set("tiny", -1))
+    monkeypatch.setattr(svml_figures, "SPLITS", 2)
     out = tmp_path / "out"
-    monkeypatch.setattr(sys, "argv", ["reproduce_svml_figures.py", str(tmp_path), "--out", str(out)])
-    reproduce_svml_figures.main()
-    for picture in reproduce_svml_figures.PICTURES.values():
+    monkeypatch.setattr(sys, "argv", ["reproduce/svml_figures.py", str(tmp_path), "--out", str(out)])
+    svml_figures.main()
+    for picture in svml_figures.PICTURES.values():
         assert (out / picture).read_bytes().startswith(b"\x89PNG")
         assert f"({picture})" in (out / "figures.md").read_text()
     assert "of 30 rows" in (out / "figures.md").read_text()
     log = (out / "figures.jsonl").read_text()
-    reproduce_svml_figures.main()
+    svml_figures.main()
     assert (out / "figures.jsonl").read_text() == log
 
 
 def test_the_course_is_that_of_the_search() -> None:
     """The step that the course says is kept has the errors of the map that `learn` gives."""
-    X, y = reproduce_svml.generated(240)
-    train, test = reproduce_svml.divided(X, y, 0)
-    course = reproduce_svml_figures.searched(train, test, 0)
-    kept, last = reproduce_svml_figures.kept_and_last(course["hold-out"], svm_metric.PATIENCE)
+    X, y = svml.generated(240)
+    train, test = svml.divided(X, y, 0)
+    course = svml_figures.searched(train, test, 0)
+    kept, last = svml_figures.kept_and_last(course["hold-out"], svm_metric.PATIENCE)
     assert 0 < kept < last
     parts = svm_metric.split(train[1], np.random.default_rng(0))
     assert parts is not None
@@ -52,4 +51,4 @@ def test_the_course_is_that_of_the_search() -> None:
     ([3, 2, 2, 2, 1], 2, (1, 3)), ([3, 2, 2, 1], 9, (3, 3)), ([1, 1, 1], 1, (0, 1)),
 ])  # fmt: skip
 def test_a_search_ends_when_it_has_waited(errors: list[float], patience: int, expected: tuple[int, int]) -> None:
-    assert reproduce_svml_figures.kept_and_last(errors, patience) == expected
+    assert svml_figures.kept_and_last(errors, patience) == expected

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduce_svml
-import svml_page
-from reproduce_svml import METHODS, Block, Set
 from shelf import draw
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
+from reproduce import svml, svml_page
+from reproduce.svml import METHODS, Block, Set
+
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "tiny", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))
-    monkeypatch.setattr(reproduce_svml, "SETS", {"Haber": Set("tiny", 1, 2, splits=3, block=2)})
+    monkeypatch.setattr(svml, "SETS", {"Haber": Set("tiny", 1, 2, splits=3, block=2)})
     out = tmp_path / "out"
-    monkeypatch.setattr(sys, "argv", ["reproduce_svml.py", str(tmp_path), "--out", str(out)])
-    reproduce_svml.main()
+    monkeypatch.setattr(sys, "argv", ["reproduce/svml.py", str(tmp_path), "--out", str(out)])
+    svml.main()
     log = (out / "table.jsonl").read_text()
     assert log.count("\n") == 2 * (len(METHODS) - 1)
     page = (out / "table.md").read_text()
@@ -30,18 +30,18 @@ def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert set(errors) == set(METHODS) - {"SVML (half of the rows)"}
     assert max(errors.values()) < 35
     assert (out / "times.png").stat().st_size > 1000
-    reproduce_svml.main()
+    svml.main()
     assert (out / "table.jsonl").read_text() == log
 
 
 def test_the_euclidean_grid_is_searched_as_by_scikit_learn() -> None:
-    X, y = reproduce_svml.generated(90)
+    X, y = svml.generated(90)
     classify = METHODS["Euclidean 5-fold"](X, y)
     folds = [(np.flatnonzero(np.arange(90) % 5 != k), np.flatnonzero(np.arange(90) % 5 == k)) for k in range(5)]
-    distances = reproduce_svml.squared_distances(X, X)
+    distances = svml.squared_distances(X, X)
     scores = {}
-    for width in reproduce_svml.WIDTHS:
-        for cost in reproduce_svml.COSTS:
+    for width in svml.WIDTHS:
+        for cost in svml.COSTS:
             ridged = np.exp(distances / (-2.0 * width)) + np.eye(90) / cost
             search = GridSearchCV(SVC(kernel="precomputed", C=1e6, tol=1e-6), {}, cv=folds).fit(ridged, y)
             scores[width, cost] = search.best_score_
@@ -49,7 +49,7 @@ def test_the_euclidean_grid_is_searched_as_by_scikit_learn() -> None:
     kernel = np.exp(distances / (-2.0 * width))
     model = SVC(kernel="precomputed", C=1e6, tol=1e-6).fit(kernel + np.eye(90) / cost, y)
     Z = np.random.default_rng(1).standard_normal((200, 2))
-    others = np.exp(reproduce_svml.squared_distances(Z, X) / (-2.0 * width))
+    others = np.exp(svml.squared_distances(Z, X) / (-2.0 * width))
     assert np.mean(classify(Z) != model.predict(others)) <= 0.01
 
 
@@ -80,8 +80,8 @@ def test_one_fold_stands_in_where_five_have_not_run() -> None:
 
 def test_a_metric_that_only_turns_and_stretches_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     turned = 7.0 * np.linalg.qr(np.random.default_rng(2).standard_normal((2, 2)))[0]
-    monkeypatch.setitem(reproduce_svml.BASELINES, "turn", lambda X, codes, rng: turned)
-    X, y = reproduce_svml.generated(90)
+    monkeypatch.setitem(svml.BASELINES, "turn", lambda X, codes, rng: turned)
+    X, y = svml.generated(90)
     Z = np.random.default_rng(1).standard_normal((200, 2))
     expected = METHODS["Euclidean 3-fold"](X, y)(Z)
-    assert np.mean(reproduce_svml.after("turn", 3)(X, y)(Z) != expected) <= 0.01
+    assert np.mean(svml.after("turn", 3)(X, y)(Z) != expected) <= 0.01

@@ -102,7 +102,7 @@ def test_scores_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_files_of_the_quick_start(tmp_path: Path) -> None:
-    script = ROOT / "scripts" / "make_demo_data.py"
+    script = ROOT / "scripts" / "develop" / "make_demo_data.py"
     subprocess.run([sys.executable, script, tmp_path], check=True, capture_output=True, cwd=ROOT)
     total = 0
     for part in ("train", "test"):

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reproduce_tabular
-import tabular_page
-import tabular_peers
-from reproduce_tabular import Fit, Rows
 from shelf import put, within
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+
+from reproduce import tabular, tabular_page, tabular_peers
+from reproduce.tabular import Fit, Rows
 
 METHODS = ["localsvm none", "random forest", "LinearSVC chosen"]
 
@@ -41,12 +40,12 @@ def test_methods_have_a_line_and_are_not_repeated(monkeypatch: pytest.MonkeyPatc
     for part, seed in (("train", 0), ("test", 1)):
         X, y = noisy(120, seed)
         put(tmp_path, "svmguide1", part, X, 3.0 * y)
-    monkeypatch.setattr(reproduce_tabular, "lsvm", within)
-    monkeypatch.setattr(reproduce_tabular, "run_contestant", in_this_process)
+    monkeypatch.setattr(tabular, "lsvm", within)
+    monkeypatch.setattr(tabular, "run_contestant", in_this_process)
     out = tmp_path / "out"
-    given = ["reproduce_tabular.py", str(tmp_path), "--quick", "--methods", ",".join(METHODS), "--out", str(out)]
+    given = ["reproduce/tabular.py", str(tmp_path), "--quick", "--methods", ",".join(METHODS), "--out", str(out)]
     monkeypatch.setattr(sys, "argv", given)
-    reproduce_tabular.main()
+    tabular.main()
     log = (out / "tabular.jsonl").read_text()
     runs = [json.loads(line) for line in log.splitlines()]
     assert [run["method"] for run in runs] == METHODS
@@ -56,7 +55,7 @@ def test_methods_have_a_line_and_are_not_repeated(monkeypatch: pytest.MonkeyPatc
     )
     errors = [cell.strip(" *") for cell in row.split("|")[3:-1]]
     assert errors == [f"{run['figures']['error']:.2f}" for run in runs]
-    reproduce_tabular.main()
+    tabular.main()
     assert (out / "tabular.jsonl").read_text() == log
 
 
@@ -129,8 +128,8 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
     ]  # fmt: skip
     sets, methods, ours = (
         ["letter", "magic", "usps", "satimage", "covtype"],
-        reproduce_tabular.METHODS,
-        tuple(reproduce_tabular.OURS),
+        tabular.METHODS,
+        tuple(tabular.OURS),
     )
     text = tabular_page.page(runs, None, sets=sets, methods=methods, ours=ours)
     assert "**A peer wins** on 1: satimage (9.00 and 7.00, LightGBM)" in text
@@ -146,14 +145,14 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
 
 def test_a_peer_that_is_too_slow_is_ended(tmp_path: Path) -> None:
     rows = Rows(tmp_path, noisy(3000), noisy(50))
-    outcome = reproduce_tabular.peer(("any", "SVC chosen", 0), rows, 1)  # its imports alone take about a second
+    outcome = tabular.peer(("any", "SVC chosen", 0), rows, 1)  # its imports alone take about a second
     assert outcome == {"status": "timeout", "message": "over 1 s"}
 
 
 def test_a_peer_that_the_system_kills_had_too_little_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     killed = {"status": "failed", "message": "ended with exit status -9"}
-    monkeypatch.setattr(reproduce_tabular, "run_contestant", lambda *_, **__: killed)
-    outcome = reproduce_tabular.peer(("any", "xRFM", 0), Rows(tmp_path, noisy(30), noisy(5)), 1)
+    monkeypatch.setattr(tabular, "run_contestant", lambda *_, **__: killed)
+    outcome = tabular.peer(("any", "xRFM", 0), Rows(tmp_path, noisy(30), noisy(5)), 1)
     assert outcome == {"status": "timeout", "message": "out of memory"}
 
 
@@ -161,22 +160,22 @@ def test_a_peer_that_the_system_kills_had_too_little_memory(monkeypatch: pytest.
 def test_a_peer_that_was_stopped_is_not_begun_on_larger_sets(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, ...], begun: bool
 ) -> None:
-    monkeypatch.setattr(reproduce_tabular, "run_contestant", lambda *_, **__: {"status": "ok"})
+    monkeypatch.setattr(tabular, "run_contestant", lambda *_, **__: {"status": "ok"})
     known = [Fit("usps", "xRFM", 0, "timeout", "over 600 s", size=(60, 3, 2)), Fit("usps", "XGBoost", 0, "ok")]
     rows = Rows(tmp_path, noisy(60), noisy(9))
     monkeypatch.setattr(Rows, "size", size)
-    outcome = reproduce_tabular.peer(("magic", "xRFM", 0), rows, 600, known)
+    outcome = tabular.peer(("magic", "xRFM", 0), rows, 600, known)
     assert outcome == ({"status": "ok"} if begun else {"status": "not begun", "message": "over 600 s on usps"})
-    assert reproduce_tabular.peer(("magic", "XGBoost", 0), rows, 600, known)["status"] == "ok"
+    assert tabular.peer(("magic", "XGBoost", 0), rows, 600, known)["status"] == "ok"
 
 
 def test_the_grid_of_svc_is_not_begun_on_many_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reproduce_tabular, "run_contestant", lambda *_, **__: {"status": "ok"})
-    monkeypatch.setattr(reproduce_tabular, "SVC_ROWS", 60)
+    monkeypatch.setattr(tabular, "run_contestant", lambda *_, **__: {"status": "ok"})
+    monkeypatch.setattr(tabular, "SVC_ROWS", 60)
     key = "magic", "SVC chosen", 0
-    assert reproduce_tabular.peer(key, Rows(tmp_path, noisy(60), noisy(9)), 600) == {"status": "ok"}
+    assert tabular.peer(key, Rows(tmp_path, noisy(60), noisy(9)), 600) == {"status": "ok"}
     many = {"status": "not begun", "message": "over 60 rows"}
-    assert reproduce_tabular.peer(key, Rows(tmp_path, noisy(61), noisy(9)), 600) == many
+    assert tabular.peer(key, Rows(tmp_path, noisy(61), noisy(9)), 600) == many
 
 
 def test_a_peer_that_is_absent_is_reported_once_and_tried_again(
@@ -191,10 +190,10 @@ def test_a_peer_that_is_absent_is_reported_once_and_tried_again(
         tried.append(command[2])
         return {"status": "failed", "message": "ModuleNotFoundError: No module named 'xrfm'"}
 
-    monkeypatch.setattr(reproduce_tabular, "run_contestant", absent)
-    given = ["reproduce_tabular.py", str(tmp_path), "--sets", "svmguide1,magic", "--seeds", "2", "--methods", "xRFM"]
+    monkeypatch.setattr(tabular, "run_contestant", absent)
+    given = ["reproduce/tabular.py", str(tmp_path), "--sets", "svmguide1,magic", "--seeds", "2", "--methods", "xRFM"]
     monkeypatch.setattr(sys, "argv", [*given, "--out", str(tmp_path / "out")])
     for times in (1, 2):
-        reproduce_tabular.main()
+        tabular.main()
         assert tried == ["xRFM"] * times
     assert "No module named 'xrfm'" in (tmp_path / "out" / "tabular.md").read_text()

@@ -374,6 +374,6 @@ def _check_master(master: str) -> None:
         except OSError as error:
             what = error.strerror or error
             raise RunError(
-                f"{opt.master(master)}: no answer ({what}); start one (scripts/spark-cluster.sh), or correct the "
-                "address"
+                f"{opt.master(master)}: no answer ({what}); start one (scripts/develop/spark-cluster.sh), or correct "
+                "the address"
             ) from error

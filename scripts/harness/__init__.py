@@ -1,4 +1,4 @@
-"""The harness of the experiments: what the `reproduce_*` and `bench_*` scripts share.
+"""The harness of the experiments: what the scripts of `bench`, `reproduce` and `develop` share.
 
 experiment   one command: measure the cases that its log lacks, keep each run in the log, write the page
 comparison   an experiment of contestants (ours and the peers), in rounds, each run in a process of its own

@@ -1,6 +1,7 @@
 """Processes that are measured: whole `lsvm` commands, and contestants with pinned threads.
 
 report, figures = lsvm("train", ["-c", "2000", "train.libsvm", "model.h5"])
+tested = train_and_test(["-m", "l3"], files)
 result = run_contestant([sys.executable, "script.py"], cores=1, limit=600)
 """
 
@@ -15,10 +16,14 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.memory import Memory
 from harness.timing import Figures
+
+if TYPE_CHECKING:
+    from harness.datasets import Files
 
 PATIENCE = 30.0  # seconds that a stopped command has to clean up after itself
 ANSWER = "benchmark answer: "
@@ -43,6 +48,40 @@ def lsvm(name: str, arguments: Sequence[str], limit: float | None = None) -> tup
         raise subprocess.CalledProcessError(process.returncode, command)
     figures = {"wall": wall, "cpu": children_seconds() - cpu, "peak": memory.peak, "peak_mapped": memory.mapped}
     return json.loads(out), figures
+
+
+class Tested(NamedTuple):
+    """What a training and the prediction of a test file report and take."""
+
+    summary: dict[str, Any]
+    score: dict[str, Any]
+    training: Figures
+    prediction: Figures
+
+    @property
+    def accuracy(self) -> float:
+        """On the test file, in per cent."""
+        return 100 * float(self.score["accuracy"])
+
+    @property
+    def cv_accuracy(self) -> float | None:
+        """On held-out rows, in per cent."""
+        return None if self.summary["cv_error"] is None else 100 * (1 - self.summary["cv_error"])
+
+
+def train_and_test(given: Sequence[str], files: Files, jobs: Sequence[str] = (), train: Path | None = None) -> Tested:
+    """`lsvm-train` with these options on the set's training file, or on another one, and `lsvm-predict`."""
+    report, training = lsvm("train", [*given, *jobs, str(train or files.train), str(files.model)])
+    score, prediction = lsvm("predict", [*jobs, str(files.test), str(files.model), str(files.predictions)])
+    return Tested(report["summary"], score, training, prediction)
+
+
+def best_point(given: Sequence[str], rows: Path) -> list[str]:
+    """What cross-validation chooses from a grid, as options."""
+    report, _ = lsvm("cv", [*given, str(rows)])
+    best = next(point for point in report["points"] if point["best"])
+    flags = {"gamma": "-g", "cost": "-C", "clusters": "-K", "landmarks_count": "-L"}
+    return [word for what, flag in flags.items() if best.get(what) is not None for word in (flag, str(best[what]))]
 
 
 def children_seconds() -> float:

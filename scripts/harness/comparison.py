@@ -1,7 +1,7 @@
 """An experiment of contestants: each run in a process of its own with pinned threads, interleaved in rounds.
 
     COMPARISON = Comparison("cell", "One cell", cases=cases, contestants={"localsvm": ours, "liquidSVM": theirs}, ...)
-    main(COMPARISON, __doc__)          # in scripts/bench_cell.py: python scripts/bench_cell.py --sizes 2000
+    main(COMPARISON, __doc__)          # in scripts/bench/cell.py: python scripts/bench/cell.py --sizes 2000
 
 `main` calls the same script again for every run (`--contestant NAME --case JSON`); that process prints what the
 contestant's function returns as one JSON object.

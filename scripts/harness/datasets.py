@@ -43,6 +43,16 @@ class Files:
         self.folder, self.train, self.test = folder, folder / "train.libsvm", folder / "test.libsvm"
         self.model, self.predictions = folder / "model.h5", folder / "predictions.txt"
 
+    def part(self, path: Path, limit: int) -> Path:
+        """A file of so many random rows of another; that one, where it has no more."""
+        data = read(path)
+        if len(data.y) <= limit:
+            return path
+        rows = np.sort(np.random.default_rng(0).choice(len(data.y), limit, replace=False))
+        made = self.folder / f"part.{limit}.libsvm"
+        write(made, data.X[rows], data.y[rows])
+        return made
+
 
 @contextmanager
 def text_files(data: Path, name: str, labels: Callable[[Any], Any] | None = None) -> Iterator[Files]:
@@ -59,6 +69,15 @@ def examples(data: Path, name: str, part: str) -> Dataset:
     """A part ("train" or "test") of a real set."""
     found = read(data / f"{'covtype' if name == SEVEN else name}.{part}.libsvm.xz")
     return Dataset(found.X, np.where(found.y == 2, 1.0, -1.0)) if name == "covtype" else found
+
+
+def joined(data: Path, name: str) -> tuple[Any, Any]:
+    """The rows of both parts of a set, dense in float64, and their labels."""
+    parts = [examples(data, name, part) for part in PARTS]
+    rows = [part.X if isinstance(part.X, np.ndarray) else part.X.toarray() for part in parts]
+    width = max(X.shape[1] for X in rows)
+    wide = [np.pad(X.astype(np.float64), ((0, 0), (0, width - X.shape[1]))) for X in rows]
+    return np.concatenate(wide), np.concatenate([part.y for part in parts])
 
 
 @dataclass(frozen=True)

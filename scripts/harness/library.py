@@ -6,14 +6,11 @@ All else goes through `lsvm` commands, `localsvm.estimators`, `localsvm.runs` an
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, thinned
-from localsvm.data.blocks.shared import SharedExamples
 from localsvm.data.readers.libsvm import read
 from localsvm.data.readers.origin import from_array
 from localsvm.data.writers.libsvm import write
@@ -28,7 +25,6 @@ from localsvm.methods.kernel.svml import SVML
 from localsvm.methods.locally_linear.csvm import ClusteredSVM
 from localsvm.methods.locally_linear.l3 import L3SVM
 from localsvm.methods.mixtures.systems.predictor import decided
-from localsvm.partition import create, size_spread
 from localsvm.representations import svm_metric
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
 from localsvm.representations.kmeans import Centres, find_centres
@@ -46,37 +42,31 @@ from localsvm.runs.train import train
 from localsvm.selection.cross_validation import CellSelection
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
-from localsvm.solvers import linear, squared_hinge
+from localsvm.solvers import squared_hinge
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.coupling import ALONE
-from localsvm.solvers.linear import ASCENTS, Ascent, LinearSolution, solve
+from localsvm.solvers.linear import solve
+from localsvm.solvers.primal import LinearProblem
 from localsvm.solvers.weighted_tasks import WeightedTasks, task_values
-from localsvm.targets import calibrating, probabilities
 from localsvm.targets.classification import Classification
-from localsvm.threads import Threads
 
 __all__ = [
-    "ASCENTS",
     "BASELINES",
     "BASELINE_ROWS",
     "L3SVM",
     "SVML",
     "TARGET",
-    "Ascent",
     "Dataset",
     "Examples",
+    "LinearProblem",
     "LinearRows",
-    "LinearSolution",
     "LocalModel",
     "MetricLearner",
     "MixtureRounds",
-    "SharedExamples",
     "State",
     "Summary",
-    "Threads",
     "TrainingConfig",
     "as_examples",
-    "calibrating",
     "choose_landmarks",
     "clustered_svm",
     "find_centres",
@@ -84,10 +74,8 @@ __all__ = [
     "measure",
     "methods",
     "parse_values",
-    "probabilities",
     "read",
     "scaling_of",
-    "size_spread",
     "solve",
     "squared_hinge",
     "svm_metric",
@@ -103,11 +91,6 @@ TARGET = Classification(np.array((-1.0, 1.0)))
 def simd_name() -> str:
     """The SIMD level that the kernels use."""
     return str(LEVELS[simd_level()])
-
-
-def voronoi(X: Any, y: Any, cell_size: int, rng: np.random.Generator, *threads: Threads) -> Any:
-    """A fitted Voronoi partition: `assign(X)`, and `training_cells()` with `rows`."""
-    return create("voronoi").fit(X, y, cell_size, rng, *threads)
 
 
 def clustered_svm(X: Any, y: Any, clusters: int, common: float, cost: float) -> tuple[Any, Any]:
@@ -147,11 +130,6 @@ def binary_cell(X: Any, y: Any, folds: np.ndarray) -> Cell:
     """A training cell of two classes, -1 and 1."""
     ones = np.ones(len(y))
     return Cell(X, y, TARGET, ones, ones, folds)
-
-
-def kernel_svm(gamma: float, cost: float, tolerance: float) -> KernelSVM:
-    """The Gaussian SVM with offset at one point."""
-    return KernelSVM(offset=True, gamma=(gamma,), cost=(cost,), tolerance=tolerance)
 
 
 def fit_at_one_point(method: Method, X: Any, y: Any) -> Fitted:
@@ -201,23 +179,3 @@ def support_pairs(model: LocalModel, X: Any) -> int:
 
 def _support_rows(cell: dict[str, Any]) -> int:
     return len(cell["support"]) if "support" in cell else len(cell["support_indptr"]) - 1
-
-
-def task_rows(method: str, X: Examples, options: dict[str, Any]) -> tuple[LinearRows, bool]:
-    """Rows as a linear method's solver sees them, at the first setting of its options; whether each has one task."""
-    made: Any = methods()[method](**options)
-    X = thinned(X)
-    setting = {name: values[0] for name, values in made.axes(X.shape[1]).items()}
-    return made.rows(X, made.represent(X, setting, np.random.SeedSequence(0))), made.one_task_each
-
-
-def ascent_of(rows: LinearRows, one_task_each: bool, squared: bool, start: LinearSolution | None) -> Ascent:
-    """The row of ASCENTS for a problem."""
-    return linear.ascent_of(rows, linear.system_of(rows, one_task_each), squared, start)
-
-
-def always(ascent: Ascent) -> AbstractContextManager[Any]:
-    """Within this context, every problem gets this row's passes."""
-    systems = tuple({system for row in ASCENTS for system in row.systems})
-    catch_all = ascent._replace(loss="any", systems=systems, rows=0, entries=(0, np.inf), known=False)
-    return patch.object(linear, "ASCENTS", (catch_all,))

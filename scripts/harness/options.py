@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 DATA_HELP = "folder of NAME.train.libsvm.xz and NAME.test.libsvm.xz (default $LOCALSVM_DATA)"
@@ -23,18 +23,22 @@ def parser(
     data: str = "needed",
     sets: Sequence[str] | None = None,
     seeds: int | None = None,
+    methods: Sequence[str] | None = None,
     quick: str = "the small end, in minutes",
 ) -> argparse.ArgumentParser:
-    """A parser of DATA (needed, optional or none), --sets and --seeds where there are defaults, and the rest."""
+    """A parser of DATA (needed, optional or none), --sets, --seeds and --methods where there are such, and the rest."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = os.environ.get("LOCALSVM_DATA") or None
     made.set_defaults(needs_data=data == "needed")
     if data != "none":
         made.add_argument("data", type=Path, nargs="?", default=known, help=DATA_HELP, metavar="DATA")
     if sets is not None:
-        made.add_argument("--sets", type=names, default=list(sets), help=f"data sets (default {','.join(sets)})")
+        made.add_argument("--sets", type=names_of(sets), default=list(sets), help=f"default {','.join(sets)}")
     if seeds is not None:
         made.add_argument("--seeds", type=int, default=seeds, help="runs of each case (default %(default)s)")
+    if methods is not None:
+        told = f"default {','.join(methods)}".replace("%", "%%")
+        made.add_argument("--methods", type=names_of(methods), default=list(methods), help=told)
     made.add_argument(
         "--out", type=Path, default=out, help=f"folder of log and page{f' (default {out})' if out else ''}"
     )
@@ -56,6 +60,17 @@ def parsed(made: argparse.ArgumentParser, arguments: Sequence[str] | None = None
 def names(text: str) -> list[str]:
     """a,b."""
     return text.split(",")
+
+
+def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """a,b, of these."""
+
+    def parse(text: str) -> list[str]:
+        if unknown := [name for name in names(text) if name not in known]:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: no such name; there are {', '.join(known)}")
+        return names(text)
+
+    return parse
 
 
 def integers(text: str) -> list[int]:

@@ -14,9 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from harness.machine import cores
-
-SVCS = ("scikit-learn", "scikit-learn-intelex", "thundersvm")
 CACHE_MB = 1000
 VORONOI_2000 = 4  # liquidSVM's partition_choice: Voronoi cells of at most about 2 000 rows
 
@@ -42,10 +39,6 @@ def svc(peer: str) -> Callable[..., Any]:
         from sklearnex.svm import SVC
 
         return lambda **options: SVC(cache_size=CACHE_MB, **options)
-    if peer == "thundersvm":
-        from thundersvm import SVC as Thunder
-
-        return lambda **options: Thunder(n_jobs=cores(), **options)
     from sklearn.svm import SVC as Plain
 
     return lambda **options: Plain(cache_size=CACHE_MB, **options)

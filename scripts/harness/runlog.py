@@ -8,24 +8,26 @@ log.runs              # of several runs with the same key the last
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(ABC):
-    """A finished run. Subclasses add what was run and its figures; old logs do not name machine and commit."""
+class Run:
+    """A finished run. Subclasses add what was run, which KEY names, and its figures; old logs do not name machine and
+    commit.
+    """
 
+    KEY: ClassVar[tuple[str, ...]] = ()
     machine: dict[str, Any] | None = None
     commit: str | None = None
 
     @property
-    @abstractmethod
     def key(self) -> Hashable:
         """What was run: a second run of the same replaces the first."""
+        return tuple(getattr(self, name) for name in self.KEY)
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)

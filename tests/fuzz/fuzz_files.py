@@ -41,9 +41,9 @@ import zstandard
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "scripts")]
 
-from make_golden import DENSE, FOLDER, SPARSE, golden  # noqa: E402
 from strangers import sign  # noqa: E402
 
+from develop.make_golden import DENSE, FOLDER, SPARSE, golden  # noqa: E402
 from localsvm.data.readers.compression import HEAD, open_source  # noqa: E402
 from localsvm.data.readers.decoding import compression  # noqa: E402
 from localsvm.data.readers.libsvm import read  # noqa: E402

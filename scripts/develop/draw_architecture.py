@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Write the rooms of the package and their imports into docs/architecture.md, as a diagram and as a table.
+
+    python scripts/develop/draw_architecture.py     # after a change of the rooms or of their imports
+
+Everything is read from the code: the rooms and their order from rooms.py, the imports from the files, and what a room
+holds from its docstring.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
+from develop.rooms import FLOOR, ROOMS, ROOT, edges, says
+
+PAGE = ROOT / "docs" / "architecture.md"
+MARKS = "<!-- rooms: written by scripts/develop/draw_architecture.py -->", "<!-- end of rooms -->"
+GROUND = ROOMS[-1]  # which every room may use: not drawn
+
+
+def main() -> int:
+    """Write both between the marks; returns the exit code."""
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
+    PAGE.write_text(before + MARKS[0] + "\n" + written() + MARKS[1] + rest.partition(MARKS[1])[2])
+    return 0
+
+
+def written() -> str:
+    """What stands between the marks."""
+    return f"```mermaid\n{diagram()}```\n\n{table()}"
+
+
+def diagram() -> str:
+    """The rooms above the ground; a line is as long as there are rows between its ends."""
+    lines = [f"    {own} {'-' * max(2, FLOOR[own] - FLOOR[other] + 1)}> {other}" for own, other in direct()]
+    return "\n".join(["flowchart TB", *lines]) + "\n"
+
+
+def direct() -> list[tuple[str, str]]:
+    """The imports above the ground that no path through other rooms implies."""
+    found = [(own, other) for own, other in edges() if other not in GROUND and own not in GROUND]
+    below = {room: {other for own, other in found if own == room} for room in FLOOR}
+    reached: dict[str, set[str]] = {}
+    for room in reversed(FLOOR):  # from the ground up
+        reached[room] = set().union(*(below[other] | reached.get(other, set()) for other in below[room]))
+    return [(own, other) for own, other in found if other not in reached[own]]
+
+
+def table() -> str:
+    """A line a room: what it holds, and from which rooms it imports."""
+    lines = ["| room | what it holds | imports from |", "|---|---|---|"]
+    for room in FLOOR:
+        below = ", ".join(f"`{other}`" for own, other in edges() if own == room)
+        lines.append(f"| `{room}` | {says(room).rstrip('.')} | {below} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
