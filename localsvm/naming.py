@@ -50,12 +50,9 @@ def named(text: str, name: Callable[[str, Any], str]) -> str:
 
 def on_command_line(text: str) -> str:
     """A message as the commands show it; an option that the message begins with has both of its names."""
-    first = text.startswith(MARK)
     found = named(text, flag)
-    if first:
-        field, rest = fields_in(text)[0], text.split(MARK, 2)[1]
-        if VALUE not in rest and LONG.get(field):
-            found = f"{SHORT[field]}/{LONG[field]}{found.removeprefix(SHORT[field])}"
+    if text.startswith(MARK) and LONG.get(field := fields_in(text)[0]):
+        return f"{SHORT[field]}/{LONG[field]}{found.removeprefix(SHORT[field])}"
     return found
 
 

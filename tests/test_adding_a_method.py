@@ -22,8 +22,9 @@ import localsvm.methods as package
 from localsvm.data.blocks.dataset import as_examples
 from localsvm.data.synthetic import banana
 from localsvm.data.writers.libsvm import write
-from localsvm.methods.base import Method, option
+from localsvm.methods.base import Method
 from localsvm.methods.linear.linear import LinearSVM
+from localsvm.methods.option import option
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 

@@ -14,8 +14,8 @@ from localsvm.errors import RunError
 from localsvm.kernels import Kernel
 from localsvm.kernels.blocks import BlockGram
 from localsvm.kernels.scratch import Scratch
-from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel import method as kernel_method
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.selection.folds import stratified

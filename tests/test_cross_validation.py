@@ -18,8 +18,9 @@ from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
 from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import RunError
-from localsvm.methods.base import ALL, WHOLE, CellSize, Fit, Fitted, Method, Prepared, Purpose, State, System, View
+from localsvm.methods.base import ALL, WHOLE, Fit, Fitted, Method, Prepared, Purpose, State, System, View
 from localsvm.methods.cell import Cell, Job, fill_held_out
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.parallel.local import LocalPool

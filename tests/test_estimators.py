@@ -31,6 +31,7 @@ from localsvm.estimators.parameters import in_python
 from localsvm.methods import methods
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
+from localsvm.naming import on_command_line, opt
 from localsvm.parallel.local import cpu_count
 from localsvm.runs.predict import LocalModel
 
@@ -73,20 +74,20 @@ def test_one_class_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kernel": "rbf"}, "^kernel rbf: choose one of gaussian"),
+        ({"kernel": "rbf"}, "^kernel='rbf': choose one of gaussian"),
         ({"gamma": -1.0}, r"^gamma takes positive numbers, and cost those up to 1e\+50$"),
         ({"gamma": []}, r"^gamma takes a number, a list of numbers or None, not \[\]$"),
         ({"cost": [1.0, np.nan]}, "positive numbers"),
         ({"class_weight": {0: -1.0}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not -1.0"),
         ({"class_weight": {0: 0.0}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not 0.0"),
-        ({"select": "best"}, "^select best: choose one of vote, refit"),
-        ({"multiclass": "ovr"}, "^multiclass ovr: choose one of ova, ava"),
-        ({"scale": "no"}, "^scale no: choose one of"),
+        ({"select": "best"}, "^select='best': choose one of vote, refit"),
+        ({"multiclass": "ovr"}, "^multiclass='ovr': choose one of ova, ava"),
+        ({"scale": "no"}, "^scale='no': choose one of"),
         ({"folds": 1}, "^folds must be at least 2"),
         ({"random_state": -1}, "^random_state must be a whole number from 0"),
         ({"partition": "tree"}, "^partition: there is no partition 'tree'"),
         ({"gamma": "auto"}, "^gamma takes a number, a list of numbers or None, not 'auto'"),
-        ({"tolerance": -1.0}, "^tolerance must be a positive number, not -1; try tolerance 0.001"),
+        ({"tolerance": -1.0}, "^tolerance must be a positive number, not -1; try tolerance=0.001"),
         ({"n_jobs": 0}, "^n_jobs must be a whole number other than 0"),
         ({"decision_function_shape": "ovo"}, '^decision_function_shape must be "ovr", or "ovo" with multiclass="ava"'),
         ({"repeats": 0}, "^repeats"),
@@ -110,7 +111,7 @@ def test_one_class_is_refused() -> None:
         ),
         ({"class_weight": {(0, 1): 1.0}}, r"^class_weight: \(0, 1\) is no label of y; the labels are 0, 1"),
         ({"class_weight": [1, 2]}, r'^class_weight must be "balanced", a dict of factors or None, not \[1, 2\]'),
-        ({"cell_size": 10**20}, "^cell_size 1[0-9]*: no cell has as many rows"),
+        ({"cell_size": 10**20}, "^cell_size=1[0-9]*: no cell has as many rows"),
     ],
 )
 def test_options_that_are_refused(options: dict, message: str) -> None:
@@ -230,8 +231,12 @@ def test_rows_beyond_float32_are_refused() -> None:
 
 
 def test_commands_in_a_message_stay_commands() -> None:
-    text = "-c 5; lsvm-partition --metric full makes one; give --metric"
-    assert in_python(text, KernelSVM) == "cell_size 5; lsvm-partition --metric full makes one; give metric"
+    text = f"{opt.cell_size(5)}; lsvm-partition --metric full makes one; give {opt.metric}, or {opt.resume}"
+    named = "cell_size=5; lsvm-partition --metric full makes one; give metric, or --resume"
+    assert in_python(text, KernelSVM) == named
+    assert (
+        on_command_line(text) == "-c/--cell-size 5; lsvm-partition --metric full makes one; give --metric, or --resume"
+    )
 
 
 def test_names_from_elsewhere_get_a_suggestion() -> None:
@@ -253,7 +258,7 @@ def test_probabilities_that_were_not_asked_for_tell_how() -> None:
 
 def test_a_run_that_cannot_go_on_names_parameters_too() -> None:
     X, y = make_moons(60, random_state=3)
-    with pytest.raises(LocalSVMError, match=r"kernel overflows on these data; scale them \(scale std\)"):
+    with pytest.raises(LocalSVMError, match=r"kernel overflows on these data; scale them \(scale='std'\)"):
         LocalSVC(kernel="polynomial", degree=50, scale="none", gamma=100.0, cost=1.0).fit(X, y)
 
 

@@ -298,7 +298,7 @@ def test_more_clusters_and_landmarks_than_rows() -> None:
         (lambda: LinearSVM(cost=(-1.0,)), "--cost"),
         (lambda: LinearSVM(tolerance=0.0), "--tolerance"),
         (lambda: LinearSVM(loss="logistic"), "--loss"),
-        (lambda: LinearSVM(solver="smo"), "--solver"),
+        (lambda: LinearSVM(solver="smo"), "-s/--solver smo: choose one of"),
         (lambda: LinearSVM(solver="sgd", loss="squared"), "--loss hinge"),
         (lambda: LinearSVM(solver="sag"), "--loss squared"),
         (lambda: LinearSVM(passes=0), "--passes"),

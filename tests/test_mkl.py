@@ -20,8 +20,9 @@ from localsvm.errors import OptionError
 from localsvm.estimators import MultipleKernelSVMClassifier
 from localsvm.kernels.bank import KernelBank
 from localsvm.memory import PROCESS_BYTES
-from localsvm.methods.base import CellSize, Purpose
+from localsvm.methods.base import Purpose
 from localsvm.methods.cell import Cell, Job
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.mkl import MultipleKernelSVM
 from localsvm.methods.kernel.systems import mkl as mkl_method
 from localsvm.methods.kernel.systems.mkl import PreparedBank

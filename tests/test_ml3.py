@@ -20,8 +20,8 @@ from localsvm.cli.group import lsvm
 from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.errors import OptionError
 from localsvm.estimators import ML3SVMClassifier
-from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.locally_linear.ml3 import ML3SVM
 from localsvm.methods.locally_linear.systems import ml3
 from localsvm.methods.locally_linear.systems.ml3 import margin_over_others

@@ -554,8 +554,8 @@ def test_private_memory_stays_within_the_matrix(
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_line_has_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    for module in ("reading", "faults"):
-        monkeypatch.setattr(f"localsvm.data.{module}.LONGEST_LINE", 1 << 20)
+    for module in ("libsvm", "faults"):
+        monkeypatch.setattr(f"localsvm.data.readers.{module}.LONGEST_LINE", 1 << 20)
     path = tmp_path / "long.libsvm"
     path.write_bytes(pack(b"1 1:1\n" * 7 + b"1 2:1" + b" " * (2 << 20) + b"\n1 1:1\n"))
     for block_bytes in (500, 5000, 1 << 18):

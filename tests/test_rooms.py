@@ -68,5 +68,5 @@ def test_functions_fit_on_a_screen(folder: str) -> None:
 
 
 def test_a_method_can_be_read_in_one_sitting() -> None:
-    lengths = {path.name: path.read_text().count("\n") for path in (PACKAGE / "methods").glob("*.py")}
+    lengths = {path.name: path.read_text().count("\n") for path in (PACKAGE / "methods").rglob("*.py")}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_METHOD} == {}

@@ -151,7 +151,7 @@ def test_in_python() -> None:
     X, y = rare()
     model = LocalSVC(gamma=[0.1, 1.0], cost=[0.1, 10.0], scoring="tpr-tnr", metric="none").fit(X, y)
     assert model.summary_.cv_recalls is not None and 0.0 < model.score(X, y) <= 1.0
-    with pytest.raises(ValueError, match=r"^scoring f1: choose one of accuracy, tpr-tnr"):
+    with pytest.raises(ValueError, match=r"^scoring='f1': choose one of accuracy, tpr-tnr"):
         LocalSVC(scoring="f1").fit(X, y)
     with pytest.raises(OptionError, match="--score f1"):
         TrainingConfig(scoring="f1")

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize
 from localsvm.methods.cell import Cell
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
 from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, kernel, learn, split
 from localsvm.runs.cells.schedule import Resources

@@ -15,21 +15,11 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Examples
 from localsvm.errors import OptionError
-from localsvm.methods.base import (
-    CellSize,
-    Fit,
-    FitReport,
-    Fitted,
-    Method,
-    Prepared,
-    Purpose,
-    State,
-    System,
-    View,
-    option,
-)
+from localsvm.methods.base import Fit, FitReport, Fitted, Method, Prepared, Purpose, State, System, View
 from localsvm.methods.cell import Cell, Job, fill_held_out
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid
+from localsvm.methods.option import option
 from localsvm.methods.saved import table
 from localsvm.store.pieces import Pieces, floats64
 from localsvm.targets.base import Target

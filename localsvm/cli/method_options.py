@@ -14,7 +14,7 @@ from localsvm.cli.value_types import Group, Names, Option, Values, WholeNumber
 from localsvm.errors import MethodError
 from localsvm.methods import methods as all_methods
 from localsvm.methods import options_of, packaged
-from localsvm.methods.base import kind_of
+from localsvm.methods.option import kind_of
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:

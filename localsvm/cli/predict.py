@@ -14,6 +14,7 @@ from localsvm.cli.paths import check_folder, check_outputs, seekable, text_outpu
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import print_json
 from localsvm.cli.value_types import Group, ZeroOrOne
+from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,7 +108,7 @@ def predict(
         _write_report(str(report), scores, force)
     if not quiet:
         if warning := indices.warning(test_file, model_file):
-            click.echo(f"warning: {warning}", err=True)
+            click.echo(f"warning: {on_command_line(warning)}", err=True)
         click.echo(score_text(score) + (confusion_text(score) if confusion else ""), err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})

@@ -17,8 +17,11 @@ from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, summary_text
 
 if TYPE_CHECKING:
+    from localsvm.engines.base import Engine
+    from localsvm.runs.cells.schedule import Resources
     from localsvm.runs.config import TrainingConfig
-
+    from localsvm.runs.progress import Clock
+    from localsvm.runs.summary import Summary
 
 IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file")  # options that a stream does not go with
 
@@ -67,13 +70,9 @@ def train(
     beside it; - is stdout. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, scaled
     by standard deviations, a metric learned if it proves better, gamma and C chosen in each cell by cross-validation.
     """
-    from dataclasses import asdict
-
-    from localsvm.memory import Budget
-    from localsvm.runs import progress as runs
     from localsvm.runs import train as training
     from localsvm.runs.cells.schedule import Resources
-    from localsvm.runs.preparation.engine import engine_for
+    from localsvm.runs.progress import Clock
     from localsvm.runs.streams.train import train_stream
 
     output = model_file or default_model(train_file)
@@ -87,20 +86,34 @@ def train(
     resumable = not stream and not passes_through(output)
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
-        clock, may = runs.Clock(progress), Resources(opt.job_count(jobs), memory, progress)
+        clock, may = Clock(progress), Resources(opt.job_count(jobs), memory, progress)
         if url:
             summary = cluster.train(url, train_file, config, path, clock, may, force=force, resume=resume)
         elif stream:
             summary = train_stream(train_file, config, path, may, force=force, weights=weights)
         else:
-            with clock("read"):
-                budget = Budget.of(memory)
-                rows = engine_for(train_file, config, out_of_core, progress.note, weights, may.jobs, budget)
+            rows = _rows(train_file, weights, config, clock, may, out_of_core)
             opt.note_undivided(options, config, rows, progress.note)
             summary = training.train(
                 rows, config, path, may, force=force, resume=resume, partition_file=partition_file, given=given
             )
     summary.seconds = clock.seconds | summary.seconds
+    _print(summary, config, output, quiet, as_json)
+
+
+def _rows(
+    file: str, weights: str | None, config: TrainingConfig, clock: Clock, may: Resources, out_of_core: bool
+) -> Engine:
+    from localsvm.memory import Budget
+    from localsvm.runs.preparation.engine import engine_for
+
+    with clock("read"):
+        return engine_for(file, config, out_of_core, may.observer.note, weights, may.jobs, Budget.of(may.memory))
+
+
+def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, as_json: bool) -> None:
+    from dataclasses import asdict
+
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:

@@ -20,7 +20,8 @@ from functools import cache
 from typing import Any
 
 from localsvm.errors import MethodError, OptionError
-from localsvm.methods.base import Method, kind_of
+from localsvm.methods.base import Method
+from localsvm.methods.option import kind_of
 from localsvm.store.options import check_options as check_stored
 from localsvm.store.pieces import Unsound
 

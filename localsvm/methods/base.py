@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from localsvm.errors import OptionError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from localsvm.features.metric import Metric
     from localsvm.kernels.scratch import Scratch
     from localsvm.methods.cell import Cell, Job
+    from localsvm.methods.cell_size import CellSize
     from localsvm.methods.streams import Descending, LearningOnce
     from localsvm.targets.base import Target
 
@@ -168,69 +169,11 @@ class Fitted:
     report: FitReport = field(default_factory=FitReport)
 
 
-@dataclass(frozen=True)
-class CellSize:
-    """What the memory of a worker depends on.
-
-    Attributes
-    ----------
-    rows, features : of the largest cell; the most in which any cell can have a value.
-    weight : the largest factor on the cost of a row.
-    solutions : folds times the problems that a row takes part in.
-    folds, problems : of the run.
-    part : rows of the largest problem that leaves rows out, 0 where none does.
-    columns, width : of a row, whether a value occurs in them or not; None for `features`.
-    entries, stored : the most values other than 0 in any cell; None for a value in each place.
-    dense, few : whether the rows are stored so; whether their products are taken entry by entry, without dense copies.
-    """
-
-    rows: int
-    features: int
-    weight: float
-    solutions: int
-    part: int
-    folds: int = 5
-    problems: int = 1
-    columns: int | None = None
-    entries: int | None = None
-    dense: bool = True
-    few: bool = False
-
-    width = property(lambda self: self.features if self.columns is None else self.columns)
-    stored = property(lambda self: self.rows * self.features if self.entries is None else self.entries)
-
-    def held_out_bytes(self, method: Method) -> int:
-        """Memory of selection itself: encoded labels, and held-out values of some costs and of the best point."""
-        return 8 * self.rows * self.problems * (min(method.costs_at_once, 16) + 3)
-
-
 class Predictor(Protocol):
     """Decision function of a saved cell. Several threads may call it; what a row gets depends on that row alone."""
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
         """(n, problems) float64 for scaled rows X (n, d), as the target's `combine` makes them, or probabilities."""
-
-
-def option(
-    default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), later: bool = False, became_list: bool = False
-) -> Any:
-    """A method's field with its command-line option.
-
-    Parameters
-    ----------
-    default : of the annotated type bool, int, float, str, or tuple[float, ...], () for a default grid.
-    flags, help, choices : as click has them: "-C", "--cost", "--offset/--no-offset" for a bool; values of a str.
-    later : it came after the first models of the method; a model without it has its default.
-    became_list : the first models have it as one number.
-    """
-    marks = {name: True for name, given in (("later", later), ("became_list", became_list)) if given}
-    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, **marks})
-
-
-def kind_of(field: Field[Any]) -> str:
-    """The type of an option as it is written, whether the file postpones the evaluation of annotations or not."""
-    kind = field.type
-    return kind if isinstance(kind, str) else kind.__name__ if type(kind) is type else str(kind)
 
 
 class Method(ABC):

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from localsvm.data.blocks.dataset import Dense, Examples
-    from localsvm.methods.base import CellSize, Fitted, State
+    from localsvm.methods.base import Fitted, State
+    from localsvm.methods.cell_size import CellSize
     from localsvm.methods.grids import Grid, Values
     from localsvm.solvers._linear import LinearRows
     from localsvm.solvers.stochastic import Descended

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,7 +76,7 @@ class LocalPool:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=kind is not None)
+            _end(self._executor, kill=kind is not None)
         while self._tries:
             self._tries.popitem()[1].log.close()
 
@@ -164,7 +164,7 @@ class LocalPool:
         self._renew()
 
     def _renew(self) -> None:
-        self._executor.shutdown(wait=True, kill_workers=True)
+        _end(self._executor, kill=True)
         self._executor = _started(self.jobs)
 
 
@@ -182,12 +182,28 @@ def _started(jobs: int) -> Any:
                 executor.submit(os.getpid)
     except (OSError, ImportError, NotImplementedError) as error:  # the latter two: no semaphores
         for process in [] if executor is None else executor._processes.values():
-            process.kill()
+            _kill(process)
             process.join()
         what = f"worker processes cannot be started ({getattr(error, 'strerror', None) or error})"
         remedy = f"use fewer jobs ({opt.jobs(1)} needs none), or raise the limits of the shell or of /dev/shm"
         raise RunError(f"{what}; {remedy}") from error
     return executor
+
+
+def _end(executor: Any, kill: bool) -> None:
+    """End the workers.
+
+    loky's own kill_workers fails in a thread of its own if work was handed over just before; workers that are killed
+    here are to it like any that were killed.
+    """
+    for process in list(executor._processes.values()) if kill else ():
+        _kill(process)
+    executor.shutdown(wait=True)
+
+
+def _kill(process: Any) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)
 
 
 def _cause(text: str) -> str:

@@ -80,6 +80,11 @@ class TrainingConfig:
     coarse_size: int | None = None
 
     def __post_init__(self) -> None:
+        self._check_choices()
+        self._check_numbers()
+        self._check_partition()
+
+    def _check_choices(self) -> None:
         for name, value, known in (
             (opt.grid, self.grid, SEARCHES),
             (opt.select, self.select or "vote", ("vote", "refit")),
@@ -93,9 +98,10 @@ class TrainingConfig:
         if self.method.learns_metric and self.metric_name != EUCLIDEAN:
             raise OptionError(
                 f"{opt.metric(self.metric)}: {self.method.name} learns a metric of its own ({opt.form}); give "
-                f"{opt.metric('none')}, "
-                f"no {opt.metric_file}, and cells of lsvm-partition --metric none"
+                f"{opt.metric('none')}, no {opt.metric_file}, and cells of lsvm-partition --metric none"
             )
+
+    def _check_numbers(self) -> None:
         if self.folds < 2:
             raise OptionError(f"{opt.folds} must be at least 2, not {self.folds}")
         for label, weight in self.class_weights:
@@ -104,6 +110,8 @@ class TrainingConfig:
                 raise OptionError(f"{opt.class_weights(label)}: the weight of a class must be {what}, not {weight:g}")
         if not 0 <= self.seed < SEEDS:
             raise OptionError(f"{opt.seed} must be a whole number from 0 of up to 1000 digits")
+
+    def _check_partition(self) -> None:
         if self.cell_size >= MOST_ROWS:
             raise OptionError(f"{opt.cell_size(self.cell_size)}: no cell has as many rows; give fewer, or leave it out")
         if self.repeats < 1:
@@ -120,8 +128,7 @@ class TrainingConfig:
         if self.coarse_size is not None and self.coarse_size < self.cell_size:
             raise OptionError(
                 f"{opt.coarse_size(self.coarse_size)}: a coarse cell is divided into cells of up to {self.cell_size} "
-                "rows "
-                f"({opt.cell_size}), and has at least as many; give a larger one, or a smaller {opt.cell_size}"
+                f"rows ({opt.cell_size}), and has at least as many; give a larger one, or a smaller {opt.cell_size}"
             )
 
     @property

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders sha
 from harness.datasets import examples
 from harness.library import Dataset, LocalModel, TrainingConfig, as_examples, from_array, methods, parse_values, train
 from harness.machine import cores
+from localsvm.runs.cells.schedule import Resources
 
 SETS = "svmguide1,higgs11k,magic,susy30k,cod-rna,ijcnn1,skin_nonskin,covtype"
 PARSERS: dict[type, Any] = {bool: lambda text: bool(int(text)), int: int, float: float, tuple: parse_values}

@@ -24,10 +24,17 @@ ROOMS = (
     ("parallel", "data"),
     ("store",),
     ("_core",),
-    ("errors", "memory", "threads", "pulse", "__init__"),
+    ("errors", "memory", "threads", "pulse", "naming", "__init__"),
 )
 FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
-BESIDE = {("__main__", "cli"), ("memory", "errors"), ("threads", "memory"), ("threads", "pulse")}
+BESIDE = {
+    ("__main__", "cli"),
+    ("memory", "errors"),
+    ("threads", "memory"),
+    ("threads", "pulse"),
+    ("errors", "naming"),
+    ("memory", "naming"),
+}
 IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+(localsvm(?:\.\w+)*)(?:\s+c?import\s+(.+))?", re.MULTILINE)
 
 

@@ -15,14 +15,15 @@ import pytest
 from localsvm import methods as package
 from localsvm.cli import method_options
 from localsvm.cli.method_options import merged, value_type
-from localsvm.methods.base import option
 from localsvm.methods.linear.linear import LinearSVM
+from localsvm.methods.option import option
 
 BASE = """
 from dataclasses import dataclass
 from typing import ClassVar
 
-from localsvm.methods.base import Method, option
+from localsvm.methods.base import Method
+from localsvm.methods.option import option
 from localsvm.partition.none import NoPartition
 
 

@@ -10,7 +10,8 @@ from command_line import clean_environment, run
 HEAD = """
 from dataclasses import dataclass
 from typing import ClassVar
-from localsvm.methods.base import Method, option
+from localsvm.methods.base import Method
+from localsvm.methods.option import option
 from localsvm.methods.linear.linear import LinearSVM
 
 @dataclass(frozen=True)

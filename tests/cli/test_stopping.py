@@ -126,9 +126,9 @@ def test_what_was_scored_when_time_was_over_is_kept(
 LEARNING = """
 import signal, sys
 from localsvm.cli.group import lsvm
-from localsvm.representations.metric_learning import Learner
+from localsvm.representations.metric_learning import MetricLearner
 
-step, rows = Learner._gradient, []
+step, rows = MetricLearner._gradient, []
 
 def stopped(learner, *args):
     rows.append(0)
@@ -136,7 +136,7 @@ def stopped(learner, *args):
         signal.raise_signal(getattr(signal, sys.argv[1]))  # as Ctrl-C, batch systems and the timer do
     return step(learner, *args)
 
-Learner._gradient = stopped
+MetricLearner._gradient = stopped
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 lsvm(sys.argv[2:], prog_name="lsvm")
 """

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import option
 from localsvm.methods.kernel.rbf import GlobalSVM
+from localsvm.methods.option import option
 from localsvm.naming import opt
 
 

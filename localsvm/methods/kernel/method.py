@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
-from localsvm.methods.base import CellSize, Fit, Fitted, Method, Predictor, Prepared, State, View, option
+from localsvm.methods.base import Fit, Fitted, Method, Predictor, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import LARGEST_COST, SIZE
+from localsvm.methods.option import option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
-from localsvm.methods.base import CellSize, Fit, Fitted, Predictor, Prepared, State, View, option
+from localsvm.methods.base import Fit, Fitted, Predictor, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
+from localsvm.methods.option import option
 from localsvm.methods.saved import table
 from localsvm.naming import opt
 from localsvm.store.pieces import Piece, Pieces, floats64, index, pointer

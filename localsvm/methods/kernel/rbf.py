@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from localsvm.methods.base import option
 from localsvm.methods.grids import Grid, check_values
 from localsvm.methods.kernel.method import KernelMethod
+from localsvm.methods.option import option
 
 if TYPE_CHECKING:
     from localsvm.methods.cell import Cell

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, Fit, Fitted, Method, Prepared, State, View, option
+from localsvm.methods.base import Fit, Fitted, Method, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid
+from localsvm.methods.option import option
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Pieces, floats32
 

@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, State, View, option
+from localsvm.methods.base import Fit, FitReport, Fitted, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import CostOptions, check_neighbours, most_first
+from localsvm.methods.option import option
 from localsvm.methods.saved import table
 from localsvm.store.pieces import Piece, Pieces, floats64, index
 

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from localsvm.methods.base import CellSize, Fit, Fitted, Predictor, Prepared, State, View
+from localsvm.methods.base import Fit, Fitted, Predictor, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.linear.rows import LinearRepresentation
 from localsvm.methods.saved import table
 from localsvm.store.pieces import Lengths, Piece, Pieces

@@ -8,8 +8,9 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import Method, option
+from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST, Grid, Values, check_values
+from localsvm.methods.option import option
 from localsvm.naming import opt
 
 if TYPE_CHECKING:

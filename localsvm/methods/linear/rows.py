@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import State, option
+from localsvm.methods.base import State
 from localsvm.methods.linear.options import LinearOptions
+from localsvm.methods.option import option
 from localsvm.naming import opt
 
 if TYPE_CHECKING:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, Method, State, option
+from localsvm.methods.base import Method, State
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.method import LinearMethod
 from localsvm.methods.linear.rows import BIAS
+from localsvm.methods.option import option
 from localsvm.methods.random import starting
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats32

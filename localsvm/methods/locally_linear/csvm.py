@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, State, option
+from localsvm.methods.base import State
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.rows import BIAS
 from localsvm.methods.locally_linear.clustered import ClusteredMethod
+from localsvm.methods.option import option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces, floats64
 

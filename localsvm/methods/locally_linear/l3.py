@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, State, option
+from localsvm.methods.base import State
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.method import LinearMethod
 from localsvm.methods.linear.options import COSTS
 from localsvm.methods.linear.rows import BIAS
 from localsvm.methods.locally_linear.landmarked import Landmarked
+from localsvm.methods.option import option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 

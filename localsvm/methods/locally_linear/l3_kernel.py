@@ -14,11 +14,13 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, State, View, option
+from localsvm.methods.base import Fit, Fitted, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid, check_values, default_widths
 from localsvm.methods.kernel.method import KernelMethod
 from localsvm.methods.linear.options import COSTS
 from localsvm.methods.locally_linear.landmarked import Landmarked
+from localsvm.methods.option import option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces, index
 

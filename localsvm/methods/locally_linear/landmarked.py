@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, State, option
+from localsvm.methods.base import State
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.locally_linear.clustered import CENTRES_PIECE, Clustered
+from localsvm.methods.option import option
 from localsvm.methods.random import LANDMARKS, stream
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from localsvm.methods.base import CellSize, State, option
+from localsvm.methods.base import State
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import check_neighbours, most_first
 from localsvm.methods.linear.rows import BIAS
 from localsvm.methods.locally_linear.clustered import ClusteredMethod
+from localsvm.methods.option import option
 from localsvm.store.pieces import Piece, Pieces
 
 if TYPE_CHECKING:

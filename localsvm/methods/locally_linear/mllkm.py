@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, Fit, Fitted, Prepared, State, View
+from localsvm.methods.base import Fit, Fitted, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.locally_linear.mllkm_options import LocalOptions
 from localsvm.methods.saved import table

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import option
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
 from localsvm.methods.locally_linear.clustered import Clustered
+from localsvm.methods.option import option
 from localsvm.naming import opt
 
 LEAST_KEPT = 10

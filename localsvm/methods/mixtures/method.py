@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import CellSize, Fit, FitReport, Fitted, Prepared, State, View, option
+from localsvm.methods.base import Fit, FitReport, Fitted, Prepared, State, View
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import MeanLoss, most_first
 from localsvm.methods.locally_linear.clustered import Restarted
+from localsvm.methods.option import option
 from localsvm.methods.saved import table
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64, pointer

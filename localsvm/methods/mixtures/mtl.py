@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import option
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import most_first
 from localsvm.methods.mixtures.method import MixtureMethod
+from localsvm.methods.option import option
 from localsvm.naming import opt
 
 if TYPE_CHECKING:

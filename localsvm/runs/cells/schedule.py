@@ -16,7 +16,7 @@ from localsvm.errors import ModelError, RunError, WorkerLost
 from localsvm.kernels.entries import few_entries
 from localsvm.kernels.scratch import Scratch
 from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
-from localsvm.methods.base import CellSize
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid
 from localsvm.naming import opt
 from localsvm.parallel.local import LocalPool

@@ -22,7 +22,7 @@ from localsvm.engines.memory import OF_ROWS, WORKING, Memory
 from localsvm.engines.stream import Stream
 from localsvm.features.scaling import CENTRED, made_bytes
 from localsvm.memory import Budget
-from localsvm.methods.base import CellSize
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.streams import Descending, LearningOnce
 from localsvm.naming import opt
 from localsvm.partition import REGISTRY

@@ -1,0 +1,28 @@
+"""How a method declares its options: as fields of its dataclass."""
+
+from __future__ import annotations
+
+from dataclasses import Field, field
+from typing import Any
+
+
+def option(
+    default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), later: bool = False, became_list: bool = False
+) -> Any:
+    """A method's field with its command-line option.
+
+    Parameters
+    ----------
+    default : of the annotated type bool, int, float, str, or tuple[float, ...], () for a default grid.
+    flags, help, choices : as click has them: "-C", "--cost", "--offset/--no-offset" for a bool; values of a str.
+    later : it came after the first models of the method; a model without it has its default.
+    became_list : the first models have it as one number.
+    """
+    marks = {name: True for name, given in (("later", later), ("became_list", became_list)) if given}
+    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, **marks})
+
+
+def kind_of(field: Field[Any]) -> str:
+    """The type of an option as it is written, whether the file postpones the evaluation of annotations or not."""
+    kind = field.type
+    return kind if isinstance(kind, str) else kind.__name__ if type(kind) is type else str(kind)
