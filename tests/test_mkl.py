@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.mkl import MultipleKernelSVM
 from localsvm.methods.kernel.systems import mkl as mkl_method
 from localsvm.methods.kernel.systems.mkl import PreparedBank
+from localsvm.methods.lazy.svm_knn import NeighbourSVM
 from localsvm.runs.cells import schedule as scheduling
 from localsvm.runs.cells.schedule import CellMemory, Resources
 from localsvm.runs.config import TrainingConfig
@@ -364,3 +366,12 @@ def test_a_start_of_small_coefficients_leads_to_large_ones(before: float, cost: 
     found = sequential_mkl(bank, y, np.full(60, cost), 1e-2, start)
     assert found.converged
     check_certificate(bank, y, np.full(60, cost), found)
+
+
+@pytest.mark.parametrize("method", [MultipleKernelSVM(cost=(1e50,)), NeighbourSVM(cost=(1e50,))])
+def test_costs_that_cannot_be_solved_end(method: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row of noise is on its own side at any price: without a bound this takes minutes."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 20)).astype(np.float32), np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    summary = train(Dataset(X, y), TrainingConfig(method, "none", metric="none"), tmp_path / "m.h5")
+    assert summary.not_converged == (method.name == "mkl")

@@ -26,7 +26,8 @@ from localsvm.store.options import check_options as check_stored
 from localsvm.store.pieces import Unsound
 
 HOME = __path__[0]
-__path__ += [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
+ASKED = [folder for folder in os.environ.get("LOCALSVM_METHODS", "").split(os.pathsep) if folder]
+__path__ += [folder for folder in ASKED if os.path.isabs(folder)]  # a run in a stranger's folder takes nothing from it
 
 DEFAULT = "svm"
 KINDS = ("bool", "int", "float", "str", "tuple[float, ...]")
@@ -39,6 +40,8 @@ def methods() -> dict[str, type[Method]]:
     MethodError for a folder that is not there, a file that cannot be imported, a method that lacks a part, and two
     methods that use a name or an option for different things.
     """
+    if relative := [folder for folder in ASKED if not os.path.isabs(folder)]:
+        raise MethodError(f"LOCALSVM_METHODS names {relative[0]}; give the whole path, {os.path.abspath(relative[0])}")
     if missing := [folder for folder in __path__ if not os.path.isdir(folder)]:
         raise MethodError(f"LOCALSVM_METHODS names {missing[0]}, which is not a folder")
     files = Counter(module.name for folder in __path__ for module in pkgutil.iter_modules([folder]))

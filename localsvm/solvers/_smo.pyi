@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_ITERATIONS: int
+STEPS_A_ROW: int
 
 @dataclass
 class DualReport:

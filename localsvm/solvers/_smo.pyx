@@ -42,6 +42,8 @@ cdef extern from "lasvm.h":
     int lsvm_lasvm_epoch(const lsvm_smo *problem, const lsvm_epoch *epoch, double *b, int64_t *steps) nogil
 
 MAX_ITERATIONS = 10_000_000
+# of a problem of few rows: up to C = 100 none of 120 drawn problems, of 40 to 1 000 rows, took more than 1 400 a row
+STEPS_A_ROW = 20_000
 
 
 @dataclass
@@ -89,7 +91,7 @@ cdef class KernelDual:
         With the constraint sum b = 0, which stands for an offset of the decision function.
     unit_diagonal : bool
         Promises K_ii = 1 for all i.
-    max_iterations : int
+    max_iterations : int, 0 for MAX_ITERATIONS, or fewer where there are few rows
         Pairs of coefficients that one solve may optimise.
     """
     cdef lsvm_smo p
@@ -98,7 +100,7 @@ cdef class KernelDual:
     cdef readonly object y
     cdef int64_t n
 
-    def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=MAX_ITERATIONS):
+    def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=0):
         cdef const double[::1] targets = y
         if K.dtype not in (np.float32, np.float64) or not K.flags.c_contiguous or K.ctypes.data % LSVM_ALIGN:
             raise ValueError("K must be an aligned C-order float32 or float64 array")
@@ -113,7 +115,7 @@ cdef class KernelDual:
         self.p.unit_diagonal = unit_diagonal
         self.p.offset = offset
         self.p.y = &targets[0]
-        self.p.max_iterations = max_iterations
+        self.p.max_iterations = max_iterations or min(MAX_ITERATIONS, STEPS_A_ROW * self.n)
         self.p.poll = poll
 
     def multiply(self, const double[::1] c) -> np.ndarray:

@@ -15,6 +15,7 @@ from localsvm.kernels._kernels import aligned, padded
 from localsvm.solvers._smo import KernelDual
 
 Floats = NDArray[np.float64]
+STEPS_A_ROW = 2_000  # at most: each row to be decided has such a problem
 
 
 def decision_values(X: Floats, Y: Floats, weight: Floats, costs: Floats, points: Floats, tolerance: float) -> Floats:
@@ -53,7 +54,7 @@ def _solutions(K: Floats, y: Floats, weight: Floats, costs: Floats, tolerance: f
     n = len(y)
     wide = np.zeros((3, len(K)))
     wide[0, :n] = y
-    problem, start, found = KernelDual(K, wide[0], offset=True), None, []
+    problem, start, found = KernelDual(K, wide[0], offset=True, max_iterations=STEPS_A_ROW * n), None, []
     for cost in costs:
         wide[1, :n] = np.where(y < 0, -cost * weight, 0.0)
         wide[2, :n] = np.where(y > 0, cost * weight, 0.0)

@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 Names = NDArray[np.int64]
 
 MOST_STEPS = 20_000
+STEPS_A_ROW = 50_000  # of all SVMs of a problem together
 PRECISION, FINEST_SVM = 1e-3, 1e-13  # gap of an SVM: share of the gap to reach at first, and share of P at last
 RIDGE_SHARE = 0.1  # of the gap to reach: r |a|^2 at first, ...
 MOST_RIDGE = (
@@ -68,6 +69,7 @@ class Machine:
         self._y, self._lo, self._hi = wide
         self._dual, self._total = KernelDual(self._K, self._y), float((self._hi - self._lo).sum())
         self._b, self._f, self.primal, self.solves = np.zeros(side), np.zeros(side), self._total, 0
+        self._steps = 0
         self._b[: self.n] = b
         self.J, self._share = 0.0, ROUGHER
         self._sharpen(1.0)
@@ -112,12 +114,14 @@ class Machine:
         return np.asarray(found)
 
     def descend(self, share: float, newton: bool) -> bool:
-        """Go on until the gap among these kernels is this share of P; False if rounding or MOST_STEPS ended it."""
+        """Go on until the gap among these kernels is this share of P; False where rounding or a bound ended it."""
         self._share, factor = share, 1.0
         self._again(factor)
         for _ in range(MOST_STEPS):
             if self.inside_gap <= share:
                 return True
+            if self._steps > STEPS_A_ROW * self.n:
+                return False
             step = self._newton() if newton else self._reduced_gradient()
             if not (float(self.q @ step) > 0.0 and self._along(step)):
                 factor *= FINER
@@ -156,7 +160,7 @@ class Machine:
             self._f -= self._ridge * self._b
             hinge = (self._hi - self._lo) @ np.maximum(0.0, 1.0 - self._y * self._f)
             self.primal = 0.5 * float(self._b @ self._f) + float(hinge)
-            self.J, self.solves = report.objective, self.solves + 1
+            self.J, self.solves, self._steps = report.objective, self.solves + 1, self._steps + report.iterations
             enough = max(self._precision * self.primal, FINEST_SVM * self._total)
             if report.gap <= 2.0 * enough or wanted <= enough or not report.converged:
                 return

@@ -48,6 +48,15 @@ def test_a_folder_that_cannot_be_used_is_told(what: str, command: tuple[str, ...
     assert text.startswith("error: ") and message in text and text.count("\n") == 1
 
 
+def test_a_folder_needs_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "mine.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    done = run("train", "x", env=clean_environment(LOCALSVM_METHODS="methods"))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"error: LOCALSVM_METHODS names methods; give the whole path, {tmp_path}/methods\n"
+
+
 def test_a_file_that_cannot_be_imported_is_told(train_file: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(HEAD + "\nimport a_module_that_is_not_there\n")
     environment = clean_environment(LOCALSVM_METHODS=str(tmp_path))
