@@ -21,6 +21,7 @@ from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid
 from localsvm.methods.option import option
 from localsvm.methods.saved import table
+from localsvm.naming import opt
 from localsvm.store.pieces import Pieces, floats64
 from localsvm.targets.base import Target
 
@@ -39,7 +40,7 @@ class NearestCentroid(Method):
 
     def __post_init__(self) -> None:
         if not all(0 < share <= 1 for share in self.keep):
-            raise OptionError("--keep takes numbers above 0, up to 1")
+            raise OptionError(f"{opt.keep} takes numbers above 0, up to 1")
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """A setting a share; there is no cost."""

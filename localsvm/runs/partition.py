@@ -25,7 +25,7 @@ KEPT = ("cell_size", "scale", "seed", "zero_based", "coarse_size")  # options of
 
 
 @dataclass(frozen=True)
-class Divided:
+class PartitionReport:
     """What a partition file says.
 
     Attributes
@@ -61,7 +61,7 @@ class _Divider:
 def partition_only(
     source: Dataset | Engine, config: TrainingConfig, output: str | Path, force: bool = False,
     threads: Threads = ALONE, memory: int | None = None, observer: Observer | None = None, given: Given | None = None,
-) -> Divided:  # fmt: skip
+) -> PartitionReport:  # fmt: skip
     """Divide the rows and write the partition file, for `training.train` to use later.
 
     source, memory, observer, given : as in `training.train`; rows in memory are consumed.
@@ -93,4 +93,4 @@ def partition_only(
         centres=partition.centres,
     )
     write_partition(file, force)
-    return Divided(found, prepared.measured.told)
+    return PartitionReport(found, prepared.measured.told)

@@ -94,8 +94,8 @@ class PreparedRun:
 
     def as_dict(self) -> dict[str, Any]:
         """What prediction has to know of the training data."""
-        about = self.chain.as_dict() | {"partition": self.cells.partition.name, "weighted": self.head.weighted}
-        return about | self.measured.as_dict() | ({"classes": self.head.classes} if self.head.classes else {})
+        known = self.chain.as_dict() | {"partition": self.cells.partition.name, "weighted": self.head.weighted}
+        return known | self.measured.as_dict() | ({"classes": self.head.classes} if self.head.classes else {})
 
 
 def prepare(engine: Engine, asked: Asked, threads: Threads, clock: Clock, observer: Observer) -> PreparedRun:
@@ -153,8 +153,19 @@ class _Preparing:
                 cells = self._stored(self._file, head, chain)
         off_centre = self._off_centre(config, chain, samples)
         decided = replace(config, metric=measured.asked)
-        about = labels, class_rows, chain, measured, cells, content, off_centre
-        return PreparedRun(self._engine, self._asked, head, decided, *about)
+        return PreparedRun(
+            engine=self._engine,
+            asked=self._asked,
+            head=head,
+            config=decided,
+            labels=labels,
+            class_rows=class_rows,
+            chain=chain,
+            measured=measured,
+            cells=cells,
+            content=content,
+            off_centre=off_centre,
+        )
 
     def _looked(self) -> tuple[TrainingConfig, Head]:
         """The first look, and the size of coarse cells; a run of one takes its rows into memory."""
