@@ -8,25 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from localsvm.data.blocks.dataset import Examples, as_examples
+from localsvm.methods import methods
 
-METHODS = (
-    "svm",
-    "rbf",
-    "lasvm",
-    "linear",
-    "kmeans-svm",
-    "csvm",
-    "llsvm",
-    "l3",
-    "l3-kernel",
-    "ml3",
-    "svml",
-    "mtl",
-    "mlsvm",
-    "svm-knn",
-    "mkl",
-    "mllkm",
-)
+METHODS = tuple(methods())
 
 
 def _rows() -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:

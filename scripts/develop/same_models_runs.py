@@ -1,6 +1,6 @@
 """What `same_models.py` compares: data sets made from fixed seeds, and the commands that are run on them.
 
-Not a command. Only numpy and the names of command-line options are used, so that the same file goes with every version.
+Not a command. Of localsvm only the records of methods are used, so that the same file goes with every version.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.methods import methods
+
 Values = NDArray[np.float64]
 Labelled = tuple[Values, Values]
 TEST_ROWS = 120
@@ -20,23 +22,8 @@ COLUMNS = 1200  # of sparse rows; up to 1 024, small sets are kept dense
 FEW_COLUMNS = 200
 
 PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
-METHODS: dict[str, tuple[str, ...]] = {  # with grids that leave something to choose, but not much
-    "svm": (),
-    "rbf": ("-g", "0.1,1", "-C", "1,10"),
-    "lasvm": ("-g", "0.1,1", "-C", "1,10"),
-    "linear": ("-C", "0.1,1,10"),
-    "kmeans-svm": ("-K", "3", "-C", "0.1,1"),
-    "csvm": ("-K", "3", "--lambda", "1,10", "-C", "0.1,1"),
-    "llsvm": ("-K", "6", "--neighbours", "3", "-C", "0.1,1"),
-    "l3": ("-K", "3", "-L", "6", "-C", "0.01,1"),
-    "l3-kernel": ("-K", "3", "-L", "6", "-g", "0.5,2", "-C", "0.1,1"),
-    "svm-knn": ("--neighbours", "5,20", "-C", "0.1,1"),
-    "mkl": ("--widths", "0.5,2", "-C", "0.1,1"),
-    "mllkm": ("--bank-gammas", "0.1,1", "-C", "0.1,1"),
-    "mlsvm": ("-K", "3", "--shrinkage", "0.1", "-C", "1,100"),
-    "mtl": ("-K", "3", "--shrinkage", "0.1", "--groups", "2", "--coupling", "10", "-C", "1,100"),
-    "ml3": ("--models", "2", "-s", "sgd", "--passes", "5", "-C", "0.1,1"),
-}
+# every method of this checkout with its tiny grid, svm with its default one; a version that runs them may have fewer
+METHODS = {name: tuple(getattr(item, "tiny", "").split()) for name, item in methods().items()} | {"svm": ()}
 
 
 class Set(NamedTuple):
