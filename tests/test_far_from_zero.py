@@ -127,7 +127,9 @@ def test_a_column_far_from_zero_is_a_warning_of_the_classifiers(capsys: pytest.C
     X = (Z + np.asarray([1e4, 0, 0])).astype(np.float32)
     for verbose in (False, True):
         model = estimators.LinearSVMClassifier(cost=1.0, verbose=verbose)
-        with pytest.warns(UserWarning, match="^1 feature is 100 deviations or more away from 0.*; scale zscore moves"):
+        with pytest.warns(
+            UserWarning, match="^1 feature is 100 deviations or more away from 0.*; scale='zscore' moves"
+        ):
             model.fit(X, Y)
         assert "note" not in capsys.readouterr().err
     for kind in (estimators.LinearSVMClassifier(cost=1.0, scale="zscore"), estimators.LocalSVC(gamma=1.0, cost=1.0)):

@@ -369,7 +369,7 @@ def test_a_start_of_small_coefficients_leads_to_large_ones(before: float, cost: 
 
 
 @pytest.mark.parametrize("method", [MultipleKernelSVM(cost=(1e50,)), NeighbourSVM(cost=(1e50,))])
-def test_costs_that_cannot_be_solved_end(method: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_costs_that_cannot_be_solved_end(method: Any, tmp_path: Path) -> None:
     """Each row of noise is on its own side at any price: without a bound this takes minutes."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((60, 20)).astype(np.float32), np.where(rng.random(60) < 0.5, 1.0, -1.0)

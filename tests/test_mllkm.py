@@ -530,7 +530,7 @@ def test_many_classes(scheme: str) -> None:
         (lambda: LocallyLinearKernels(online="kernels", solver="sdca"), "--online"),
         (lambda: LocallyLinearKernels(epochs=0), "--epochs"),
         (lambda: LocallyLinearKernels(epochs=6), "--epochs of mllkm is for -s sdca"),
-        (lambda: LocallyLinearKernels(clusters=(5.0,)), "-K of mllkm is for --anchors kmeans"),
+        (lambda: LocallyLinearKernels(clusters=(5.0,)), "-K/--clusters of mllkm is for --anchors kmeans"),
         (lambda: LocallyLinearKernels(online="kernels", kept_rows=600), "--kept-rows is for --online full"),
         (lambda: LocallyLinearKernels(clusters=(0.5,)), "--clusters"),
         (lambda: LocallyLinearKernels(cost=(0.0,)), "--cost"),

@@ -25,6 +25,7 @@ from localsvm.features.scaling import MODES
 from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
+from localsvm.naming import on_command_line
 from localsvm.partition import two_step
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
@@ -236,12 +237,16 @@ def test_it_is_chosen_where_the_memory_is_too_small_for_cells_alone(tmp_path: Pa
     assert not needs_disk("-", CELLS, small, 1)
 
 
+def advice(*of: Any) -> str:
+    return on_command_line(beyond_memory(*of))
+
+
 def test_it_is_advised_where_it_helps(tmp_path: Path) -> None:
     file, least = text(tmp_path / "rows.txt", "dense"), Budget(PROCESS_BYTES + 100 * ROWS)
     whole = replace(CELLS, partition="none", coarse_size=None)
-    assert beyond_memory(CELLS, file, least).endswith("in scratch files (--out-of-core)")
-    assert beyond_memory(replace(whole, coarse_size=60), file, least).endswith("in scratch files (--out-of-core)")
-    assert "(-P voronoi --out-of-core); linear methods" in beyond_memory(whole, file, least)
+    assert advice(CELLS, file, least).endswith("in scratch files (--out-of-core)")
+    assert advice(replace(whole, coarse_size=60), file, least).endswith("in scratch files (--out-of-core)")
+    assert "(-P voronoi --out-of-core); linear methods" in advice(whole, file, least)
     for name in ("-", "<stdin>", "/dev/null"):
-        assert beyond_memory(CELLS, name, least).endswith("or write the rows to a file, for --out-of-core")
-    assert beyond_memory(CELLS, file, Budget(PROCESS_BYTES)) == "give more --memory"
+        assert advice(CELLS, name, least).endswith("or write the rows to a file, for --out-of-core")
+    assert advice(CELLS, file, Budget(PROCESS_BYTES)) == "give more --memory"

@@ -151,7 +151,7 @@ def test_on_a_terminal_a_bar_tells_of_settings(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_verbose_tells_of_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = ProgressLines()
+    lines = ProgressLines(str)
     lines.cells(1, 0)
     for setting in range(31):
         lines.work(setting / 31, setting)
