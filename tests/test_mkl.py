@@ -34,7 +34,6 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
 from localsvm.solvers import active_set, mixed_svm
-from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.mkl import ActiveMatrices, KernelMixture, sequential_mkl, simple_mkl
 from localsvm.targets.classification import Classification
 

@@ -3,7 +3,7 @@
 A file here is a record, which `--help` imports: it imports what takes time inside functions. How the problems of a cell
 are solved and decided is in the folders `systems`.
 
-Folders named by the variable LOCALSVM_METHODS (absolute paths, separated as in PATH) are looked through as well, so that a method can
+Folders named by the variable LOCALSVM_METHODS (separated as in PATH) are looked through as well, so that a method can
 be tried without touching this package; docs/adding-a-method.md shows one.
 """
 
@@ -37,7 +37,7 @@ KINDS = ("bool", "int", "float", "str", "tuple[float, ...]")
 def methods() -> dict[str, type[Method]]:
     """Every method by name: the frozen dataclasses defined in these folders' files that give themselves one.
 
-    MethodError for a folder that is not there or no absolute path, a file that cannot be imported, a method that lacks a part, and two
+    MethodError for a folder that is not there, a file that cannot be imported, a method that lacks a part, and two
     methods that use a name or an option for different things.
     """
     if relative := [folder for folder in ASKED if not os.path.isabs(folder)]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -78,25 +76,3 @@ def test_options_of_other_methods_have_a_group(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(HEAD + '    size: int = option(1, "--size", help="Size.")\n')
     done = run("train", "--help", env=clean_environment(LOCALSVM_METHODS=str(tmp_path)))
     assert b"\nOther methods:\n  --size" in done.stdout
-
-
-@pytest.mark.parametrize("folder", [".", "plug", "./plug", "plug:/tmp"])
-@pytest.mark.parametrize("command", [("train", "-m", "mine", "x"), ("predict", "x", "y"), ("inspect", "--help")])
-def test_a_folder_is_an_absolute_path(folder: str, command: tuple[str, ...], tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "plug"):
-        place.mkdir(exist_ok=True)
-        (place / "mine.py").write_text("open('imported', 'w').close()\n" + HEAD)
-    done = run(*command, env=clean_environment(LOCALSVM_METHODS=folder), cwd=tmp_path)
-    name = str(Path(folder.split(":")[0]))
-    expected = f"error: LOCALSVM_METHODS names {name}, which is not an absolute path; give one\n"
-    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", expected)
-    assert not (tmp_path / "imported").exists()
-
-
-def test_a_relative_folder_is_refused_in_python(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("open('imported', 'w').close()\n" + HEAD)
-    code = "from localsvm.methods import methods; methods()"
-    environment = clean_environment(LOCALSVM_METHODS=".", PYTHONPATH=str(Path(method_options.__file__).parents[2]))
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True)
-    assert done.returncode == 1 and b"MethodError: LOCALSVM_METHODS names ., which is not an absolute" in done.stderr
-    assert not (tmp_path / "imported").exists()
