@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.kernels._kernels import aligned, padded
-from localsvm.solvers._smo import KernelDual
+from localsvm.solvers._smo import MAX_ITERATIONS, KernelDual
 
 Floats = NDArray[np.float64]
-STEPS_A_ROW = 2_000  # at most: each row to be decided has such a problem
 
 
 def decision_values(X: Floats, Y: Floats, weight: Floats, costs: Floats, points: Floats, tolerance: float) -> Floats:
@@ -54,7 +53,7 @@ def _solutions(K: Floats, y: Floats, weight: Floats, costs: Floats, tolerance: f
     n = len(y)
     wide = np.zeros((3, len(K)))
     wide[0, :n] = y
-    problem, start, found = KernelDual(K, wide[0], offset=True, max_iterations=STEPS_A_ROW * n), None, []
+    problem, start, found = KernelDual(K, wide[0], offset=True, max_iterations=MAX_ITERATIONS), None, []
     for cost in costs:
         wide[1, :n] = np.where(y < 0, -cost * weight, 0.0)
         wide[2, :n] = np.where(y > 0, cost * weight, 0.0)
