@@ -26,7 +26,7 @@ _SUM_BYTES = 4  # of fletcher32, behind the chunk
 _LAYOUTS = (h5d.COMPACT, h5d.CONTIGUOUS, h5d.CHUNKED)
 
 
-class Layout(NamedTuple):
+class StoredLayout(NamedTuple):
     """How a dataset is stored.
 
     Attributes
@@ -52,7 +52,7 @@ class StoredRows:
     it may.
     """
 
-    def __init__(self, item: Any, layout: Layout) -> None:
+    def __init__(self, item: Any, layout: StoredLayout) -> None:
         self.dtype, self.shape, self.stored = layout.dtype, layout.shape, int(item.get_storage_size())
         self._dataset, self._layout = h5py.Dataset(item), layout
         self._sound: set[int] = set()  # chunks
@@ -123,7 +123,7 @@ def _walk(group: Any, path: str, seen: set[int], found: dict[str, h5py.Group | S
             _check_attributes(item, place, size)
 
 
-def _layout(item: Any, place: str) -> Layout:
+def _layout(item: Any, place: str) -> StoredLayout:
     """How a dataset is stored; Unsound unless as ours are, all its data in the file."""
     creation = item.get_create_plist()  # a virtual dataset looks for its sources as soon as its shape is asked for
     way = creation.get_layout()
@@ -137,11 +137,11 @@ def _layout(item: Any, place: str) -> Layout:
         raise Unsound(f"{place}: numbers of {dtype} are none of ours")
     if space.get_simple_extent_type() not in (h5s.SIMPLE, h5s.SCALAR):
         raise Unsound(f"{place} has no shape")
-    layout = Layout(dtype, space.shape)
+    layout = StoredLayout(dtype, space.shape)
     if way == h5d.CHUNKED:
         chunk = creation.get_chunk()
         deflated, summed = _filters(creation, dtype, place)
-        layout = Layout(dtype, space.shape, chunk, prod(chunk) * dtype.itemsize, deflated, summed)
+        layout = StoredLayout(dtype, space.shape, chunk, prod(chunk) * dtype.itemsize, deflated, summed)
         _check_chunks(item, layout, place)
     elif item.get_storage_size() != prod(space.shape) * dtype.itemsize:
         raise Unsound(f"{place}: its shape is {space.shape}, but its data are not there")
@@ -158,7 +158,7 @@ def _filters(creation: Any, dtype: np.dtype[Any], place: str) -> tuple[bool, boo
     return h5z.FILTER_DEFLATE in codes, h5z.FILTER_FLETCHER32 in codes
 
 
-def _check_chunks(item: Any, layout: Layout, place: str) -> None:
+def _check_chunks(item: Any, layout: StoredLayout, place: str) -> None:
     chunk, shape = layout.chunk or (), layout.shape
     if chunk[1:] != shape[1:] or (chunk[0] > 1 and layout.chunk_bytes > CHUNK_BYTES):
         raise Unsound(f"{place}: chunks of {chunk} are none of ours")
