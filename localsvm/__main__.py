@@ -12,6 +12,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from localsvm.blas import ONE_THREAD
+
 INTERRUPTED = 130
 
 
@@ -56,6 +58,8 @@ def cv() -> None:
 
 
 def _prepare() -> None:
+    for variable, value in ONE_THREAD.items():  # before numpy is loaded; what the user has set stays
+        os.environ.setdefault(variable, value)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a shell's background
         signal.signal(signal.SIGINT, _stop)
     for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -122,11 +121,9 @@ def affordable_workers(count: int) -> int:
 def check_addresses() -> None:
     """RunError where the shell leaves too few addresses even for the libraries, which would fail in odd ways.
 
-    To be called before numpy is loaded: where addresses are bounded, its BLAS reserves none for threads of its own.
+    To be called before numpy is loaded.
     """
     limit = address_limit()
-    if limit is not None:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if limit is not None and limit < LEAST_ADDRESSES:
         what = f"the shell allows a process {shown(limit)} of addresses"
         raise RunError(f"{what}, and {shown(LEAST_ADDRESSES)} are the least; raise the limit (ulimit -v)")

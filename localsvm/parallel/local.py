@@ -20,6 +20,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from localsvm.blas import ONE_THREAD
 from localsvm.errors import RunError, WorkerLost
 from localsvm.naming import opt
 from localsvm.parallel import worker
@@ -27,7 +28,7 @@ from localsvm.parallel.messages import Log
 from localsvm.store.outputs import signals_held
 
 # A worker computes with one thread, and imports nothing from the folder in which the user is
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
 SECONDS = 0.1  # between two looks at what units tell
 
 

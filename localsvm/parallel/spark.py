@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from localsvm.blas import ONE_THREAD
 from localsvm.errors import LocalSVMError, RunError
 from localsvm.naming import opt
 from localsvm.parallel import parquet
@@ -36,7 +37,6 @@ NOT_SEEN = f"{{path}}: the workers of Spark do not see this input; {SHARED}"
 NESTED = "{path}: a folder in the input folder, whose files are not read; move them up, or it away"
 JAVA = 17  # the oldest that PySpark 4 runs on
 ANSWER_SECONDS = 10.0  # in which a master has to take a connection
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 HANDED_ON = ("LOCALSVM_SIMD", "LOCALSVM_METHODS")  # variables that decide what workers compute
 # Java only hands bytes on here: compiling its code as well as it can costs half of its processor time in a short run
 JAVA_OPTIONS, QUICK = "JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1"

@@ -24,7 +24,7 @@ ROOMS = (
     ("parallel", "data"),
     ("store",),
     ("_core",),
-    ("errors", "memory", "threads", "pulse", "naming", "__init__"),
+    ("errors", "memory", "threads", "pulse", "naming", "blas", "__init__"),
 )
 FLOOR = {room: len(ROOMS) - i for i, row in enumerate(ROOMS) for room in row}
 BESIDE = {
