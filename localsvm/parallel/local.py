@@ -179,12 +179,15 @@ def _started(jobs: int) -> Any:
     try:
         with signals_held():  # no signal may interrupt the start of a worker
             executor = ProcessPoolExecutor(jobs, initializer=worker.begin, initargs=(os.getpid(),), env=ENVIRONMENT)
+            executor._call_queue._start_thread()  # else loky's own thread starts it, and dies unseen where it cannot
             with _signals_blocked():
                 executor.submit(os.getpid)
-    except (OSError, ImportError, NotImplementedError) as error:  # the latter two: no semaphores
+    except BaseException as error:
         for process in [] if executor is None else executor._processes.values():
             _kill(process)
             process.join()
+        if not isinstance(error, OSError | ImportError | NotImplementedError):  # the latter two: no semaphores
+            raise
         what = f"worker processes cannot be started ({getattr(error, 'strerror', None) or error})"
         remedy = f"use fewer jobs ({opt.jobs(1)} needs none), or raise the limits of the shell or of /dev/shm"
         raise RunError(f"{what}; {remedy}") from error

@@ -110,7 +110,8 @@ def is_fault_of_numpy(done: subprocess.CompletedProcess[str]) -> bool:
         ("large memory", 1, "open:rows.libsvm"),
         ("memory", 1, "open:rows.libsvm"),
         ("fork", 2, None),
-        ("thread", 2, "open:rows.libsvm"),  # OpenBLAS ends a process, with lines of its own, if it has no threads then
+        ("thread", 2, "open:rows.libsvm"),
+        ("thread", 2, "memfd_create:localsvm"),  # those of the pool of processes
     ],
 )
 def test_a_failed_call_is_one_message_or_nothing(
