@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,16 +125,41 @@ def test_work_that_kills_two_workers_is_named(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Nested:
-    """Work that cannot be read by a worker."""
+class Deadly:
+    """Work that kills the worker that reads it."""
 
     def __reduce__(self) -> Any:
-        return exec, ("raise MemoryError",)
+        return os.kill, (WorkerPid(), signal.SIGKILL)
 
 
-def test_workers_that_cannot_read_their_work_are_not_started_for_ever() -> None:
-    with pytest.raises(WorkerLost, match=r"^Nested\(\): the worker process ended twice by"):
-        results(2, [Nested()])  # type: ignore[list-item]
+class WorkerPid:
+    """The number of the process that reads it."""
+
+    def __reduce__(self) -> Any:
+        return os.getpid, ()
+
+
+def test_workers_that_die_before_they_begin_are_not_started_for_ever() -> None:
+    with pytest.raises(WorkerLost, match=r"^Deadly\(\): the worker process ended twice by SIGKILL"):
+        results(2, [Deadly()])  # type: ignore[list-item]
+
+
+@dataclass(frozen=True)
+class Sends:
+    """Work with a large result, whose worker is killed so many seconds after it has it: while it sends it."""
+
+    seconds: float
+
+    def __call__(self, kept: Any) -> bytes:
+        content = bytes(1 << 28)
+        threading.Timer(self.seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return content
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.15, 0.2, 0.25])
+def test_a_worker_that_is_killed_while_it_sends_a_result_holds_up_nobody(seconds: float) -> None:
+    with suppress(WorkerLost), LocalPool(2) as pool:  # a quick machine has sent it before
+        assert [len(content) for _, content in pool.unordered(deque([Sends(seconds)]))] == [1 << 28]
 
 
 def test_idle_workers_that_were_killed_are_replaced(tmp_path: Path) -> None:
@@ -146,9 +173,10 @@ def test_idle_workers_that_were_killed_are_replaced(tmp_path: Path) -> None:
 
 
 def test_a_message_that_is_not_whole_waits() -> None:
-    log = Log()
+    log = Log("work")
+    assert not log.begun
     with LogWriter(log.path) as told:
-        assert log.begun
+        assert log.begun and told.work() == "work"
         told.write("first")
         with open(log.path, "ab", 0) as file:
             file.write(b"\x05\0\0\0\0\0\0\0" + b"abc")

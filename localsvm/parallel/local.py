@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -43,7 +43,7 @@ Work = Callable[[Any], Any]  # a work unit, called with the object that its work
 @dataclass(frozen=True)
 class _Try:
     work: Work
-    log: Log = field(default_factory=Log)
+    log: Log
 
 
 class LocalPool:
@@ -67,7 +67,7 @@ class LocalPool:
     def __init__(self, jobs: int, keep: Callable[[], Any] = dict, note: Callable[[str], None] | None = None) -> None:
         self.jobs, self._keep, self._note = jobs, keep, note
         self._executor: Any = None
-        self._tries: dict[Future[Any], _Try] = {}
+        self._tries: dict[Future[None], _Try] = {}
         self._suspects: deque[Work] = deque()  # had begun when a worker was killed
 
     def __enter__(self) -> LocalPool:
@@ -133,19 +133,23 @@ class LocalPool:
                 self._renew()
 
     def _submit(self, piece: Work) -> None:
-        begun = _Try(piece)
+        begun = _Try(piece, Log((piece, self._keep)))
         try:
-            self._tries[self._executor.submit(worker.do, piece, self._keep, begun.log.path)] = begun
+            self._tries[self._executor.submit(worker.do, begun.log.path)] = begun
         except BaseException:
             begun.log.close()
             raise
 
-    def _taken(self, future: Future[Any]) -> tuple[Work, Any]:
+    def _taken(self, future: Future[None]) -> tuple[Work, Any]:
         done = self._tries.pop(future)
         done.log.close()
         if self._suspects and self._suspects[0] is done.work:
             self._suspects.popleft()
-        return done.work, future.result()
+        future.result()
+        assert done.log.end is not None
+        if done.log.end.error is not None:
+            raise done.log.end.error
+        return done.work, done.log.end.result
 
     def _lost(self, how: str, work: deque[Work]) -> None:
         """A worker was killed: plan the second tries, and begin anew."""

@@ -1,7 +1,8 @@
-"""What a work unit tells before its result: a log in anonymous memory, written by a worker and read by its parent.
+"""What a process and its worker say to each other of a work unit: a log in anonymous memory that both have open.
 
-A log has one writer, no lock and no name in a file system, so a worker that is killed in the middle of a message harms
-no other one, and nothing of it stays. Linux only.
+It begins with the work; the worker adds what the work yields, and how it ended. A log has no lock and no name in a file
+system, so a worker that is killed in the middle of a message harms no other one, and nothing of it stays. In a pipe,
+half a message would stay, and who reads it waits for ever. Linux only.
 """
 
 from __future__ import annotations
@@ -10,17 +11,39 @@ import os
 import pickle
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 _LENGTH = struct.Struct("<Q")
 
 
-class Log:
-    """The parent's end."""
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """The last message: the result of the work, or its error."""
 
-    def __init__(self) -> None:
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Log:
+    """The parent's end.
+
+    Parameters
+    ----------
+    work : object
+        The first message, which the worker reads.
+    """
+
+    def __init__(self, work: Any) -> None:
+        content = _packed(work)
         self._file = os.memfd_create("localsvm-log")
-        self._read = 0
+        try:
+            _write(self._file, content)
+        except BaseException:
+            self.close()
+            raise
+        self._given = self._read = len(content)
+        self.end: End | None = None  # where `news` has come to it
 
     @property
     def path(self) -> str:
@@ -30,11 +53,11 @@ class Log:
     @property
     def begun(self) -> bool:
         """Whether a worker has opened it."""
-        return os.fstat(self._file).st_size > 0
+        return os.fstat(self._file).st_size > self._given
 
     def news(self) -> Iterator[Any]:
-        """Messages that were not read before; one that is not whole yet waits."""
-        data = os.pread(self._file, os.fstat(self._file).st_size - self._read, self._read)
+        """Messages that were not read before, without the end; one that is not whole yet waits."""
+        data = memoryview(os.pread(self._file, os.fstat(self._file).st_size - self._read, self._read))
         at = 0
         while len(data) - at >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(data, at)
@@ -42,8 +65,11 @@ class Log:
             if last > len(data):
                 return
             self._read += last - at
-            if length:
-                yield pickle.loads(data[at + _LENGTH.size : last])
+            message = pickle.loads(data[at + _LENGTH.size : last]) if length else None
+            if isinstance(message, End):
+                self.end = message
+            elif length:
+                yield message
             at = last
 
     def close(self) -> None:
@@ -58,14 +84,29 @@ class LogWriter:
         self._path = path
 
     def __enter__(self) -> LogWriter:
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+        self._file = os.open(self._path, os.O_RDWR | os.O_APPEND)
         os.write(self._file, _LENGTH.pack(0))
         return self
 
     def __exit__(self, *error: object) -> None:
         os.close(self._file)
 
+    def work(self) -> Any:
+        """What the parent gave."""
+        (length,) = _LENGTH.unpack(os.pread(self._file, _LENGTH.size, 0))
+        return pickle.loads(os.pread(self._file, length, _LENGTH.size))
+
     def write(self, message: Any) -> None:
         """Tell the parent, as soon as it looks."""
-        content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        os.write(self._file, _LENGTH.pack(len(content)) + content)
+        _write(self._file, _packed(message))
+
+
+def _packed(message: Any) -> bytes:
+    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(content)) + content
+
+
+def _write(file: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:  # Linux writes 2 GiB at most
+        left = left[os.write(file, left) :]

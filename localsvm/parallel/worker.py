@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from localsvm.parallel.messages import LogWriter
+from localsvm.parallel.messages import End, LogWriter
 from localsvm.pulse import Beat, listening
 
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
@@ -34,23 +34,23 @@ def begin(parent: int) -> None:
     sys.modules["joblib.externals.loky.process_executor"]._USE_PSUTIL = False  # type: ignore[attr-defined]
 
 
-def do(piece: Callable[[Any], Any], keep: Callable[[], Any], log: str) -> Any:
-    """Do a work unit: call it with what `keep` made for this process.
+def do(log: str) -> None:
+    """Do the work unit of a log: call it with what `keep` made for this process.
 
-    What the work yields, and the steps of solvers, go to the log. An error that would not survive pickle is raised as
-    a RuntimeError with its text.
+    What the work yields, the steps of solvers, and the result or error go to the log. Of an error that would not
+    survive pickle, a RuntimeError has the text.
     """
-    try:
-        with LogWriter(log) as told, listening(lambda steps: told.write(Beat(steps))):
-            if keep not in _kept:
-                _kept[keep] = keep()
-            for content, more in steps(piece, _kept[keep]):
-                if more:
-                    told.write(content)
-            return content
-    except BaseException as error:
-        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        raise _picklable(error) from None
+    with LogWriter(log) as told:
+        try:
+            piece, keep = told.work()
+            with listening(lambda steps: told.write(Beat(steps))):
+                if keep not in _kept:
+                    _kept[keep] = keep()
+                for content, more in steps(piece, _kept[keep]):
+                    told.write(content if more else End(result=content))
+        except BaseException as error:
+            error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+            told.write(End(error=_picklable(error)))
 
 
 def steps(piece: Callable[[Any], Any], kept: Any) -> Iterator[tuple[Any, bool]]:
