@@ -18,6 +18,7 @@ PROCESS_BYTES = 120 << 20  # of each process as such: Python with numpy and scip
 WORKER_ADDRESSES = 512 << 20
 IN_TEXT = 8  # times its bytes that text takes while it is parsed
 LEAST_BLOCK = 1 << 16  # of text
+MORE = f"give more {opt.memory}"
 LEAST_ADDRESSES = 256 << 20  # of a process that reads a small file and trains on it
 
 # what CPython, numpy and OpenSSL say in place of MemoryError
@@ -32,10 +33,12 @@ class Budget:
     ----------
     bytes : that it may use; of which PROCESS_BYTES are for the main process as such.
     given : whether by --memory, or as what the machine has free.
+    remedy : what to do where the rows do not fit.
     """
 
     bytes: int
     given: bool = True
+    remedy: str = MORE
 
     @classmethod
     def of(cls, memory: int | None, held: int = 0) -> Budget:
@@ -56,13 +59,13 @@ class Budget:
         """Of text in the block of each of so many threads."""
         return max(min(most, LEAST_BLOCK), self.text_bytes(most * jobs) // jobs)
 
-    def check(self, what: str, need: int, remedy: str) -> None:
-        """RunError if a phase needs more room. what: with its verb, as in "the rows take"."""
+    def check(self, what: str, need: int, remedy: str = "") -> None:
+        """RunError if a phase needs more room. what: with its verb, as "the rows take"; remedy: in place of the own."""
         if need <= self.room:
             return
         beside = "" if need > PROCESS_BYTES else f" ({shown(PROCESS_BYTES)} of it the program itself)"
         allowed = f"{opt.memory} allows {shown(self.bytes)}" if self.given else f"{shown(self.bytes)} are free"
-        raise RunError(f"{what} {shown(need + PROCESS_BYTES)}{beside}, and {allowed}; {remedy}")
+        raise RunError(f"{what} {shown(need + PROCESS_BYTES)}{beside}, and {allowed}; {remedy or self.remedy}")
 
 
 UNBOUNDED = Budget(1 << 62)

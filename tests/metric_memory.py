@@ -28,7 +28,7 @@ class Asked(Budget):
 
     need = 0
 
-    def check(self, what: str, need: int, remedy: str) -> None:
+    def check(self, what: str, need: int, remedy: str = "") -> None:
         Asked.need = need
 
 

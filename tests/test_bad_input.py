@@ -133,17 +133,17 @@ def test_a_pipe_that_ends_within_the_first_bytes() -> None:
 
 SHRINKING = """
 import os, sys
-import numpy as np
 from localsvm.data.readers.libsvm import read
+from localsvm.memory import Budget
 
 path, size = sys.argv[1], int(sys.argv[2])
 
-def matrix(shape):  # is asked for between counting and parsing
-    os.truncate(path, size)
-    return np.empty(shape, np.float32)
+class Shrinking(Budget):
+    def check(self, *_):  # between counting and parsing
+        os.truncate(path, size)
 
 try:
-    read(path, dense=True, allocate=matrix)
+    read(path, dense=True, budget=Shrinking(1 << 40))
 except Exception as error:
     print(type(error).__name__, error)
 """

@@ -33,6 +33,7 @@ from localsvm.data.blocks.shared import SharedExamples
 from localsvm.data.readers.compression import open_source
 from localsvm.data.readers.decoding import Decoder
 from localsvm.data.readers.libsvm import Layout, read, read_blocks
+from localsvm.data.readers.pieces import TextPiece
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError
 
@@ -413,21 +414,12 @@ def test_read_blocks_is_lazy(tmp_path: Path) -> None:
         list(blocks)
 
 
-def test_allocate(tmp_path: Path) -> None:
-    text, made = some_text(), []
-
-    def allocate(shape: tuple[int, int]) -> np.ndarray:
-        made.append(np.memmap(tmp_path / "matrix", np.float32, "w+", shape=shape))
-        made[-1][:] = 7  # the reader writes zeros too
-        return made[-1]
-
+def test_every_element_of_a_dense_matrix_is_written(tmp_path: Path) -> None:
+    text = some_text()
     expected = read_text(tmp_path, text, dense=True)
-    for packed in (text, gzip.compress(text)):
-        data = read_text(tmp_path, packed, dense=True, allocate=allocate, jobs=2)
-        assert data.X is made[-1]
-        assert np.array_equal(data.X, expected.X)
-    with pytest.raises(TypeError, match="float32"):
-        read_text(tmp_path, text, dense=True, allocate=np.empty)
+    X, y = np.full_like(expected.X, 7), np.full_like(expected.y, 7)
+    TextPiece("text", text, 1, False).read_dense(X, y)
+    assert np.array_equal(X, expected.X) and np.array_equal(y, expected.y)
 
 
 # --- against another reader

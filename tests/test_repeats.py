@@ -94,7 +94,7 @@ class StopAfter(Silent):
     def __init__(self, cells: int) -> None:
         self.left, self.resumed = cells, 0
 
-    def cells(self, total: int, done: int) -> None:
+    def cells(self, total: int, done: int, what: str = "cells") -> None:
         self.resumed = done
 
     def cell_done(self, wrong: float, weight: float) -> None:

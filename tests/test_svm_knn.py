@@ -197,3 +197,15 @@ def test_the_neighbours_of_llsvm_are_chosen(tmp_path: Any) -> None:
 def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
     with pytest.raises(OptionError, match=words):
         make()
+
+
+@pytest.mark.parametrize("select", ["vote", "refit"])
+def test_a_choice_by_svms_that_did_not_converge_is_told(select: str) -> None:
+    X, y = examples(100)
+    cell, told = cell_of(X, y), []
+    for cost in (1.0, 1e50):
+        method = replace(ONE, neighbours=(40.0,), cost=(cost,), tolerance=1e-9)
+        grid = method.grid(cell, 100.0, 4)
+        told.append(fit(method, cell, grid, score(method, cell, grid), select).report)
+    assert told[0].not_converged == 0 and told[0].largest_gap == 0.0
+    assert told[1].not_converged > 0 and told[1].largest_gap > 1e-9

@@ -127,7 +127,7 @@ class StopAfter(Silent):
         self.left = cells
         self.resumed = 0
 
-    def cells(self, total: int, done: int) -> None:
+    def cells(self, total: int, done: int, what: str = "cells") -> None:
         self.resumed = done
 
     def cell_done(self, wrong: float, weight: float) -> None:

@@ -55,12 +55,12 @@ class Progress:
         if self._live:
             click.echo(f"\r\033[K{name} ...", err=True, nl=False)
 
-    def cells(self, total: int, done: int) -> None:
+    def cells(self, total: int, done: int, what: str = "cells") -> None:
         """Start the bar, with `done` of `total` cells finished before."""
-        self._standing.cells(total, done)
+        self._standing.cells(total, done, what)
         self._clear()
         if done and not self._quiet:
-            click.echo(f"resumed: {done:,} of {total:,} cells were finished before", err=True)
+            click.echo(f"resumed: {self._standing.counted} were finished before", err=True)
         if self._live:
             from tqdm import tqdm
 
@@ -104,11 +104,11 @@ class Progress:
         click.echo(f"\r\033[Knote: {text}" if self._live else f"note: {text}", err=True)
 
     def _kept(self) -> str:
-        done, total, settings = self._standing.done, self._standing.total, self._standing.settings
+        done, settings = self._standing.done, self._standing.settings
         if not (self._resumable and (done or settings)):
             return ""
         scored = f"{settings:,} settings scored and " if settings else ""
-        return f" with {scored}{done:,} of {total:,} cells finished; go on with --resume"
+        return f" with {scored}{self._standing.counted} finished; go on with --resume"
 
     def _clear(self) -> None:
         if self._bar is not None:

@@ -40,10 +40,10 @@ from localsvm.engines.base import (
     Trainer,
     joined,
 )
-from localsvm.engines.memory import MORE, Memory
+from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, OptionError
 from localsvm.features.columns import KeptColumns
-from localsvm.memory import UNBOUNDED, Budget
+from localsvm.memory import MORE, UNBOUNDED, Budget
 from localsvm.naming import opt
 from localsvm.partition._nearest import group
 from localsvm.threads import ALONE

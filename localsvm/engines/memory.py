@@ -23,8 +23,7 @@ from localsvm.engines.base import (
     Trainer,
 )
 from localsvm.features.columns import KeptColumns
-from localsvm.memory import UNBOUNDED, Budget
-from localsvm.naming import opt
+from localsvm.memory import MORE, UNBOUNDED, Budget
 from localsvm.partition._nearest import group
 from localsvm.threads import ALONE
 
@@ -32,7 +31,6 @@ AHEAD = 4  # blocks a thread that wait to be merged
 WORKING = 32 << 20  # scratch arrays of a thread that works on a block of rows, ...
 OF_ROWS = 6  # ... or so many times the rows, where these are few
 STRIP = 1 << 20  # values that a thread works on at once
-MORE = f"give more {opt.memory}"
 
 
 class Memory:
@@ -42,16 +40,12 @@ class Memory:
     ----------
     data : the rows.
     budget : of the run; the results do not depend on it.
-    remedy : what to do where the memory is too small.
     head : of the rows, where another engine has looked at them.
     """
 
-    def __init__(
-        self, data: Dataset, budget: Budget = UNBOUNDED, remedy: str = MORE,
-        head: Head | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, data: Dataset, budget: Budget = UNBOUNDED, head: Head | None = None) -> None:
         self.data, self.name, self.threads = data, data.name, ALONE
-        self._budget, self._remedy, self._head = budget, remedy, head
+        self._budget, self._head = budget, head
 
     def in_memory(self) -> Memory:
         """See `Engine`."""
@@ -66,14 +60,14 @@ class Memory:
 
         what : needs them, without its verb.
         """
-        rows, remedy = size_of(self.data.X), remedy or self._remedy
+        rows = size_of(self.data.X)
         shared = self.threads.count * min(WORKING, OF_ROWS * rows) if scratch else 0
         self._budget.check(f"{what} needs", self._held + shared + own, remedy)
 
     @property
     def remedy(self) -> str:
         """What to do where the memory is too small."""
-        return self._remedy
+        return self._budget.remedy
 
     @property
     def _held(self) -> int:

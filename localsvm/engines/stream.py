@@ -107,7 +107,7 @@ class Stream:
         self.dense = head.columns.dense
         self.block = replace(self.block, columns=self.features, dense=self.dense)
 
-    def fit_in(self, what: str, own: int, remedy: str = f"give more {opt.memory}") -> None:
+    def fit_in(self, what: str, own: int, remedy: str = "") -> None:
         """See that `own` bytes fit in beside what a pass holds, with fewer threads if need be; RunError where not even
         one suffices. what: with its verb.
         """

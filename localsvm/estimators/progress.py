@@ -32,10 +32,10 @@ class ProgressLines(Warned):
         """A phase begins."""
         self._say(name)
 
-    def cells(self, total: int, done: int) -> None:
+    def cells(self, total: int, done: int, what: str = "cells") -> None:
         """Training begins."""
-        self._standing.cells(total, done)
-        self._say(f"{total} cells")
+        self._standing.cells(total, done, what)
+        self._say(f"{total} {what}")
 
     def work(self, share: float, settings: int) -> None:
         """So much is done."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import Field, field
 from typing import Any
 
+from localsvm.naming import opt
+
 
 def option(
     default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), later: bool = False, became_list: bool = False
@@ -20,6 +22,13 @@ def option(
     """
     marks = {name: True for name, given in (("later", later), ("became_list", became_list)) if given}
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, **marks})
+
+
+def tolerance_option(default: float) -> Any:
+    """The option -e, whose default is the method's own."""
+    gap = "the duality gap, divided by C n or, for linear methods, by the objective"
+    text = f"Stop this near to the optimum: the KKT violation with {opt.offset}; else {gap}."
+    return option(default, "-e", "--tolerance", help=text)
 
 
 def kind_of(field: Field[Any]) -> str:

@@ -20,8 +20,8 @@ class Observer(Protocol):
     def phase(self, name: str) -> None:
         """A phase begins: metric, partition, train, write."""
 
-    def cells(self, total: int, done: int) -> None:
-        """Training begins: so many cells, of which so many came from an interrupted run."""
+    def cells(self, total: int, done: int, what: str = "cells") -> None:
+        """Training begins: so many cells, of which so many came from an interrupted run; or so many coarse cells."""
 
     def work(self, share: float, settings: int) -> None:
         """This share of the run's work is done, as far as can be foretold; a part of it are so many settings that are
@@ -47,7 +47,7 @@ class Silent:
     def phase(self, name: str) -> None:
         """Say nothing."""
 
-    def cells(self, total: int, done: int) -> None:
+    def cells(self, total: int, done: int, what: str = "cells") -> None:
         """Say nothing."""
 
     def work(self, share: float, settings: int) -> None:
@@ -121,13 +121,13 @@ class Standing:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.total = self.done = self.settings = self.steps = 0
-        self.share = 0.0
+        self.share, self._what = 0.0, "cells"
         self._wrong = self._weight = 0.0
         self._began: tuple[float, float] | None = None  # when, and the share then
 
-    def cells(self, total: int, done: int) -> None:
+    def cells(self, total: int, done: int, what: str = "cells") -> None:
         """As of an observer."""
-        self.total, self.done = total, done
+        self.total, self.done, self._what = total, done, what
 
     def cell_done(self, wrong: float, weight: float) -> None:
         """As of an observer."""
@@ -145,11 +145,16 @@ class Standing:
         self.steps = steps
 
     @property
+    def counted(self) -> str:
+        """For example "12 of 50 cells"."""
+        return f"{self.done:,} of {self.total:,} {self._what}"
+
+    @property
     def text(self) -> str:
         """For example "12 of 50 cells, 3 settings of others, error 12.34%, about 4 min left", and between two such
         events the steps of a solver that is at work, as in "0 of 1 cells, a solver at 81,920 steps".
         """
-        parts = [f"{self.done:,} of {self.total:,} cells"]
+        parts = [self.counted]
         if self.settings:
             parts.append(f"{self.settings:,} settings" + (" of others" if self.done else ""))
         if self.steps:

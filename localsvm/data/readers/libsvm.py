@@ -28,12 +28,9 @@ from localsvm.data.readers.pieces import BLOCK_BYTES, BOM, Counts, TextPiece, or
 from localsvm.data.readers.spans import spans
 from localsvm.errors import DataError, RunError
 from localsvm.memory import UNBOUNDED, Budget
-from localsvm.naming import opt
 
-MORE = f"give more {opt.memory}"
 WIDE = 4  # where columns are left out, a text is parsed dense if it has at most so many times those that are kept
 
-Allocate: TypeAlias = Callable[[tuple[int, int]], Dense]
 Offsets: TypeAlias = npt.NDArray[np.int64]
 
 
@@ -45,11 +42,9 @@ class _Options:
     n_features: int | None
     dense: bool | None
     jobs: int
-    allocate: Allocate | None
     block_bytes: int
     shifts: bool
     budget: Budget
-    remedy: str = MORE
 
     @property
     def block(self) -> int:
@@ -63,7 +58,7 @@ class _Options:
 
     def check(self, name: str, size: int) -> None:
         """RunError where rows of so many bytes do not fit in beside the blocks of text."""
-        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block, self.remedy)
+        self.budget.check(f"{name}: its rows need", size + self.jobs * self.block)
 
     def columns(self, width: int) -> int:
         """Columns of the result, where the text has `width`."""
@@ -75,19 +70,15 @@ class _Options:
     def matrix(self, name: str, rows: int, columns: int) -> Dense:
         """A dense matrix (rows, columns), not initialised; RunError if memory is too small."""
         try:
-            X = (self.allocate or _empty)((rows, columns))
+            return np.empty((rows, columns), np.float32)
         except (MemoryError, ValueError) as error:
             what = f"no memory for a dense matrix of {4 * rows * columns / 2**30:.1f} GiB"
             raise RunError(f"{name}: {what}; read it as a sparse one") from error
-        if X.shape != (rows, columns) or X.dtype != np.float32 or not X.flags.c_contiguous:
-            raise TypeError("allocate() must return a C-contiguous float32 array of the shape asked for")
-        return X
 
 
 def read(
     path: str | os.PathLike[str], *, zero_based: bool = False, n_features: int | None = None, dense: bool | None = None,
-    jobs: int = 1, allocate: Allocate | None = None, block_bytes: int = BLOCK_BYTES, shifts: bool = False,
-    budget: Budget = UNBOUNDED, remedy: str = MORE,
+    jobs: int = 1, block_bytes: int = BLOCK_BYTES, shifts: bool = False, budget: Budget = UNBOUNDED,
 ) -> Dataset:  # fmt: skip
     """Read a LIBSVM file.
 
@@ -97,11 +88,10 @@ def read(
         A file, plain or compressed by gzip, bzip2, xz or zstd (known by its content), or "-" for stdin.
     zero_based, n_features
         Whether indices start at 0; and d: entries beyond it are dropped, None for as many as the indices need.
-    dense, allocate
-        Dense or CSR, None for what `prefers_dense` says; and the function that makes a dense X, for example in a file.
-    jobs, block_bytes, shifts, budget, remedy
-        Threads; most bytes of text that one parses at once; whether columns may have origins (`origin`); memory, and
-        what to do where the rows do not fit into it.
+    dense
+        Dense or CSR, None for what `prefers_dense` says.
+    jobs, block_bytes, shifts, budget
+        Threads; most bytes of text that one parses at once; whether columns may have origins (`origin`); memory.
 
     Returns
     -------
@@ -115,7 +105,7 @@ def read(
     RunError
         The rows do not fit into the budget, or into memory.
     """
-    options = _Options(zero_based, n_features, dense, jobs, allocate, block_bytes, shifts, budget, remedy)
+    options = _Options(zero_based, n_features, dense, jobs, block_bytes, shifts, budget)
     with open_source(path) as source:
         return _read_regular(source, options) if source.regular() else _read_stream(source, options)
 
@@ -180,10 +170,6 @@ def parse_block(piece: TextPiece, layout: Layout) -> ParsedPiece:
     if dense and not isinstance(part.X, np.ndarray):
         part.X = dense_copy(part.X)
     return part
-
-
-def _empty(shape: tuple[int, int]) -> Dense:
-    return np.empty(shape, dtype=np.float32)
 
 
 def _read_regular(source: Source, options: _Options) -> Dataset:

@@ -19,7 +19,7 @@ from localsvm.kernels import Kernel
 from localsvm.methods.base import Fit, Fitted, Method, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import LARGEST_COST, SIZE
-from localsvm.methods.option import option
+from localsvm.methods.option import option, tolerance_option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 
@@ -70,12 +70,7 @@ class KernelMethod(Method):
     offset: bool = option(
         False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
     )
-    tolerance: float = option(
-        1e-3,
-        "-e",
-        "--tolerance",
-        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
-    )
+    tolerance: float = tolerance_option(1e-3)
 
     def __post_init__(self) -> None:
         self.check_choices()

@@ -16,7 +16,7 @@ from localsvm.kernels import Kernel
 from localsvm.methods.base import Fit, Fitted, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
-from localsvm.methods.option import option
+from localsvm.methods.option import option, tolerance_option
 from localsvm.methods.saved import table
 from localsvm.naming import opt
 from localsvm.store.pieces import Piece, Pieces, floats64, index, pointer
@@ -43,12 +43,7 @@ class MultipleKernelSVM(CostOptions):
     name: ClassVar[str] = "mkl"
     tiny: ClassVar[str] = "--widths 0.5,2 -C 0.1,1"
 
-    tolerance: float = option(
-        1e-2,
-        "-e",
-        "--tolerance",
-        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
-    )
+    tolerance: float = tolerance_option(1e-2)
     mkl: str = option(
         "sequential",
         "--mkl",

@@ -43,6 +43,7 @@ class NeighbourSVM(CostOptions):
     name: ClassVar[str] = "svm-knn"
     tiny: ClassVar[str] = "--neighbours 4,8 -C 0.1,1"
     costs_at_once: ClassVar[int] = 1 << 30  # neighbours and their products are the same for all
+    gap_unit: ClassVar[str] = "in the KKT conditions"
 
     neighbours: tuple[float, ...] = option(
         (10.0, 20.0, 40.0, 80.0),
@@ -89,7 +90,12 @@ class NeighbourSVM(CostOptions):
             "support_fold": cell.folds.astype(np.int32),
             "neighbours": np.asarray([fits[0].system.k], np.int32),
         }
-        return Fitted(state, FitReport(len(fits), support_vectors=n, support=cell.target.counts(cell.y)))
+        missed = [fit.solution.violation for fit in fits]
+        report = FitReport(
+            len(fits), not_converged=sum(v > 0.0 for v in missed), largest_gap=max(missed, default=0.0),
+            support_vectors=n, support=cell.target.counts(cell.y),
+        )  # fmt: skip
+        return Fitted(state, report)
 
     def predictor(self, state: State, target: Target, n_features: int) -> NeighbourPredictor:
         """Decision functions of a saved cell."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST, Grid, Values, check_values
-from localsvm.methods.option import option
+from localsvm.methods.option import option, tolerance_option
 from localsvm.naming import opt
 
 if TYPE_CHECKING:
@@ -35,12 +35,7 @@ class CostOptions(Method):
         "--cost",
         help=f"Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for {opt.gamma}.",
     )
-    tolerance: float = option(
-        1e-3,
-        "-e",
-        "--tolerance",
-        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
-    )
+    tolerance: float = tolerance_option(1e-3)
 
     def __post_init__(self) -> None:
         self.check_choices()

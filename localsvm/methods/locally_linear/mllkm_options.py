@@ -8,7 +8,7 @@ from localsvm.errors import OptionError
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
 from localsvm.methods.locally_linear.clustered import Clustered
-from localsvm.methods.option import option
+from localsvm.methods.option import option, tolerance_option
 from localsvm.naming import opt
 
 LEAST_KEPT = 10
@@ -63,12 +63,7 @@ class LocalOptions(Clustered, CostOptions):
         help=f"Epochs: of lasvm before its finishing step, of mllkm with {opt.solver('sdca')}.",
         later=True,
     )
-    tolerance: float = option(
-        1e-2,
-        "-e",
-        "--tolerance",
-        help="Stop at this KKT violation (offset), gap/(C n) (none) or gap/objective (linear).",
-    )
+    tolerance: float = tolerance_option(1e-2)
 
     def __post_init__(self) -> None:
         super().__post_init__()

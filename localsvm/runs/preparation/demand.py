@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import is_dense, size_of
 from localsvm.data.readers.compression import read_once
-from localsvm.data.readers.libsvm import MORE
 from localsvm.engines.base import Engine
 from localsvm.engines.memory import OF_ROWS, WORKING, Memory
 from localsvm.engines.stream import Stream
 from localsvm.features.scaling import CENTRED, made_bytes
-from localsvm.memory import Budget
+from localsvm.memory import MORE, Budget
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.streams import Descending, LearningOnce
 from localsvm.naming import opt

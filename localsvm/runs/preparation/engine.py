@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from localsvm.data.blocks.dataset import Dataset, prefers_dense, size_of
@@ -38,17 +39,17 @@ def engine_for(
         return Disk(
             path, zero_based=config.zero_based, shifts=config.shifts, weights=weights, budget=budget, counts=counts
         )  # fmt: skip
-    remedy = beyond_memory(config, path, budget)
-    data = read(path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget, remedy=remedy)
+    budget = replace(budget, remedy=beyond_memory(config, path, budget))
+    data = read(path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget)
     data.weight = None if weights is None else read_weights(weights, len(data.y))
-    return Memory(data, budget, remedy)
+    return Memory(data, budget)
 
 
 def engine_of(source: Dataset | Engine, config: TrainingConfig, threads: Threads, memory: int | None) -> Engine:
     """The engine of rows, with the threads of the run."""
     if isinstance(source, Dataset):
         budget = Budget.of(memory, size_of(source.X))
-        source = Memory(source, budget, beyond_memory(config, source.name, budget))
+        source = Memory(source, replace(budget, remedy=beyond_memory(config, source.name, budget)))
     source.threads = threads
     return source
 

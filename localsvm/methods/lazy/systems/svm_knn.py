@@ -55,6 +55,13 @@ class PreparedNeighbours(Prepared):
         return self._known[fold]
 
 
+@dataclass
+class Decided:
+    """What is known of the SVMs of held-out rows: the largest violation of those that did not converge, else 0."""
+
+    violation: float = 0.0
+
+
 class NeighbourSystem(System):
     """The problems of a cell with k neighbours. There is nothing to solve before a row asks."""
 
@@ -62,31 +69,45 @@ class NeighbourSystem(System):
         self.prepared, self.cell, self.k = prepared, prepared.cell, k
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Any], roughness: float) -> list[list[Any]]:
-        """Nothing."""
-        return [[() for _ in job.costs] for job in jobs]
+        """Nothing yet."""
+        return [[Decided() for _ in job.costs] for job in jobs]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Any]], out: Floats) -> None:
         """By the neighbours outside the fold, of all problems of a fold at once."""
         for fold in sorted({job.fold for job in jobs}):
-            self._fill([job for job in jobs if job.fold == fold], out)
+            mine = [i for i, job in enumerate(jobs) if job.fold == fold]
+            violations = self._fill([jobs[i] for i in mine], out)
+            for p, i in enumerate(mine):
+                for decided, violation in zip(solutions[i], violations[:, p].tolist(), strict=True):
+                    decided.violation = violation
 
-    def _fill(self, jobs: Sequence[Job], out: Floats) -> None:
+    def _fill(self, jobs: Sequence[Job], out: Floats) -> Floats:
+        """(costs, jobs) the largest violations."""
         cell, fold, problems = self.cell, jobs[0].fold, [job.problem for job in jobs]
         near, first_held = self.prepared.outside(fold), cell.held_out(fold).start
         known = Known(cell.X, cell.Y[:, problems], cell.count, cell.weight / cell.count)
+        missed = np.zeros((-(-len(near) // STRIP), out.shape[0], len(problems)))
 
         def strip(first: int, last: int) -> None:
             held = slice(first_held + first, first_held + last)
             rows = between(cell.X, held.start, held.stop)
-            values = known.values(rows, near[first:last], self.k, jobs[0].costs, self.prepared.method.tolerance)
+            values, violations = known.values(
+                rows, near[first:last], self.k, jobs[0].costs, self.prepared.method.tolerance
+            )
+            missed[first // STRIP] = violations
             for p, problem in enumerate(problems):
                 out[:, problem, held] = values[:, :, p]
 
         cell.threads.strips(strip, len(near), STRIP)
+        return np.asarray(missed.max(axis=0, initial=0.0))
 
-    def final(self, jobs: Sequence[Job], starts: Sequence[Any]) -> list[Any]:
-        """Nothing."""
-        return [() for _ in jobs]
+    def final(self, jobs: Sequence[Job], starts: Sequence[Decided | None]) -> list[Decided]:
+        """Nothing; what is known comes from the choice of k and C."""
+        return [Decided() if start is None else start for start in starts]
+
+    def whole_start(self, starts: Sequence[Decided]) -> Decided:
+        """The largest violation of all folds."""
+        return Decided(max((start.violation for start in starts), default=0.0))
 
 
 @dataclass(frozen=True)
@@ -98,10 +119,11 @@ class Known:
     count: Floats
     weight: Floats
 
-    def values(self, rows: Examples, near: Indices, k: int, costs: Floats, tolerance: float) -> Floats:
+    def values(self, rows: Examples, near: Indices, k: int, costs: Floats, tolerance: float) -> tuple[Floats, Floats]:
         """(costs, m, problems) decision values of rows by the first k of their neighbours near (m, most), near to far.
 
-        Rows with the same neighbours share their SVM.
+        Beside these (costs, problems), the largest violation of SVMs that did not converge. Rows with the same
+        neighbours share their SVM.
         """
         count = self.count[near]
         counted = np.clip(
@@ -113,15 +135,16 @@ class Known:
         groups: dict[bytes, list[int]] = {}
         for i, m in enumerate(many):
             groups.setdefault(places[i, :m].tobytes() + counted[i, :m].tobytes(), []).append(i)
-        out = np.empty((len(costs), len(near), self.Y.shape[1]))
+        out, missed = np.empty((len(costs), len(near), self.Y.shape[1])), np.zeros((len(costs), self.Y.shape[1]))
         for members in groups.values():
             own, weight = places[members[0], : many[members[0]]], counted[members[0], : many[members[0]]]
-            out[:, members] = self._decided(own, weight * self.weight[own], costs, rows, members, tolerance)
-        return out
+            found = self._decided(own, weight * self.weight[own], costs, rows, members, tolerance)
+            out[:, members], missed = found[0], np.maximum(missed, found[1])
+        return out, missed
 
     def _decided(
         self, places: Indices, weight: Floats, costs: Floats, rows: Examples, members: list[int], tolerance: float
-    ) -> Floats:
+    ) -> tuple[Floats, Floats]:
         Y, taking = self.Y[places], weight > 0
         if all(one_sided(Y[taking, p]) for p in range(Y.shape[1])):
             none: Floats = np.empty((len(places), 0))
@@ -150,7 +173,7 @@ class NeighbourPredictor:
             for first in range(0, len(out), STRIP):
                 rows = between(X, first, min(first + STRIP, len(out)))
                 near = others[search.nearest(rows, min(self._k, len(others)))]
-                values = known.values(rows, near, self._k, costs, self._tolerance)
+                values, _ = known.values(rows, near, self._k, costs, self._tolerance)
                 out[first : first + STRIP, mine] = values[0]
         return self._target.combine(out, problem)
 
