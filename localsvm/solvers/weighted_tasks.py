@@ -76,7 +76,7 @@ class WeightedTasks:
     def _taking_part(self, y: Floats, cost: Floats) -> tuple[LinearRows, Floats, Floats]:
         """Without the rows that take no part, where these are the most: a pair of many classes has few rows."""
         part = np.flatnonzero((y != 0) & (cost > 0))
-        if 2 * len(part) >= len(y):
+        if not len(part) or 2 * len(part) >= len(y):
             return self.rows, y, cost
         X, task = self.rows.X, self.rows.task[part]
         return LinearRows(rows_of(X, part), self.rows.tasks, task, BIAS, shared_bias=False), y[part], cost[part]

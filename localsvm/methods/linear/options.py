@@ -102,7 +102,7 @@ class LinearOptions(MeanLoss):
 
 def check_neighbours(neighbours: Values) -> None:
     """OptionError unless they are whole numbers from 1 that a model file can hold."""
-    if not neighbours or not all(1 <= k < 1 << 31 and k == int(k) for k in neighbours):
+    if not neighbours or not all(1 <= k < 1 << 31 and float(k).is_integer() for k in neighbours):
         raise OptionError(f"{opt.neighbours} takes whole numbers from 1")
 
 

@@ -40,7 +40,7 @@ class Clustered(Method):
 
     def check_clusters(self) -> None:
         """OptionError unless they are whole numbers from 1."""
-        if not self.clusters or not all(k >= 1 and k == int(k) for k in self.clusters):
+        if not self.clusters or not all(k >= 1 and float(k).is_integer() for k in self.clusters):
             raise OptionError(f"{opt.clusters} takes whole numbers from 1")
 
     def clustering_bytes(self, size: CellSize, clusters: int) -> int:
@@ -79,7 +79,7 @@ class Restarted(Clustered):
     def check_clusters(self) -> None:
         """OptionError unless clusters and starts are whole numbers from 1."""
         super().check_clusters()
-        if not self.start or not all(1 <= k < 1 << 31 and k == int(k) for k in self.start):
+        if not self.start or not all(1 <= k < 1 << 31 and float(k).is_integer() for k in self.start):
             raise OptionError(
                 f"{opt.start} takes whole numbers from 1 to 2147483647, such as 1,2,3 (1:8:4 is 1, 2, 4, 8)"
             )

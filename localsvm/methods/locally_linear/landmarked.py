@@ -45,7 +45,7 @@ class Landmarked(Clustered):
     def check_landmarks(self, gamma: tuple[float, ...], flag: str) -> None:
         """OptionError unless the options, and the gammas of projections (the option `flag`), are what they must be."""
         self.check_clusters()
-        if not all(k >= 1 and k == int(k) for k in self.landmarks_count):
+        if not all(k >= 1 and float(k).is_integer() for k in self.landmarks_count):
             raise OptionError(f"{opt.landmarks_count} takes whole numbers from 1")
         if not all(0.0 < value < math.inf for value in gamma):
             raise OptionError(f"{flag} takes positive numbers")

@@ -65,7 +65,7 @@ class ML3SVM(LinearOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.models or not all(m >= 1 and m == int(m) for m in self.models):
+        if not self.models or not all(m >= 1 and float(m).is_integer() for m in self.models):
             raise OptionError(f"{opt.models} takes whole numbers from 1")
         if not 1.0 <= self.norm < math.inf:
             raise OptionError(f"{opt.norm} must be a number from 1, not {self.norm:g}")

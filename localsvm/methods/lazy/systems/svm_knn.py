@@ -147,8 +147,8 @@ class Known:
     ) -> tuple[Floats, Floats]:
         Y, taking = self.Y[places], weight > 0
         if all(one_sided(Y[taking, p]) for p in range(Y.shape[1])):
-            none: Floats = np.empty((len(places), 0))
-            return decision_values(none, Y, weight, costs, none[:1].repeat(len(members), axis=0), tolerance)
+            none = np.empty((len(places), 0)), np.empty((len(members), 0))
+            return decision_values(none[0], Y, weight, costs, none[1], tolerance)
         X = rows_of(self.X, places)
         columns = active_columns(X)  # without a value in them, others have no weight
         points = columns_of(rows_of(rows, np.asarray(members)), columns).astype(np.float64)

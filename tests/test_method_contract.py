@@ -1,0 +1,209 @@
+"""What every method keeps, whatever it learns: one contract, read from the methods' records.
+
+A method is tried with the tiny grid of its record, and with the lines of VARIANTS, which take its other ways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import Field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from selecting import cell_of, examples, fitted, score
+
+from localsvm.cli.method_options import create, options
+from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.errors import OptionError
+from localsvm.methods import methods, options_of
+from localsvm.methods.base import Method
+from localsvm.methods.option import kind_of
+from localsvm.runs.cells.schedule import Resources
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
+from localsvm.targets.classification import Classification
+
+TINY = [f"{name} {method.tiny}".rstrip() for name, method in methods().items()]
+VARIANTS = [
+    "svm -t laplacian --offset -g 0.5 -C 1,10",
+    "svm -t polynomial --degree 2 --coef0 1 -g 0.5 -C 1",
+    "svm -t linear -C 0.1,1",
+    "linear --loss squared -s sag -C 0.1",
+    "linear --mean-loss -s primal -C 1",
+    "linear -s sgd --passes 5 -C 0.1,1",
+    "kmeans-svm -K 2,3 --loss squared -C 1",
+    "csvm -K 3 --lambda 4 -s primal -C 1",
+    "llsvm -K 6 --neighbours 3 --coding linear -C 1",
+    "llsvm -K 6 --neighbours 3 --coding exponential --loss squared -C 1",
+    "l3 -K 3 -L 5 --landmarks pca -C 1",
+    "l3-kernel -K 2 -L 4 --projection rbf --projection-gamma 0.5 -t linear -C 1",
+    "ml3 --models 2 -s sgd --passes 5 -C 1",
+    "mlsvm -K 2 --start 1,2 --shrinkage 0.1 --loss squared -C 1",
+    "mtl -K 3 --shrinkage 0.1 --groups 2 --coupling 10 --covariance diag --rule hard -C 1",
+    "mllkm --componentwise --bank-gammas 0.1,1 -C 0.5",
+    "mllkm --anchors kmeans -K 3,6 --bank-gammas 0.1,1 -C 0.5",
+    "mllkm --online kernels --map square --bank-gammas 0.1,1 -C 0.5",
+    "mllkm -s sdca --epochs 2 --map square --bank-gammas 0.1,1 -C 0.5",
+    "mkl --mkl simple --widths 0.5,2 -C 1",
+    "mkl --online kernels --widths 0.5,2 -e 0.5 -C 1",
+    "svml --form diag",
+    "svml --form rank:1",
+]
+LINES = TINY + VARIANTS
+# what is learned once or by random steps ends near the optimum, not at it
+ROUGH = ("--online", "-s sgd", "--epochs", "svml", "mtl", "mlsvm")
+
+
+def method_of(line: str) -> Method:
+    """The method that `lsvm-train -m LINE` trains with."""
+    name, *words = line.split()
+    given = click.Command("train", params=[*options()]).make_context("train", words).params
+    return create(name, given)
+
+
+def on_lines(lines: list[str]) -> Callable[..., Any]:
+    """A test for each method, and for its other ways."""
+    return pytest.mark.parametrize("line", lines)
+
+
+@on_lines(LINES)
+@pytest.mark.parametrize(("scheme", "select"), [("ova", "refit"), ("ava", "vote")])
+def test_a_saved_state_decides_row_by_row(line: str, scheme: str, select: str) -> None:
+    X, y = examples(90, classes=3)
+    method = method_of(line)
+    predictor, state = fitted(method, cell_of(X, y, scheme=scheme), select)
+    values = predictor.decision_function(X.copy())
+    again = method.predictor(
+        {name: array.copy() for name, array in state.items()}, Classification(np.unique(y), scheme), 3
+    )
+    rows = [again.decision_function(X[i : i + 7].copy()) for i in range(0, len(X), 7)]
+    assert_array_equal(np.concatenate(rows), values)
+    assert np.isfinite(values).all() and values.shape == (90, 3)
+
+
+@on_lines(LINES)
+def test_sparse_rows_give_the_model_of_dense_ones(line: str) -> None:
+    X, y = examples(120)
+    X[np.random.default_rng(1).random(X.shape) < 0.4] = 0.0
+    method = method_of(line)
+    if not any(rough in line for rough in ROUGH):
+        method = replace(method, tolerance=1e-6)
+    thin = as_examples(sparse.csr_array(X))
+    dense, _ = fitted(method, cell_of(X, y))
+    of_sparse, _ = fitted(method, cell_of(thin, y))
+    assert_allclose(of_sparse.decision_function(thin), dense.decision_function(X), atol=5e-3)
+
+
+@on_lines(LINES)
+@pytest.mark.parametrize("scheme", ["ova", "ava"])
+def test_labels_of_held_out_rows_say_nothing_about_their_values(line: str, scheme: str) -> None:
+    """Nor does it count which of them are in a pair."""
+    X, y = examples(90, classes=3)
+    cell, method = cell_of(X, y, scheme=scheme), method_of(line)
+    if any(field.name == "cost" for field in fields(method)):
+        method = replace(method, cost=(1.0,))  # one point: labels choose none
+    out = cell.folds == 1
+    kept = [
+        score(method, one, method.grid(one, 90.0, 4), [0]).kept
+        for one in (cell, replace(cell, y=np.where(out, (cell.y + 1) % 3, cell.y)))
+    ]
+    first, second = (each.values for each in kept if each is not None)
+    assert first is not None and second is not None
+    # folds may begin at the solutions of others, so that they are equal up to the tolerance
+    near, far = (np.abs(first - second)[:, rows].mean() for rows in (out, ~out))
+    assert near < 0.02 < far
+
+
+@on_lines(LINES)
+def test_few_rows_and_rows_of_one_class_decide(line: str) -> None:
+    method, three = method_of(line), Classification(np.arange(3.0))
+    for n in (1, 2, 12):
+        X, y = examples(n)
+        cell = replace(cell_of(X, y, folds=5), target=three)
+        assert np.isfinite(fitted(method, cell)[0].decision_function(X)).all()
+    one = replace(cell, y=np.ones(12), target=Classification(np.arange(2.0)))
+    values = fitted(method, one)[0].decision_function(X)
+    assert (values >= 0.0).all() and values.any()  # 0 is a row that no kernel of the model reaches
+
+
+@on_lines(TINY)
+@pytest.mark.parametrize("partition", ["none", "voronoi"])
+def test_the_model_is_the_same_for_any_jobs(line: str, partition: str, tmp_path: Path) -> None:
+    X, y = examples(150, classes=3)
+    config = TrainingConfig(method_of(line), partition, 60, folds=3, metric="none")
+    values = []
+    for jobs in (1, 2):
+        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", Resources(jobs=jobs))
+        with LocalModel(tmp_path / f"{jobs}.h5") as model:
+            values.append(model.decision_function(X.copy()))
+    assert_array_equal(*values)
+
+
+@on_lines(TINY)
+@pytest.mark.parametrize("thin", [False, True])
+def test_a_row_of_weight_0_is_no_row(line: str, thin: bool, tmp_path: Path) -> None:
+    X, y = examples(150, classes=3)
+    weight = np.random.default_rng(1).integers(0, 2, 150).astype(np.float64)
+    config = TrainingConfig(method_of(line), folds=3, scale="zscore", metric="none")
+    values = []
+    for rows, labels, weights in ((X, y, weight), (X[weight > 0], y[weight > 0], None)):
+        kept = as_examples(sparse.csr_array(rows)) if thin else rows.copy()
+        train(Dataset(kept, labels, weight=weights), config, tmp_path / "m.h5", force=True)
+        with LocalModel(tmp_path / "m.h5") as model:
+            values.append(model.decision_function(X.copy()))
+    assert_array_equal(*values)
+
+
+@on_lines(TINY)
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_rows_far_from_the_origin_train(line: str, offset: float, tmp_path: Path) -> None:
+    X, y = examples(90)
+    far = (X + offset).astype(np.float32)
+    summary = train(Dataset(far.copy(), y), TrainingConfig(method_of(line), folds=3, metric="none"), tmp_path / "m.h5")
+    with LocalModel(tmp_path / "m.h5") as model:
+        assert np.isfinite(model.decision_function(far.copy())).all() and set(model.predict(far.copy())) <= set(y)
+    assert math.isfinite(summary.largest_gap)
+
+
+# --- refusals: a value that no method can have
+
+
+def wrong(field: Field[Any]) -> list[Any]:
+    """Values that an option of this kind cannot have."""
+    kind = kind_of(field)
+    if field.metadata["choices"]:
+        return ["no such"]
+    numbers = {"int": [-1], "float": [math.nan], "tuple[float, ...]": [(math.nan,), (-1.0,), (math.inf,)]}
+    return numbers.get(kind, ["", "no such"] if kind == "str" else [])
+
+
+def refusals() -> list[tuple[str, str, Any]]:
+    """Each option of each method with each value that is wrong."""
+    return [
+        (name, field.name, value)
+        for name, method in methods().items()
+        for field in options_of(method)
+        for value in wrong(field)
+    ]
+
+
+@pytest.mark.parametrize("name", list(methods()))
+def test_values_that_make_no_sense_are_refused(name: str) -> None:
+    method = methods()[name]
+    taken = []
+    for _, field, value in (case for case in refusals() if case[0] == name):
+        try:
+            method(**{field: value})
+        except OptionError as error:
+            assert "\n" not in str(error) and len(str(error)) < 400, error
+        else:
+            taken.append((field, value))
+    assert not taken
+    assert {field.name for field in fields(method)} >= {field for owner, field, _ in refusals() if owner == name}
