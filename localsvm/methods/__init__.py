@@ -114,7 +114,10 @@ def options_of(method: type[Method]) -> tuple[Field[Any], ...]:
 
 
 def check_options(classes: Iterable[type[Method]]) -> None:
-    """MethodError unless an option name, and a flag, means one thing in all methods: the same field, type and help."""
+    """Raise MethodError unless an option name, and a flag, means one thing in all methods.
+
+    That is the same field, type and help.
+    """
     meaning: dict[str, tuple[Any, ...]] = {}
     for item in classes:
         for field in options_of(item):

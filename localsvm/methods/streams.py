@@ -1,4 +1,4 @@
-"""What a method offers that can be trained on rows that are not held: in passes (`--stream`), or in one pass."""
+"""Parts of a method that can be trained on rows that are not held: in passes (`--stream`), or in one pass."""
 
 from __future__ import annotations
 

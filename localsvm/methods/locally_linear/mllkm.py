@@ -81,7 +81,7 @@ class LocallyLinearKernels(LocalOptions):
         return LocalPredictor(self.map, self.componentwise, state, target)
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """m models with k kernels together, on a anchors."""
+        """Arrays of m models with k kernels together, on a anchors."""
         return {
             **table("problem", "fold", "cost", "gap", "iterations", "converged"),
             "kernel_ptr": pointer("m", "k"),
@@ -100,11 +100,11 @@ class LocallyLinearKernels(LocalOptions):
             )
 
     def memory(self, size: CellSize) -> int:
-        """What solving takes."""
+        """Bytes that solving takes."""
         return self.solving_bytes(size)
 
     def solving_bytes(self, size: CellSize) -> int:
-        """The rows in float64 and their copies, a block of distances, the scores, and what active kernels take."""
+        """Bytes of the rows in float64 and their copies, a block of distances, the scores, and active kernels."""
         from localsvm.representations.local_kernels import BLOCK
 
         n, d, active = size.rows, size.features, ACTIVE * self.admit
@@ -114,11 +114,11 @@ class LocallyLinearKernels(LocalOptions):
 
     @property
     def learning_once(self) -> LocallyLinearKernels | None:
-        """With --online full."""
+        """The method itself with --online full, else None."""
         return self if self.online == "full" else None
 
     def learner(self, gammas: Values, features: int, rng: np.random.Generator) -> OnePass:
-        """See `streams.LearningOnce`, as the two that follow."""
+        """A learner of one problem; see `streams.LearningOnce`."""
         from localsvm.methods.locally_linear.systems.mllkm_online import OnePass
 
         return OnePass(self, gammas, features, rng)

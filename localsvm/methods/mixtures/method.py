@@ -1,4 +1,4 @@
-"""What the mixtures of linear SVMs share: a Gaussian and a linear SVM for each of K components, found by EM.
+"""Base of the mixtures of linear SVMs: a Gaussian and a linear SVM for each of K components, found by EM.
 
 The problem is stated in localsvm/representations/svm_mixture.py. A row is decided by all components, each as far as it
 answers for the row: f(x) = sum_j r_j(x) (exp(-loss(f_j)) - exp(-loss(-f_j))), r_j(x) the component's share of the
@@ -46,7 +46,7 @@ MOST_COLUMNS = 1000  # of full covariances
 
 @dataclass(frozen=True)
 class MixtureMethod(Restarted, MeanLoss):
-    """What all mixtures do. Subclasses say how the tasks are coupled."""
+    """The parts that all mixtures share. Subclasses say how the tasks are coupled."""
 
     covariance: str = option(
         "full", "--covariance", help="Covariances of a mixture: full or diagonal.", choices=("full", "diag")
@@ -73,7 +73,7 @@ class MixtureMethod(Restarted, MeanLoss):
 
     @property
     def default_costs(self) -> Values:
-        """Tasks have few rows, and want large costs."""
+        """Large costs, as tasks have few rows."""
         return COSTS
 
     def axes(self, features: int) -> dict[str, Values]:
@@ -81,7 +81,7 @@ class MixtureMethod(Restarted, MeanLoss):
         return self.cluster_axes | {"shrinkage": most_first(self.shrinkage)}
 
     def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
-        """How the tasks are coupled at a setting."""
+        """Coupling of the tasks at a setting."""
         from localsvm.representations.svm_mixture import Tasks
 
         return Tasks(0.0, 0.0, self.loss == "squared", tolerance)
@@ -127,7 +127,7 @@ class MixtureMethod(Restarted, MeanLoss):
         return MixturePredictor(state, target, self.loss == "squared", self.rule == "hard")
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """m models of K components each; a factor has a row a component, or as many as there are features."""
+        """Arrays of m models of K components each; a factor has a row a component, or as many as there are features."""
 
         def components(n: Lengths) -> Any:
             return n["m"] * n["K"]
@@ -158,8 +158,10 @@ class MixtureMethod(Restarted, MeanLoss):
             )
 
     def memory(self, size: CellSize) -> int:
-        """Rows of pairs, of all problems and of one in EM; what is known of rows and components; solutions; and the
-        larger of a block of rows with its differences from means and what a solver takes.
+        """Bytes of rows, of what is known of rows and components, of solutions, and of the work.
+
+        The rows are those of pairs, of all problems and of one in EM. The work is the larger of a block of rows with
+        its differences from means and what a solver takes.
         """
         from localsvm.representations.mixture import BLOCK
         from localsvm.solvers.linear import working_bytes

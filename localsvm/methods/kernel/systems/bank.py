@@ -26,7 +26,7 @@ class BankPredictor:
         self._state, self._kinds, self._target, self._features = state, kinds, target, n_features
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         state = self._state
         out = np.tile(state["model_bias"].astype(np.float64), (X.shape[0], 1))
         for (variable, _), (models, expansion) in self._expansions.items():
@@ -37,7 +37,7 @@ class BankPredictor:
 
     @cached_property
     def _expansions(self) -> dict[tuple[int, int], tuple[list[int], ExpansionPredictor]]:
-        """For each kernel (variable, kind): the models that mix it in, and their parts of it."""
+        """Expansions by kernel (variable, kind): the models that mix it in, and their parts of it."""
         state = self._state
         ends = state["kernel_ptr"]
         models = np.repeat(np.arange(len(ends) - 1), np.diff(ends))

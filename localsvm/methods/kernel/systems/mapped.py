@@ -34,11 +34,11 @@ class MappedPredictor:
         self._known: dict[int, ExpansionPredictor] = {}
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         return self._target.combine(self.values(X), self._state["model_problem"])
 
     def values(self, X: Examples) -> Floats:
-        """(n, models) float64."""
+        """Decision values (n, models) float64."""
         X, lost = within_reach(X)
         found = [self._expansion(i).values(mapped(X, L, self._form)) for i, L in enumerate(self._maps)]
         values = np.concatenate(found, axis=1) if found else np.zeros((X.shape[0], 0))

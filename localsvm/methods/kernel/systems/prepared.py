@@ -55,7 +55,10 @@ class PreparedKernel(Prepared):
         return self._gram
 
     def _few_support_vectors(self, kernel: Kernel, cost: float) -> bool:
-        """Whether a part of the rows says so; several problems share the whole matrix in any case."""
+        """True where the solution on a part of the rows has few support vectors.
+
+        It is False for several problems, which share the whole matrix.
+        """
         cell, method = self.cell, self.method
         if not method.by_blocks or cell.target.n_problems > 1 or not PILOT_ROWS <= len(cell.y) <= method.whole_rows:
             return False

@@ -44,7 +44,7 @@ class PreparedLinear(Prepared):
         return LinearSystem(self, self._known[values], self.method.chosen(setting), purpose.cost)
 
     def _parts(self, setting: dict[str, float], paired: bool) -> Parts[Represented]:
-        """They know nothing of this object, or the rows of a cell would stay in memory until garbage is collected."""
+        """Parts that do not refer to this object, or the rows would stay in memory until garbage is collected."""
         method, X, random = self.method, self.X, self.cell.random
 
         def drawn(taken: Taken) -> Represented:
@@ -71,7 +71,7 @@ class LinearSystem(System):
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[LinearSolution | None], roughness: float
     ) -> list[list[LinearSolution]]:
-        """Cost by cost, all jobs side by side."""
+        """Solve cost by cost, all jobs side by side."""
         found: list[list[LinearSolution]] = [[] for _ in jobs]
         for c in range(len(jobs[0].costs)):
             solved = self._solve_all(jobs, c, starts, roughness * self.method.tolerance, lean=True)
@@ -81,7 +81,7 @@ class LinearSystem(System):
         return found
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[LinearSolution]], out: Floats) -> None:
-        """Products of the rows with the weights."""
+        """Fill in the products of the rows with the weights."""
         parts = self.parts.of(jobs)
 
         def values(i: int, c: int, rows: slice) -> Floats:
@@ -93,7 +93,7 @@ class LinearSystem(System):
         fill_held_out(self.cell, jobs, out, values)
 
     def final(self, jobs: Sequence[Job], starts: Sequence[LinearSolution | None]) -> list[LinearSolution]:
-        """Solved on to the tolerance."""
+        """Solutions, solved on to the tolerance."""
         return self._solve_all(jobs, 0, starts, self.method.tolerance, lean=False)
 
     def whole_start(self, starts: Sequence[LinearSolution]) -> LinearSolution | None:
@@ -124,6 +124,6 @@ class LinearSystem(System):
         return self.cell.threads.map(work, len(jobs))
 
     def _lean(self, found: LinearSolution, rows: LinearRows) -> LinearSolution:
-        """Dual coefficients are needed to go on from a solution, if Newton's method does not go on from weights."""
+        """The solution without its dual coefficients, where Newton's method can go on from the weights alone."""
         weights_do = self.method.one_task_each and few_weights(rows)
         return replace(found, alpha=None) if found.width < FIRST_WIDTH and weights_do else found

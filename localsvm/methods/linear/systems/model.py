@@ -77,7 +77,7 @@ class LinearPredictor:
         return np.ascontiguousarray(self._state["weights"], np.float64)
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         X = X if isinstance(X, np.ndarray) else thinned(X)
         states, models = self._method.parted(self._state), len(self._state["model_problem"])
         values, read = np.empty((X.shape[0], models)), 0

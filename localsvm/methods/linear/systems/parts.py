@@ -29,11 +29,11 @@ class ProblemPart:
     taken: Taken
 
     def of(self, values: Floats) -> Floats:
-        """Those of the part, from (n,) values of all rows."""
+        """Values of the part, from (n,) values of all rows."""
         return values if self.taken is None else values[self.taken]
 
     def rows(self, X: Examples) -> Examples:
-        """Those of the part."""
+        """Rows of the part, from all rows X."""
         return X if self.taken is None else rows_of(X, self.taken)
 
 

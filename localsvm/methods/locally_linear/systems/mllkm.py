@@ -1,4 +1,4 @@
-"""How `mllkm` solves the problems of a cell, and packs them."""
+"""System of `mllkm`: the problems of a cell, their solutions, and how these are packed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROUGHEST = 3.0  # times the tolerance for solutions that are only compared: 3 % 
 
 
 def packed(jobs: Sequence[Job], found: Sequence[Found], anchors: int, gammas: Values) -> tuple[State, Names]:
-    """A table of models with their kernels; and the numbers of the anchors that these use, of so many."""
+    """A table of models with their kernels; and the numbers of the anchors that these use, of `anchors` in all."""
     names = np.concatenate([one.names for one in found])
     which, anchor = np.divmod(names, max(1, anchors))
     used, place = np.unique(anchor, return_inverse=True)
@@ -67,7 +67,7 @@ def pack_learned(learners: Sequence[OnePass], cost: float, gammas: Values, store
 
 
 def report_of(found: Sequence[Found]) -> FitReport:
-    """What solutions say of themselves."""
+    """Summary of solutions."""
     return FitReport(
         models=len(found),
         iterations=sum(one.steps for one in found),
@@ -77,7 +77,7 @@ def report_of(found: Sequence[Found]) -> FitReport:
 
 
 def by_gamma(found: Found, features: int) -> Found:
-    """The same, with kernels of one gamma together."""
+    """A solution with kernels of one gamma together."""
     order = np.argsort(found.names)
     W = found.w.reshape(len(order), features)[order]
     return replace(found, names=found.names[order], w=W.ravel(), norms=found.norms[order])
@@ -96,7 +96,7 @@ class PreparedAnchors(Prepared):
         self._centres: dict[int, Dense] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> LocalSystem:
-        """With these anchors."""
+        """The system with the anchors of the setting."""
         if self.method.anchors == "rows":
             return LocalSystem(self, None)
         count = int(setting["clusters"])
@@ -120,7 +120,7 @@ class LocalSystem(System):
         return slice(None) if self.prepared.columns is None else self.prepared.columns
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Found | None], roughness: float) -> list[list[Found]]:
-        """Cost by cost, from the active kernels of the cost before; all jobs side by side."""
+        """Solve cost by cost, from the active kernels of the cost before; all jobs side by side."""
         found: list[list[Found]] = [[] for _ in jobs]
         tolerance = min(roughness, ROUGHEST) * self.method.tolerance
         for c in range(len(jobs[0].costs)):
@@ -130,7 +130,7 @@ class LocalSystem(System):
         return found
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Found]], out: Floats) -> None:
-        """As a predictor has it."""
+        """Fill in decision values as a predictor computes them."""
 
         def values(i: int, c: int, rows: slice) -> Floats:
             state = self.method.pack(self.cell, [Fit(self, jobs[i].at(c, c + 1), solutions[i][c])]).state
@@ -140,7 +140,7 @@ class LocalSystem(System):
         fill_held_out(self.cell, jobs, out, values)
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Found | None]) -> list[Found]:
-        """Solved on to the tolerance."""
+        """Solutions, solved on to the tolerance."""
         return self._solve_all(jobs, starts, self.method.tolerance)
 
     def whole_start(self, starts: Sequence[Found]) -> Found:
@@ -183,7 +183,7 @@ class LocalSystem(System):
         return self._placed(found, taken)
 
     def _placed(self, found: Found, taken: NDArray[np.intp]) -> Found:
-        """With kernels of one gamma together, and a coefficient for each row of the cell."""
+        """A solution with kernels of one gamma together, and a coefficient for each row of the cell."""
         coef: Floats = np.zeros(len(self.cell.y))
         coef[taken] = found.coef
         return replace(by_gamma(found, self.prepared.X.shape[1]), coef=coef)

@@ -48,11 +48,11 @@ class KeptRows:
     number: NDArray[np.int64]
 
     def of(self, rows: NDArray[np.intp]) -> Self:
-        """Some of them."""
+        """Some of the rows."""
         return self._each(lambda name: getattr(self, name)[rows])
 
     def joined(self, other: Self) -> Self:
-        """With others behind them."""
+        """The rows with others behind them."""
         return self._each(lambda name: np.concatenate([getattr(self, name), getattr(other, name)]))
 
     def _each(self, made: Callable[[str], NDArray[Any]]) -> Self:
@@ -78,7 +78,7 @@ class OnePass:
 
     @property
     def solution(self) -> Found:
-        """With the steps of all solutions before."""
+        """Latest solution, with the steps of all solutions before."""
         assert self._found is not None, "after `learn`"
         return replace(self._found, steps=self._steps)
 
@@ -94,7 +94,7 @@ class OnePass:
         self._solve(self.rows.X, self._method.tolerance)
 
     def values(self, X: Floats) -> Floats:
-        """f of any rows, (n,)."""
+        """Values f(x) of any rows, (n,)."""
         if self._found is None or not len(self._found.names):
             return np.zeros(len(X))
         return self._bank(X, self.anchors).features(self._found.names).values(self._found.w)
@@ -115,7 +115,7 @@ class OnePass:
         self.rows, self._steps = replace(rows, coef=found.coef), self._steps + found.steps
 
     def _thinned(self) -> KeptRows:
-        """As many rows as are to be kept, evenly drawn along the margins of either side."""
+        """The rows that stay: as many as are to be kept, evenly drawn along the margins of either side."""
         rows, most = self.rows, self._method.kept_rows
         margin = rows.y * self.values(rows.X)
         order = np.lexsort((margin, rows.y))
@@ -129,7 +129,7 @@ class OnePass:
 
 
 def probabilities(size: Floats, count: int) -> Floats:
-    """min(1, t size), t such that they sum up to `count`, which is less than there are."""
+    """Probabilities min(1, t size), with t such that they sum up to `count`, which is less than there are sizes."""
     order = np.argsort(-size, kind="stable")
     largest = size[order]
     rest = np.cumsum(largest[::-1])[::-1]

@@ -35,7 +35,7 @@ class MixturePart(ProblemPart):
     tasks: WeightedTasks
 
     def decide(self, X: Examples, W: Floats, squared: bool, hard: bool) -> Floats:
-        """(n,) decision values, with weights W, of rows X (n, d) that need not be of the part."""
+        """Decision values (n,), with weights W, of rows X (n, d) that need not be of the part."""
         at = self.mixture
         dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
         return np.asarray(Components(at.offsets, at.mean, at.factor, W, squared, hard).decide(dense))
@@ -66,5 +66,5 @@ def _mixture(
 
 
 def mass(cell: Cell) -> Floats:
-    """How many rows each row is: identical ones and their own weights, not those of classes, which are of the loss."""
+    """Number of rows that each row stands for, by their own weights; those of classes are part of the loss."""
     return cell.count if cell.mass is None else cell.mass
