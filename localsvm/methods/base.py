@@ -173,7 +173,10 @@ class Predictor(Protocol):
     """Decision function of a saved cell. Several threads may call it; what a row gets depends on that row alone."""
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """Decision values (n, problems) float64 as `Target.combine` makes them, or probabilities; of scaled rows X (n, d)."""
+        """Decision values (n, problems) float64 of scaled rows X (n, d).
+
+        They are as the target's `combine` makes them, or probabilities.
+        """
 
 
 class Method(ABC):

@@ -49,7 +49,10 @@ class Cell:
 
     @cached_property
     def Y(self) -> Floats:
-        """Values (n, problems) float64 that problems are to learn: of classes -1, +1, or 0 where a row takes no part."""
+        """Values (n, problems) float64 that each problem is to learn.
+
+        For classes they are -1, +1, or 0 where a row takes no part.
+        """
         return self.target.encode(self.y)
 
     @cached_property

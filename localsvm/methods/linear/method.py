@@ -63,11 +63,11 @@ class LinearMethod(LinearRepresentation):
         """The method itself where it takes stochastic subgradients, else None."""
         return self if self.solver == "sgd" else None
 
-    def packed(self, state: State, cost: float, found: Descended) -> Fitted:
+    def packed(self, state: State, cost: float, descended: Descended) -> Fitted:
         """The fitted cell of the models of all problems; see `streams.Descending`."""
         from localsvm.methods.linear.systems.model import pack_descended
 
-        return pack_descended(self, state, cost, found)
+        return pack_descended(self, state, cost, descended)
 
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""
@@ -114,8 +114,8 @@ class LinearMethod(LinearRepresentation):
         points = self.grid_for(size.width).n_points
         solutions = 2 * size.problems if points == 1 else min(3, points) * size.problems * size.folds
         work = working_bytes(size.rows, features, tasks, entries, self.solver, self.one_task_each)
-        own = self.rows_of_problem(size) + tasks * (features + 1)
-        return work + 8 * solutions * own + 8 * size.rows * size.problems
+        solution_floats = self.rows_of_problem(size) + tasks * (features + 1)
+        return work + 8 * solutions * solution_floats + 8 * size.rows * size.problems
 
     def rows_of_problem(self, size: CellSize) -> int:
         """The most rows that a solution has coefficients of."""

@@ -143,8 +143,8 @@ class ClusteredMethod(Restarted, LinearMethod):
             return n["K"] * (n["features"] + 1) + n["m"]
 
         shared = super().pieces(target, dense)
-        own = {"clusters": Piece("i4", ("m",), low=1, total="K"), "weights": Piece("f8", (weights,), least=1)}
-        return {**shared, **own} if target.leaves_out else shared
+        pair_pieces = {"clusters": Piece("i4", ("m",), low=1, total="K"), "weights": Piece("f8", (weights,), least=1)}
+        return {**shared, **pair_pieces} if target.leaves_out else shared
 
     def variants(self, target: Target, dense: bool) -> tuple[Pieces, ...]:
         """Descriptions of saved cells: in the first models, and in those of a stream, pairs share clusters too."""

@@ -146,9 +146,9 @@ class ML3SVM(LinearOptions):
         models, columns = int(max(self.models)), int(size.width) + 1
         classes = max(2, size.solutions // size.folds + 1)
         weights, points = 4 * classes * models * columns, self.grid_for(size.width).n_points
-        own = weights * (2 if points == 1 else min(3, points) * size.folds)
+        solution_bytes = weights * (2 if points == 1 else min(3, points) * size.folds)
         if self.solver == "sgd":
-            return own + 6 * weights
+            return solution_bytes + 6 * weights
         metric = 3 * 8 * columns**2 if size.width < FULL_METRIC else 0
         rows = int(4 * size.rows * size.width if size.dense else 12 * size.stored)
-        return own + 2 * rows + 8 * size.rows * (classes + models) + 2 * LBFGS_VECTORS * weights + metric
+        return solution_bytes + 2 * rows + 8 * size.rows * (classes + models) + 2 * LBFGS_VECTORS * weights + metric

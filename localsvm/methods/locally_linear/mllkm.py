@@ -63,12 +63,12 @@ class LocallyLinearKernels(LocalOptions):
         from localsvm.methods.locally_linear.systems.mllkm import packed, report_of
 
         system: LocalSystem = fits[0].system
-        found: list[Found] = [fit.solution for fit in fits]
-        state, used = packed([fit.job for fit in fits], found, len(system.anchors), system.prepared.gammas)
-        weights = system.spread(np.concatenate([one.w for one in found]))
-        inside = np.any([one.coef != 0.0 for one in found], axis=0)
+        solutions: list[Found] = [fit.solution for fit in fits]
+        state, used = packed([fit.job for fit in fits], solutions, len(system.anchors), system.prepared.gammas)
+        weights = system.spread(np.concatenate([one.w for one in solutions]))
+        inside = np.any([one.coef != 0.0 for one in solutions], axis=0)
         report = replace(
-            report_of(found),
+            report_of(solutions),
             support_vectors=int(np.count_nonzero(inside)),
             support=cell.target.counts(cell.y[inside]),
         )

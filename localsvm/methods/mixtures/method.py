@@ -96,28 +96,28 @@ class MixtureMethod(Restarted, MeanLoss):
         """The components of all models one below the other, their weights, and what EM did."""
         import numpy as np
 
-        found: list[SVMMixture] = [fit.solution for fit in fits]
-        reports = [one.weights.report for one in found]
+        solutions: list[SVMMixture] = [fit.solution for fit in fits]
+        reports = [one.weights.report for one in solutions]
         gaps = [(r.primal - r.dual) / r.primal if r.primal > 0 else 0.0 for r in reports]
-        done = [one.ended and not one.fell and one.weights.report.converged for one in found]
-        factors = [one.mixture.factor.reshape(-1, cell.X.shape[1]) for one in found]
+        done = [one.ended and not one.fell and one.weights.report.converged for one in solutions]
+        factors = [one.mixture.factor.reshape(-1, cell.X.shape[1]) for one in solutions]
         state: dict[str, NDArray[Any]] = {
             "model_problem": np.asarray([fit.job.problem for fit in fits], np.int32),
             "model_fold": np.asarray([fit.job.fold for fit in fits], np.int32),
             "model_cost": np.asarray([float(fit.job.costs[0]) for fit in fits]),
             "model_gap": np.asarray(gaps, np.float64),
-            "model_iterations": np.asarray([len(one.trace) - 1 for one in found], np.int64),
+            "model_iterations": np.asarray([len(one.trace) - 1 for one in solutions], np.int64),
             "model_converged": np.asarray(done, np.uint8),
-            "components": np.asarray([len(one.mixture.mean) for one in found], np.int32),
-            "offset": np.concatenate([one.mixture.offsets for one in found]),
-            "mean": np.concatenate([one.mixture.mean for one in found]),
+            "components": np.asarray([len(one.mixture.mean) for one in solutions], np.int32),
+            "offset": np.concatenate([one.mixture.offsets for one in solutions]),
+            "mean": np.concatenate([one.mixture.mean for one in solutions]),
             "factor": np.concatenate(factors),
-            "weights": np.concatenate([one.weights.W for one in found]),
-            "trace": np.concatenate([one.trace for one in found]),
-            "trace_ptr": np.cumsum([0, *(len(one.trace) for one in found)]).astype(np.int64),
+            "weights": np.concatenate([one.weights.W for one in solutions]),
+            "trace": np.concatenate([one.trace for one in solutions]),
+            "trace_ptr": np.cumsum([0, *(len(one.trace) for one in solutions)]).astype(np.int64),
         }
         rounds = int(state["model_iterations"].sum())
-        report = FitReport(len(found), rounds, sum(not ok for ok in done), max(gaps, default=0.0))
+        report = FitReport(len(solutions), rounds, sum(not ok for ok in done), max(gaps, default=0.0))
         return Fitted(state, report)
 
     def predictor(self, state: State, target: Target, n_features: int) -> MixturePredictor:
@@ -178,6 +178,6 @@ class MixtureMethod(Restarted, MeanLoss):
         parts = (
             size.solutions // size.folds if size.part else 0
         )  # pairs of classes that a row is in: each knows its rows
-        own = (size.folds + 1) * (parts * (rows + 8 * n * K) + (size.problems * one if parts else 0))
-        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored + own
+        part_bytes = (size.folds + 1) * (parts * (rows + 8 * n * K) + (size.problems * one if parts else 0))
+        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored + part_bytes
         return int(kept + max(BLOCK_COPIES * 8 * min(n * d, max(BLOCK, d)), solving))

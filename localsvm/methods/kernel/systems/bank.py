@@ -55,9 +55,9 @@ class BankPredictor:
         owned = [slice(*state["coef_ptr"][model : model + 2]) for model in models]
         factors = state["kernel_weight"][places] / state["kernel_scale"][places]
         part = support_state(support, np.arange(support.shape[0])) | {
-            "coef": np.concatenate([f * state["coef"][own] for f, own in zip(factors, owned, strict=True)]),
-            "coef_index": np.concatenate([state["coef_index"][own] for own in owned]),
-            "coef_ptr": np.cumsum([0, *(own.stop - own.start for own in owned)]),
+            "coef": np.concatenate([f * state["coef"][span] for f, span in zip(factors, owned, strict=True)]),
+            "coef_index": np.concatenate([state["coef_index"][span] for span in owned]),
+            "coef_ptr": np.cumsum([0, *(span.stop - span.start for span in owned)]),
             "model_gamma": np.full(len(places), self._kinds[kind].gamma),
             "model_bias": np.zeros(len(places)),
             "model_problem": state["model_problem"][models],

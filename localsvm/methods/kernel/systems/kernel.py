@@ -174,19 +174,19 @@ class BinaryProblem:
             return [self._constant_path(job) for job in jobs]
         solver = self._solver()
         units = self._units(solver, jobs) if starts[0] is None else [None] * len(jobs)
-        found = []
+        paths = []
         for job, start, unit in zip(jobs, starts, units, strict=True):
             weight, end = self.rows.weight_without(job.fold), None if start is None else start.end
             b, f, reports = solver.path(weight, unit, job.costs, tolerance, end)
             held, last = self.rows.held(job.fold), len(job.costs) - 1
             ends = [None] * last + [(float(job.costs[last]), b[last].copy(), f[last].copy())]
-            found.append(
+            paths.append(
                 [
                     PathPoint(b[c, : self.rows.n], report.bias, report.iterations, f[c, held] + report.bias, ends[c])
                     for c, report in enumerate(reports)
                 ]
             )
-        return found
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[PathPoint]], out: Floats) -> None:
         """Fill `out` (costs, rows of the cell) with decision values by the model of the fold that holds the row out."""
@@ -200,9 +200,9 @@ class BinaryProblem:
                 out[:, held] = np.asarray([point.bias for point in path])[:, None]
             if part is not None:
                 out[:, held] += _products(K, part, np.stack([point.b for point in path]), held)
-            own = held if self.rows.everybody else self.rows.places[self.rows.held(job.fold)]
+            problem_rows = held if self.rows.everybody else self.rows.places[self.rows.held(job.fold)]
             for values, point in zip(out, path, strict=True):
-                values[own] = point.held_out
+                values[problem_rows] = point.held_out
 
     def models(self, jobs: Sequence[Job], starts: Sequence[KernelStart | None]) -> list[KernelModel | None]:
         """The models to keep; rows of one side have one constant model for all folds."""

@@ -40,8 +40,8 @@ class MappedPredictor:
     def values(self, X: Examples) -> Floats:
         """Decision values (n, models) float64."""
         X, lost = within_reach(X)
-        found = [self._expansion(i).values(mapped(X, L, self._form)) for i, L in enumerate(self._maps)]
-        values = np.concatenate(found, axis=1) if found else np.zeros((X.shape[0], 0))
+        columns = [self._expansion(i).values(mapped(X, L, self._form)) for i, L in enumerate(self._maps)]
+        values = np.concatenate(columns, axis=1) if columns else np.zeros((X.shape[0], 0))
         if lost is not None:
             values[lost] = np.nan
         return values
@@ -56,12 +56,12 @@ class MappedPredictor:
     def _expansion(self, model: int) -> ExpansionPredictor:
         """One model over its own support vectors, mapped."""
         if model not in self._known:
-            state, own = self._state, slice(*self._state["coef_ptr"][model : model + 2])
-            rows = rows_of(self._support, state["coef_index"][own].astype(np.int64))
+            state, span = self._state, slice(*self._state["coef_ptr"][model : model + 2])
+            rows = rows_of(self._support, state["coef_index"][span].astype(np.int64))
             support = mapped(rows, self._maps[model], self._form)
             part = {name: state[name][model : model + 1] for name in ("model_gamma", "model_bias", "model_problem")}
             part |= support_state(support, np.arange(support.shape[0]))
-            part |= {"coef": state["coef"][own], "coef_index": np.arange(support.shape[0], dtype=np.int32)}
+            part |= {"coef": state["coef"][span], "coef_index": np.arange(support.shape[0], dtype=np.int32)}
             part["coef_ptr"] = np.asarray([0, support.shape[0]])
             self._known[model] = ExpansionPredictor(part, GAUSSIAN, self._target, support.shape[1])
         return self._known[model]

@@ -42,13 +42,13 @@ class BankSystem(System):
         self, jobs: Sequence[Job], starts: Sequence[KernelMixture | None], roughness: float
     ) -> list[list[KernelMixture]]:
         """Solve one by one, as problems share the matrices; each cost starts from the solution of the one before."""
-        found = []
+        paths = []
         for job, start in zip(jobs, starts, strict=True):
             path: list[KernelMixture] = []
             for cost in job.costs:
                 path.append(self._solve(job, float(cost), path[-1] if path else start, roughness))
-            found.append(path)
-        return found
+            paths.append(path)
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[KernelMixture]], out: Floats) -> None:
         """Fill in the decision values that come with the solutions."""
@@ -80,13 +80,20 @@ def constant(side: float, n: int) -> KernelMixture:
 
 def kernel_model(fit: Fit) -> KernelModel:
     """A solution as the model of an expansion, apart from its kernel."""
-    found: KernelMixture = fit.solution
-    rows = np.flatnonzero(found.b)
-    bias = 0.0 if len(found.names) else float(found.f[0])
-    report = DualReport(found.dual, found.primal - found.dual, 0.0, bias, found.solves, found.converged)
+    solution: KernelMixture = fit.solution
+    rows = np.flatnonzero(solution.b)
+    bias = 0.0 if len(solution.names) else float(solution.f[0])
+    report = DualReport(solution.dual, solution.primal - solution.dual, 0.0, bias, solution.solves, solution.converged)
     job = fit.job
     return KernelModel(
-        job.problem, job.fold, Kernel(), float(job.costs[0]), found.gap, report, rows.astype(np.int64), found.b[rows]
+        job.problem,
+        job.fold,
+        Kernel(),
+        float(job.costs[0]),
+        solution.gap,
+        report,
+        rows.astype(np.int64),
+        solution.b[rows],
     )
 
 

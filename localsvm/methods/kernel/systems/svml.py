@@ -63,8 +63,8 @@ class MetricSystem(System):
         cell, method = self.cell, self.method
 
         def values(i: int, c: int, rows: slice) -> Floats:
-            found = solutions[i][c]
-            state = pack_models(cell.X, cell.Y, [found.model]) | {"map": found.L}
+            solution = solutions[i][c]
+            state = pack_models(cell.X, cell.Y, [solution.model]) | {"map": solution.L}
             predictor = MappedPredictor(method.form, state, cell.target, cell.X.shape[1])
             return predictor.values(between(cell.X, rows.start, rows.stop))[:, 0]
 
@@ -73,14 +73,14 @@ class MetricSystem(System):
     def _solve(self, job: Job) -> MetricSolution:
         cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
         taken = np.flatnonzero((y != 0) & (weight > 0))
-        found = self._learn(taken, y[taken], weight[taken], job)
-        L = stored(found.L, self._columns, cell.X.shape[1], self.method.form)
-        cost = found.cost * weight[taken]
+        learned = self._learn(taken, y[taken], weight[taken], job)
+        L = stored(learned.L, self._columns, cell.X.shape[1], self.method.form)
+        cost = learned.cost * weight[taken]
         solution = solve(kernel_of(mapped(rows_of(cell.X, taken), L, self.method.form)), y[taken], cost)
         gap = solution.gap(y[taken], cost) / max(float(cost.sum()), np.finfo(np.float64).tiny)
-        report = DualReport(0.0, gap, 0.0, solution.bias, found.solved + 1, solution.converged)
+        report = DualReport(0.0, gap, 0.0, solution.bias, learned.solved + 1, solution.converged)
         rows, coef = taken[solution.support], solution.coef[solution.support]
-        return MetricSolution(L, KernelModel(job.problem, job.fold, GAUSSIAN, found.cost, gap, report, rows, coef))
+        return MetricSolution(L, KernelModel(job.problem, job.fold, GAUSSIAN, learned.cost, gap, report, rows, coef))
 
     def _learn(self, taken: NDArray[np.intp], y: Floats, weight: Floats, job: Job) -> Learned:
         """Learn the map over the columns that have values, from the rows `taken` of this problem."""

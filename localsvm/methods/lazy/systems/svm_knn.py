@@ -45,13 +45,13 @@ class PreparedNeighbours(Prepared):
             search = Neighbours(rows_of(cell.X, others))
             queries = between(cell.X, held.start, held.stop)
             most = min(int(max(self.method.neighbours)), len(others))
-            found: Indices = np.empty((held.stop - held.start, most), np.int64)
+            nearest: Indices = np.empty((held.stop - held.start, most), np.int64)
 
             def strip(first: int, last: int) -> None:
-                found[first:last] = others[search.nearest(between(queries, first, last), most)]
+                nearest[first:last] = others[search.nearest(between(queries, first, last), most)]
 
-            cell.threads.strips(strip, len(found), STRIP)
-            self._known[fold] = found
+            cell.threads.strips(strip, len(nearest), STRIP)
+            self._known[fold] = nearest
         return self._known[fold]
 
 
@@ -137,9 +137,9 @@ class Known:
             groups.setdefault(places[i, :m].tobytes() + counted[i, :m].tobytes(), []).append(i)
         out, missed = np.empty((len(costs), len(near), self.Y.shape[1])), np.zeros((len(costs), self.Y.shape[1]))
         for members in groups.values():
-            own, weight = places[members[0], : many[members[0]]], counted[members[0], : many[members[0]]]
-            found = self._decided(own, weight * self.weight[own], costs, rows, members, tolerance)
-            out[:, members], missed = found[0], np.maximum(missed, found[1])
+            neighbours, weight = places[members[0], : many[members[0]]], counted[members[0], : many[members[0]]]
+            decided = self._decided(neighbours, weight * self.weight[neighbours], costs, rows, members, tolerance)
+            out[:, members], missed = decided[0], np.maximum(missed, decided[1])
         return out, missed
 
     def _decided(

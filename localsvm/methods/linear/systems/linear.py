@@ -72,13 +72,13 @@ class LinearSystem(System):
         self, jobs: Sequence[Job], starts: Sequence[LinearSolution | None], roughness: float
     ) -> list[list[LinearSolution]]:
         """Solve cost by cost, all jobs side by side."""
-        found: list[list[LinearSolution]] = [[] for _ in jobs]
+        paths: list[list[LinearSolution]] = [[] for _ in jobs]
         for c in range(len(jobs[0].costs)):
             solved = self._solve_all(jobs, c, starts, roughness * self.method.tolerance, lean=True)
-            for path, solution in zip(found, solved, strict=True):
+            for path, solution in zip(paths, solved, strict=True):
                 path.append(solution)
-            starts = [path[-1] for path in found]
-        return found
+            starts = [path[-1] for path in paths]
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[LinearSolution]], out: Floats) -> None:
         """Fill in the products of the rows with the weights."""
@@ -115,15 +115,15 @@ class LinearSystem(System):
             rows = self._shared or method.rows(part.rows(self.X), self.state(part))
             y = np.ascontiguousarray(part.of(self.cell.Y[:, job.problem]))
             weight = part.of(job.costs[c] * self.cell.training_weight(job.fold))
-            found = solve(
+            solution = solve(
                 LinearProblem(rows, y, weight, method.loss == "squared"), tolerance, method.solver,
                 one_task_each=method.one_task_each, start=starts[i], passes=method.passes,
             )  # fmt: skip
-            return self._lean(found, rows) if lean else found
+            return self._lean(solution, rows) if lean else solution
 
         return self.cell.threads.map(work, len(jobs))
 
-    def _lean(self, found: LinearSolution, rows: LinearRows) -> LinearSolution:
+    def _lean(self, solution: LinearSolution, rows: LinearRows) -> LinearSolution:
         """The solution without its dual coefficients, where Newton's method can go on from the weights alone."""
         weights_do = self.method.one_task_each and few_weights(rows)
-        return replace(found, alpha=None) if found.width < FIRST_WIDTH and weights_do else found
+        return replace(solution, alpha=None) if solution.width < FIRST_WIDTH and weights_do else solution

@@ -57,13 +57,13 @@ def pack_linear(
     return Fitted(method.joined(states) | kept, report)
 
 
-def pack_descended(method: LinearRepresentation, state: State, cost: float, found: Descended) -> Fitted:
+def pack_descended(method: LinearRepresentation, state: State, cost: float, descended: Descended) -> Fitted:
     """The fitted cell of a model a problem, all rows trained on."""
     models = [
         (Job(problem, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, report))
-        for problem, (w, report) in enumerate(zip(found.weights, found.reports, strict=True))
+        for problem, (w, report) in enumerate(zip(descended.weights, descended.reports, strict=True))
     ]
-    return pack_linear(method, [state], cost, models, found.support)
+    return pack_linear(method, [state], cost, models, descended.support)
 
 
 class LinearPredictor:

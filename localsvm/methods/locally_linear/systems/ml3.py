@@ -66,8 +66,8 @@ class ML3System(System):
         """
         threads = self.cell.threads if self.solver == "sgd" else ALONE
         work = [(job, float(cost)) for job in jobs for cost in job.costs]
-        found = iter(threads.map(lambda i: self._solve(*work[i]), len(work)))
-        return [[next(found) for _ in job.costs] for job in jobs]
+        solutions = iter(threads.map(lambda i: self._solve(*work[i]), len(work)))
+        return [[next(solutions) for _ in job.costs] for job in jobs]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[ML3Solution]], out: Floats) -> None:
         """Fill in the differences of the classes' scores."""
@@ -126,10 +126,10 @@ class ML3Predictor:
 
 def differences(s: Floats, pairs: NDArray[np.intp]) -> Floats:
     """Decision values (n, problems) of the binary problems `pairs`, from the scores s (n, classes)."""
-    other, own = pairs.T
-    if other[0] < 0:
+    negative, positive = pairs.T
+    if negative[0] < 0:
         return margin_over_others(s)
-    return np.asarray(s[:, own] - s[:, other])
+    return np.asarray(s[:, positive] - s[:, negative])
 
 
 def margin_over_others(s: Floats) -> Floats:

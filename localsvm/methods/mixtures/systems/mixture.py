@@ -56,13 +56,13 @@ class MixtureSystem(System):
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Scored | None], roughness: float) -> list[list[Scored]]:
         """Solve cost by cost, all jobs side by side."""
-        found: list[list[Scored]] = [[] for _ in jobs]
+        paths: list[list[Scored]] = [[] for _ in jobs]
         for c in range(len(jobs[0].costs)):
-            before = [path[-1] if path else start for path, start in zip(found, starts, strict=True)]
+            before = [path[-1] if path else start for path, start in zip(paths, starts, strict=True)]
             solved = self._scored(jobs, c, before, roughness)
-            for path, one in zip(found, solved, strict=True):
+            for path, one in zip(paths, solved, strict=True):
                 path.append(one)
-        return found
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Scored]], out: Floats) -> None:
         """Fill in decisions by the rule of the method, with the densities of the mixture without labels."""
