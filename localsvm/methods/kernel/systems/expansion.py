@@ -113,14 +113,14 @@ def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
 
 
 def expansion_pieces(dense: bool, width: Length = "features") -> Pieces:
-    """Description of the arrays of `pack_models`, for support vectors of `width` columns."""
+    """Description of the arrays of `pack_models`, for support vectors of `width` columns; dense: whether rows are."""
     models = table("problem", "fold", "gamma", "cost", "gap", "bias", "iterations", "converged")
     expansion = {"coef_ptr": pointer("m", ends="k"), "coef_index": index("k", below="s"), "coef": floats64("k")}
     return {**rows_pieces(dense, width), **models, **expansion}
 
 
 def rows_pieces(dense: bool, width: Length = "features") -> Pieces:
-    """Description of the arrays of `support_state`, for s rows of `width` columns."""
+    """Description of the arrays of `support_state`, for s rows of `width` columns; dense: whether these are."""
     if dense:
         return {"support": floats32("s", width)}
     return {

@@ -25,7 +25,7 @@ DIAGONALS = ("diag", "sphere")
 
 
 class MappedPredictor:
-    """The decision functions of one cell from its saved arrays."""
+    """The decision functions of one cell from its saved arrays. form: the option --form."""
 
     def __init__(self, form: str, state: State, target: Target, n_features: int) -> None:
         self._form, self._state, self._target, self._features = form, state, target, n_features
@@ -77,7 +77,10 @@ def mapped(X: Examples, L: Dense, form: str) -> Examples:
 
 
 def stored(L: Floats, columns: NDArray[np.int64] | None, features: int, form: str) -> Dense:
-    """A map over some columns as one over all (rows, features) float32; diagonals are 1 / features elsewhere."""
+    """A map over some columns as one over all (rows, features) float32; diagonals are 1 / features elsewhere.
+
+    columns: the columns that the map L is over, None for all.
+    """
     columns = np.arange(features) if columns is None else columns
     if form == "full":
         out = np.eye(features) / features

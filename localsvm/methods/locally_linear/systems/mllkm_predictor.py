@@ -31,7 +31,10 @@ class KernelRun(NamedTuple):
 
 
 class LocalPredictor:
-    """Products in float32, summed up in float64. What a row gets depends on that row alone."""
+    """Decision functions of one cell: products in float32, summed up in float64.
+
+    What a row gets depends on that row alone. kind, componentwise: the options --map and --componentwise.
+    """
 
     def __init__(self, kind: str, componentwise: bool, state: State, target: Target) -> None:
         self._kind, self._componentwise, self._state, self._target = kind, componentwise, state, target

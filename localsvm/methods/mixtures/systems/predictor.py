@@ -20,7 +20,7 @@ ROWS, ELEMENTS = 4096, 1 << 20  # rows, and of these elements, that are decided 
 def decided(logs: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
     """Decision values (n,) in [-1, 1]: sum_j r_j (exp(-loss(f_j)) - exp(-loss(-f_j))).
 
-    With `hard` they are the term of the largest r_j, whole.
+    With `hard` they are the term of the largest r_j, whole. The loss is the squared hinge if `squared`.
 
     Parameters
     ----------
