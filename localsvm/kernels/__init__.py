@@ -27,5 +27,5 @@ class Kernel:
 
     @property
     def uses_distances(self) -> bool:
-        """Whether the kernel is a function of the distance, so that shifting all rows does not change it."""
+        """True where the kernel is a function of the distance, so that shifting all rows does not change it."""
         return self.kind in ("gaussian", "laplacian")

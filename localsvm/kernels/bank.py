@@ -49,12 +49,12 @@ class KernelBank:
         self._base: tuple[tuple[int, bool], Floats] | None = None
 
     def what(self, name: int) -> tuple[int, int]:
-        """(variable, kind) of a kernel: its column, -1 for all of them, and its place among the kinds."""
+        """Variable and kind of a kernel: its column, -1 for all of them, and its place among the kinds."""
         group, kind = divmod(int(name), len(self.kinds))
         return (int(self.variables[group - 1]) if group else -1), kind
 
     def scale(self, name: int) -> float:
-        """What the kernel is divided by."""
+        """Divisor of a kernel: the mean of its diagonal, or 1 where that is not above 0."""
         if name not in self._scales:
             self.matrix(name)
         return self._scales[name]
@@ -74,7 +74,7 @@ class KernelBank:
         return list(rng.permutation(np.arange(self.size).reshape(-1, len(self.kinds))))
 
     def prefer(self, names: Iterable[int]) -> None:
-        """Keep these rather than others, where there is not room for all."""
+        """Keep the matrices of these kernels rather than others, where there is not room for all."""
         if self._room < self.size:
             wanted = {int(name) for name in names}
             self._kept = {name: K for name, K in self._kept.items() if name in wanted}
@@ -90,7 +90,7 @@ class KernelBank:
         return out
 
     def _products(self, group: int, distances: bool) -> Floats:
-        """Squared distances or products of all variables or of one; the last ones are kept."""
+        """Squared distances (if `distances`) or products of all variables (group 0) or of one; the last are kept."""
         if self._base is None or self._base[0] != (group, distances):
             rows = self._centred if distances else self._raw
             rows = rows if group == 0 else np.ascontiguousarray(rows[:, group - 1 : group])
@@ -102,7 +102,10 @@ class KernelBank:
 
 
 def values_of(kernel: Kernel, base: Floats, out: Floats) -> None:
-    """Kernel values of squared distances or products, in float64. Powers by multiplication: np.power is slow."""
+    """Fill `out` with kernel values of the squared distances or products `base`, in float64.
+
+    Powers are made by multiplication: np.power is slow.
+    """
     if kernel.kind == "gaussian":
         np.exp(np.multiply(base, -kernel.gamma, out=out), out=out)
         return

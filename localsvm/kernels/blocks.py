@@ -49,7 +49,7 @@ class KernelRows:
         return len(self._rows)
 
     def part(self, index: Indices) -> KernelRows:
-        """The same for some of the rows."""
+        """The rows with these numbers, and their kernel."""
         return KernelRows(self._rows[index], self.kernel, self.double, self._threads, self._scratch)
 
     def matrix(self) -> NDArray[Any]:
@@ -70,7 +70,7 @@ class KernelRows:
         return out
 
     def diagonal_is_finite(self) -> bool:
-        """Whether no row's kernel with itself overflows."""
+        """True where no row's kernel with itself overflows."""
         if self.kernel.uses_distances:
             return True
         squares = np.einsum("ij,ij->i", self._rows, self._rows, dtype=np.float64)
@@ -80,7 +80,7 @@ class KernelRows:
         return bool((base if self.kernel.kind == "linear" else abs(largest)) < limit)
 
     def times(self, columns: KernelRows, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        """sum_j coef_j kernel(row_i, column_j) for each row i, (n,) float64."""
+        """Sums over j of coef_j kernel(row_i, column_j) for each row i, (n,) float64."""
         out = np.zeros(len(self))
         if not len(columns) or not len(self):
             return out

@@ -18,7 +18,7 @@ BLOCK = 256  # rows whose products are made at once
 
 
 def few_entries(X: Examples) -> bool:
-    """Whether the products of the rows of X with each other take less time entry by entry than as dense rows."""
+    """True where products of the rows of X with each other take less time entry by entry than as dense rows."""
     if isinstance(X, np.ndarray):
         return False
     _, counts = np.unique(X.indices, return_counts=True)
@@ -27,7 +27,10 @@ def few_entries(X: Examples) -> bool:
 
 
 def base_of(A: Any, B: Any, distances: bool) -> NDArray[np.float64]:
-    """Squared distances or products (rows of A, rows of B) of two CSR matrices; what a row gets depends on it alone."""
+    """Squared distances (if `distances`) or products (rows of A, rows of B) of two CSR matrices, in float64.
+
+    What a row gets depends on that row alone.
+    """
     a, b = _wide(A), _wide(B)
     others, norms = b.T.tocsr(), squared_norms(b)
     out = np.empty((a.shape[0], b.shape[0]))
@@ -43,7 +46,7 @@ def base_of(A: Any, B: Any, distances: bool) -> NDArray[np.float64]:
 
 
 def squared_norms(X: Any) -> NDArray[np.float64]:
-    """|x|^2 of each row, (n,) float64."""
+    """Squared norms |x|^2 of the rows, (n,) float64."""
     return np.asarray(_wide(X).power(2).sum(axis=1)).ravel()
 
 
@@ -55,5 +58,5 @@ def entry_radius(X: Any) -> float:
 
 
 def _wide(X: Any) -> Any:
-    """X with float64 values."""
+    """Rows X with float64 values."""
     return X if X.dtype == np.float64 else sparse.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)

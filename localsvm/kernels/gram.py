@@ -81,7 +81,7 @@ class Gram:
         return out
 
     def _distances_or_products(self, distances: bool, double: bool) -> NDArray[Any]:
-        """What all kernels of one kind are functions of; only the last one is kept."""
+        """Squared distances or products, of which all kernels of a kind are functions; only the last matrix is kept."""
         if (distances, double) not in self._base:
             self._base.clear()
             self._base[distances, double] = self._double(distances) if double else self._single(distances)
@@ -134,7 +134,7 @@ def radius(X: Examples) -> float:
 
 
 def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
-    """Squared distances or products (rows of A, rows of B) in float64."""
+    """Squared distances (if `distances`) or products (rows of A, rows of B) in float64."""
     a, b = A.astype(np.float64), B.astype(np.float64)
     out: NDArray[np.float64] = a @ b.T
     if distances:

@@ -49,22 +49,22 @@ def methods() -> dict[str, type[Method]]:
         raise MethodError(
             f"{', '.join(twice)}: there are several files of this name in the folders of methods; rename one"
         )
-    found = dict(packaged()) if HOME in __path__ else {}
+    by_name = dict(packaged()) if HOME in __path__ else {}
     for folder in __path__:
         if folder != HOME:
             for module in pkgutil.iter_modules([folder]):
-                _add(found, module.name, folder)
-    check_options(found.values())
-    return found
+                _add(by_name, module.name, folder)
+    check_options(by_name.values())
+    return by_name
 
 
 @cache
 def packaged() -> dict[str, type[Method]]:
     """The methods of this package, by name."""
-    found: dict[str, type[Method]] = {}
+    by_name: dict[str, type[Method]] = {}
     for name in _files():
-        _add(found, name, HOME)
-    return dict(sorted(found.items()))
+        _add(by_name, name, HOME)
+    return dict(sorted(by_name.items()))
 
 
 @cache
@@ -84,26 +84,26 @@ def method_called(name: str) -> type[Method] | None:
 
 def default_method() -> Method:
     """The method without -m, with its default options."""
-    found = method_called(DEFAULT)
-    assert found is not None, "it is in this package"
-    return found()
+    method = method_called(DEFAULT)
+    assert method is not None, "it is in this package"
+    return method()
 
 
 def method_from(options: dict[str, Any]) -> Method:
     """The method of a model's config; Unsound where this version does not know it, or would not train with it."""
     values = dict(options)
     name = values.pop("name", "")
-    found = method_called(name) if isinstance(name, str) else None  # a mistake in a method's file is not the model's
-    if found is None:
+    method = method_called(name) if isinstance(name, str) else None  # a mistake in a method's file is not the model's
+    if method is None:
         raise Unsound(f"the model was trained with the method {str(name)[:50]!a}, which this version does not have")
-    own = options_of(found)
-    for option in own:
+    its_options = options_of(method)
+    for option in its_options:
         if "became_list" in option.metadata and isinstance(values.get(option.name), int):
             values[option.name] = [values[option.name]]
-    later = {option.name for option in own if "later" in option.metadata}
-    check_stored("/@config method", values, {option.name: kind_of(option) for option in own}, later)
+    later = {option.name for option in its_options if "later" in option.metadata}
+    check_stored("/@config method", values, {option.name: kind_of(option) for option in its_options}, later)
     try:
-        return found(**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
+        return method(**{key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
     except OptionError as error:
         raise Unsound(f"/@config: {error.message}") from error
 
@@ -114,7 +114,10 @@ def options_of(method: type[Method]) -> tuple[Field[Any], ...]:
 
 
 def check_options(classes: Iterable[type[Method]]) -> None:
-    """MethodError unless an option name, and a flag, means one thing in all methods: the same field, type and help."""
+    """Raise MethodError unless an option name, and a flag, means one thing in all methods.
+
+    That is the same field, type and help.
+    """
     meaning: dict[str, tuple[Any, ...]] = {}
     for item in classes:
         for field in options_of(item):
@@ -126,8 +129,8 @@ def check_options(classes: Iterable[type[Method]]) -> None:
             if hasattr(Method, field.name):
                 raise MethodError(f"{item.__name__}: {field.name} is a part of every method; rename the option")
             for key in (field.name, *flags):
-                own = (field.name, kind, flags, text)
-                if meaning.setdefault(key, own) != own:
+                definition = (field.name, kind, flags, text)
+                if meaning.setdefault(key, definition) != definition:
                     raise MethodError(f"{item.__name__}: {key} means something else in another method")
 
 
@@ -140,14 +143,14 @@ def _files() -> Iterator[str]:
                     yield f"{family.name}.{module.name}"
 
 
-def _add(found: dict[str, type[Method]], module: str, folder: str) -> None:
+def _add(by_name: dict[str, type[Method]], module: str, folder: str) -> None:
     for name, item in _defined(module, folder).items():
         if not issubclass(item, Method) or inspect.isabstract(item):
             missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ()))) or "the base class Method"
             raise MethodError(f"the method {name!r} ({item.__module__}.{item.__name__}) lacks: {missing}")
-        if name in found:
-            raise MethodError(f"{item.__module__}.{item.__name__} and {found[name].__name__} are both named {name!r}")
-        found[name] = item
+        if name in by_name:
+            raise MethodError(f"{item.__module__}.{item.__name__} and {by_name[name].__name__} are both named {name!r}")
+        by_name[name] = item
 
 
 def _defined(module: str, folder: str) -> dict[str, type[Any]]:
@@ -158,5 +161,5 @@ def _defined(module: str, folder: str) -> dict[str, type[Any]]:
         if folder == HOME:
             raise
         raise MethodError(f"{folder}/{module}.py cannot be loaded: {type(error).__name__}: {error}") from error
-    own = [item for item in vars(loaded).values() if isinstance(item, type) and item.__module__ == loaded.__name__]
-    return {name: item for item in own if isinstance(name := vars(item).get("name"), str)}
+    classes = [item for item in vars(loaded).values() if isinstance(item, type) and item.__module__ == loaded.__name__]
+    return {name: item for item in classes if isinstance(name := vars(item).get("name"), str)}

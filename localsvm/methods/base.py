@@ -2,8 +2,8 @@
 
 Selection (localsvm/selection/cross_validation.py) owns folds, grid, search and the choice of a point. For one cell it
 asks a method for its `grid`, lets it `prepare` what all settings of the grid share, takes from that a `System` at each
-setting, and has that solve its jobs and tell the held-out values. In the end the method packs the chosen solutions into
-the arrays that the model file keeps, and makes a `Predictor` of them again.
+setting, and has that solve its jobs and fill in the held-out values. In the end the method packs the chosen solutions
+into the arrays that the model file keeps, and makes a `Predictor` of them again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _scratch() -> Scratch:
 
 @dataclass(frozen=True)
 class View:
-    """What `prepare` may look at: rows outside `fold`, and labels of `problem`.
+    """Rows and labels that `prepare` may look at: rows outside `fold`, and labels of `problem`.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class View:
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a system is for.
+    """The use that is made of a system.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class System(ABC):
 
     @abstractmethod
     def solve(self, jobs: Sequence[Job], starts: Sequence[Solution | None], roughness: float) -> list[list[Solution]]:
-        """For each job its solutions, one a cost.
+        """Solutions of each job, one for each cost.
 
         Parameters
         ----------
@@ -117,16 +117,16 @@ class System(ABC):
         ]
 
     def start(self, solution: Solution) -> Start:
-        """What to keep of a solution for `final`: no more than it needs, since it may travel between processes."""
+        """Part of a solution to keep for `final`: no more than that needs, as it may travel between processes."""
         return solution
 
     def whole_start(self, starts: Sequence[Start]) -> Start | None:
-        """Where a problem of all rows begins, given what was kept of it without each fold; None for the beginning."""
+        """Start of a problem of all rows, made of what was kept of it without each fold; None to begin from nothing."""
         return None
 
 
 class Prepared(ABC):
-    """What all settings of a cell's grid share: distances, centres, neighbours."""
+    """Data that all settings of a cell's grid share: distances, centres, neighbours."""
 
     @abstractmethod
     def at(self, setting: dict[str, float], purpose: Purpose) -> System:
@@ -143,7 +143,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class FitReport:
-    """What the summary tells of a fitted cell.
+    """Summary of a fitted cell.
 
     Attributes
     ----------
@@ -173,7 +173,10 @@ class Predictor(Protocol):
     """Decision function of a saved cell. Several threads may call it; what a row gets depends on that row alone."""
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for scaled rows X (n, d), as the target's `combine` makes them, or probabilities."""
+        """Decision values (n, problems) float64 of scaled rows X (n, d).
+
+        They are as the target's `combine` makes them, or probabilities.
+        """
 
 
 class Method(ABC):
@@ -204,7 +207,7 @@ class Method(ABC):
     default_metric: ClassVar[str] = "none"
 
     def check_choices(self) -> None:
-        """OptionError where an option is none of its choices."""
+        """Raise OptionError where an option is none of its choices."""
         for item in fields(self):  # type: ignore[arg-type]
             choices, value = item.metadata["choices"], getattr(self, item.name)
             if choices and value not in choices:
@@ -212,20 +215,26 @@ class Method(ABC):
 
     @property
     def shift_invariant(self) -> bool:
-        """Whether only differences of rows count: columns far from 0 are then read from an origin, not only named."""
+        """True where only differences of rows count.
+
+        Columns far from 0 may then be read from an origin, instead of only being named in a message.
+        """
         return False
 
     @property
     def remedy(self) -> str:
-        """What a user can do about models that did not converge."""
+        """Advice to the user whose models did not converge."""
         return f"scale the data ({opt.scale('std')}), bound C ({opt.cost}), or loosen the tolerance ({opt.tolerance})"
 
     def metrics(self, column: Callable[[str], NDArray[Any]], models: int) -> list[Metric]:
-        """What each of so many models measures distances by, where they learned it. column: a file's arrays by name."""
+        """Metrics that so many models measure distances by, where they learned them; otherwise none.
+
+        column: a file's arrays by name.
+        """
         return []
 
     def default_select(self, n_classes: int) -> str:
-        """What becomes the model without --select: "vote", the fold models, for two classes, "refit" for more."""
+        """Default of --select: "vote", where the fold models are kept, for two classes, and "refit" for more."""
         return "vote" if n_classes == 2 else "refit"
 
     @property
@@ -243,7 +252,7 @@ class Method(ABC):
         return None
 
     def check(self, size: CellSize) -> None:
-        """OptionError where the options are none for cells of this size."""
+        """Raise OptionError where the options do not suit cells of this size."""
         return None
 
     @abstractmethod
@@ -258,11 +267,11 @@ class Method(ABC):
 
     @abstractmethod
     def prepare(self, cell: Cell, view: View) -> Prepared:
-        """What the settings of the grid share; of the cell it looks at no more than the view says."""
+        """Prepare what the settings of the grid share, and look at no more of the cell than the view says."""
 
     @abstractmethod
     def pack(self, cell: Cell, fits: Sequence[Fit]) -> Fitted:
-        """The arrays that the model file keeps of some solutions, and what the summary tells of them.
+        """The arrays that the model file keeps of some solutions, and their summary.
 
         All cells give the same names, each with the same dtype and, but for the first axis, the same shape.
         """
@@ -272,15 +281,15 @@ class Method(ABC):
         """The decision functions of a saved cell, whose rows have n_features columns."""
 
     def pieces(self, target: Target, dense: bool) -> Pieces | None:
-        """What the arrays of a saved cell are: files are checked against it before `predictor` sees them.
+        """Description of the arrays of a saved cell: files are checked against it before `predictor` sees them.
 
-        None: numbers have to be finite, and columns of the table in localsvm/methods/saved.py what they are there.
+        With None numbers have to be finite, and columns of the table in localsvm/methods/saved.py as described there.
         dense: whether rows are dense.
         """
         return None
 
     def variants(self, target: Target, dense: bool) -> tuple[Pieces, ...]:
-        """All that the arrays of a saved cell may be, by their names; the first is `pieces`."""
+        """All descriptions that the arrays of a saved cell may fit, chosen by their names; the first is `pieces`."""
         return () if (pieces := self.pieces(target, dense)) is None else (pieces,)
 
     @abstractmethod

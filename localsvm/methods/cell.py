@@ -49,12 +49,15 @@ class Cell:
 
     @cached_property
     def Y(self) -> Floats:
-        """(n, problems) float64, what each problem is to learn: of classes -1, +1, or 0 where a row takes no part."""
+        """Values (n, problems) float64 that each problem is to learn.
+
+        For classes they are -1, +1, or 0 where a row takes no part.
+        """
         return self.target.encode(self.y)
 
     @cached_property
     def weight(self) -> Floats:
-        """(n,) factor of each row on C and on the loss of selection."""
+        """Factor (n,) of each row on C and on the loss of selection."""
         return self._mass * self.cost
 
     @property
@@ -63,17 +66,17 @@ class Cell:
 
     @cached_property
     def rows(self) -> float:
-        """How many rows there are, identical ones counted as often as they occur."""
+        """Number of rows, identical ones counted as often as they occur."""
         return float(self.count.sum())
 
     @property
     def n_folds(self) -> int:
-        """Folds that hold rows out."""
+        """Number of folds that hold rows out."""
         return int(self.folds.max()) + 1
 
     @cached_property
     def edges(self) -> NDArray[np.intp]:
-        """(folds + 1,): fold k holds out the rows edges[k] to edges[k + 1] - 1."""
+        """Edges (folds + 1,): fold k holds out the rows edges[k] to edges[k + 1] - 1."""
         return np.searchsorted(self.folds, np.arange(self.n_folds + 1))
 
     def held_out(self, fold: int) -> slice:
@@ -81,13 +84,13 @@ class Cell:
         return slice(0, 0) if fold == WHOLE else slice(int(self.edges[fold]), int(self.edges[fold + 1]))
 
     def training_weight(self, fold: int) -> Floats:
-        """(n,) `weight`, 0 for the rows that the fold holds out; a copy."""
+        """Copy (n,) of `weight`, with 0 for the rows that the fold holds out."""
         weight = self.weight.copy()
         weight[self.held_out(fold)] = 0.0
         return weight
 
     def trained_on(self, fold: int, problem: int = ALL) -> float:
-        """How many rows a problem is trained on without the fold, by their weights; with ALL, the rows of the cell.
+        """Number of rows, by their weights, that a problem is trained on without the fold; with ALL, those of the cell.
 
         This is n in C = 1 / (2 lambda n): a row of weight 2 is two rows, and a factor on all weights changes nothing.
         """
@@ -111,7 +114,7 @@ class Job:
     costs: Floats
 
     def at(self, first: int, last: int) -> Job:
-        """The same for the costs first .. last - 1 alone."""
+        """The job for the costs first .. last - 1 alone."""
         return Job(self.problem, self.fold, self.costs[first:last])
 
 

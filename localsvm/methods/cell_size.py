@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CellSize:
-    """What the memory of a worker depends on.
+    """Numbers that the memory of a worker depends on.
 
     Attributes
     ----------
@@ -41,5 +41,5 @@ class CellSize:
     stored = property(lambda self: self.rows * self.features if self.entries is None else self.entries)
 
     def held_out_bytes(self, method: Method) -> int:
-        """Memory of selection itself: encoded labels, and held-out values of some costs and of the best point."""
+        """Bytes of selection itself: encoded labels, and held-out values of some costs and of the best point."""
         return 8 * self.rows * self.problems * (min(method.costs_at_once, 16) + 3)

@@ -44,17 +44,17 @@ class Grid:
 
     @property
     def ordered(self) -> bool:
-        """Whether settings that follow each other are neighbours: they are the values of a single parameter."""
+        """True where settings that follow each other are neighbours: they are the values of a single parameter."""
         return len(self.names) == 1
 
     @property
     def n_costs(self) -> int:
-        """Points along the cost axis."""
+        """Number of points along the cost axis."""
         return len(self.lambdas) or len(self.costs) or 1
 
     @property
     def n_points(self) -> int:
-        """Points in all; a single one needs no cross-validation."""
+        """Number of points; a single one needs no cross-validation."""
         return len(self.settings) * self.n_costs
 
     def setting(self, index: int) -> dict[str, float]:
@@ -62,7 +62,7 @@ class Grid:
         return dict(zip(self.names, self.settings[index], strict=True))
 
     def costs_for(self, n: float) -> NDArray[np.float64]:
-        """C of each point along the cost axis, ascending, for a problem trained on n rows."""
+        """Costs C of the points along the cost axis, ascending, for a problem trained on n rows."""
         import numpy as np
 
         if self.lambdas:
@@ -73,8 +73,8 @@ class Grid:
 def default_widths(average_rows: float, features: int, radius: float, size: int = SIZE) -> tuple[float, ...]:
     """Gaussian widths, descending and geometric, after liquidSVM's rule (Thomann et al. 2017, section 5).
 
-    From 5 (1 + 5/n)^d down to 0.2 n^(-1/d), both moved by the whole number of grid steps that the cell's radius over
-    sqrt(d) is away from 1: cells of all sizes stay on one lattice of widths.
+    They go from 5 (1 + 5/n)^d down to 0.2 n^(-1/d), both moved by the whole number of grid steps that the cell's radius
+    over sqrt(d) is away from 1: cells of all sizes stay on one lattice of widths.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a method declares its options: as fields of its dataclass."""
+"""Options of a method, declared as fields of its dataclass."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The random numbers of a cell: a stream for each purpose, the same whatever else is drawn, so that settings share what
-was drawn.
+"""The random numbers of a cell: a stream for each purpose.
+
+A stream is the same whatever else is drawn, so that settings share what was drawn.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ CENTRES, LANDMARKS, KERNELS, EPOCHS = 0, 1, 2, 3  # purposes
 
 
 def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:
-    """A random generator of the cell for one purpose."""
+    """A random generator of the cell for one purpose, `which`."""
     import numpy as np
 
     return np.random.default_rng(np.random.SeedSequence(random.entropy, spawn_key=(*random.spawn_key, which)))

@@ -1,4 +1,4 @@
-"""What the arrays of saved cells are: the table of models that methods share, and the check before they are used."""
+"""Arrays of saved cells: the table of models that methods share, and the check before they are used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(*names: str) -> Pieces:
 
 
 def check_of(method: Method, target: Target, dense: bool, known: Mapping[str, int]) -> Callable[[Cells], object]:
-    """What raises Unsound unless saved cells are as the method says; known: the lengths of TABLE's comment."""
+    """Check that raises Unsound unless saved cells are as the method says. known: the lengths of TABLE's comment."""
     from localsvm.store.checking import Cells, check_cells, check_values
 
     variants = method.variants(target, dense)

@@ -1,4 +1,4 @@
-"""What a method offers that can be trained on rows that are not held: in passes (`--stream`), or in one pass."""
+"""Parts of a method that can be trained on rows that are not held: in passes (`--stream`), or in one pass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Descending(Protocol):
     def memory(self, size: CellSize) -> int: ...
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State: ...
     def rows(self, X: Examples, state: State) -> LinearRows: ...
-    def packed(self, state: State, cost: float, found: Descended) -> Fitted:
+    def packed(self, state: State, cost: float, descended: Descended) -> Fitted:
         """The fitted cell of the models of all problems."""
 
 

@@ -39,5 +39,5 @@ class LaSVM(GlobalSVM):
 
     @property
     def online_epochs(self) -> int:
-        """Those of the option."""
+        """Epochs that the option asks for."""
         return self.epochs

@@ -1,4 +1,4 @@
-"""What the kernel SVMs share: their options, the kernel of a cell, and its memory.
+"""Base of the kernel SVMs: their options, the kernel of a cell, and its memory.
 
 For each binary problem on n rows (Thomann et al. 2017, section 2): min lambda |f|^2 + 1/n sum_i w_i max(0, 1 - y_i
 f(x_i)) over the RKHS of the kernel, in its dual with C = 1 / (2 lambda n); with `offset` LIBSVM's problem, f + b.
@@ -89,7 +89,7 @@ class KernelMethod(Method):
 
     @property
     def shift_invariant(self) -> bool:
-        """Kernels of distances."""
+        """True for kernels of distances."""
         return self.kernel_of(1.0).uses_distances
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
@@ -118,14 +118,15 @@ class KernelMethod(Method):
         return (linear_weights(state, features), state["model_bias"]) if self.kernel == "linear" else None
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """Those of an expansion."""
+        """Arrays of an expansion."""
         from localsvm.methods.kernel.systems.expansion import expansion_pieces
 
         return expansion_pieces(dense)
 
     def memory(self, size: CellSize) -> int:
-        """Distances and kernel (in float64 with the product they are made from) or a block of it, what is copied of it
-        for a problem of some rows, the rows, paths and votes.
+        """Bytes of the kernel, what is copied of it for a problem of some rows, the rows, paths and votes.
+
+        The kernel is held with its distances (in float64 with the product that they are made from), or as a block.
         """
         from localsvm.kernels._kernels import padded
         from localsvm.solvers.blocks import working_bytes
@@ -157,5 +158,5 @@ class KernelMethod(Method):
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
 
     def is_double(self, cost: float) -> bool:
-        """Whether the tolerance, or the largest weighted cost, asks for a float64 kernel."""
+        """True where the tolerance, or the largest weighted cost, asks for a float64 kernel."""
         return self.tolerance < SINGLE_TOLERANCE or cost > SINGLE_COST

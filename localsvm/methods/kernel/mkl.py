@@ -78,7 +78,7 @@ class MultipleKernelSVM(CostOptions):
 
     @property
     def remedy(self) -> str:
-        """A pass over the kernels ends where it ends."""
+        """Advice to the user; a single pass over the kernels cannot go on."""
         return super().remedy if self.online == "none" else ONCE_REMEDY
 
     @property
@@ -139,7 +139,7 @@ class MultipleKernelSVM(CostOptions):
             )
 
     def memory(self, size: CellSize) -> int:
-        """Kernel matrices, of which one is kept, rows, and solutions."""
+        """Bytes of kernel matrices, of which one is kept, of rows, and of solutions."""
         from localsvm.kernels._kernels import padded
 
         matrix = 8 * padded(size.rows) ** 2

@@ -33,7 +33,7 @@ class GlobalSVM(KernelMethod):
     )
 
     def default_select(self, n_classes: int) -> str:
-        """One model on all rows, as LIBSVM has it."""
+        """Choice of one model on all rows, as LIBSVM has it."""
         return "refit"
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:

@@ -61,30 +61,30 @@ class SVML(Method):
 
     @property
     def shift_invariant(self) -> bool:
-        """The kernel is one of differences."""
+        """True, as the kernel is one of differences."""
         return True
 
     @property
     def remedy(self) -> str:
-        """For Newton's method, which has no tolerance."""
+        """Advice for Newton's method, which has no tolerance."""
         return f"scale the data ({opt.scale('std')})"
 
     def default_select(self, n_classes: int) -> str:
-        """One model on all rows, as the paper has it."""
+        """Choice of one model on all rows, as the paper has it."""
         return "refit"
 
     def height(self, columns: int) -> int:
-        """Rows of a stored map; a diagonal is one."""
+        """Number of rows of a stored map; a diagonal has one."""
         if self.form == "full":
             return columns
         return min(columns, int(self.form.removeprefix(RANK))) if self.form.startswith(RANK) else 1
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
-        """One point: C is learned."""
+        """A grid of one point: C is learned."""
         return Grid()
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
-        """Nothing is shared: a metric is of a problem and a fold."""
+        """The rows; nothing else is shared, as each problem and fold has its own metric."""
         from localsvm.methods.kernel.systems.svml import PreparedMetric
 
         return PreparedMetric(self, cell)
@@ -118,7 +118,7 @@ class SVML(Method):
         return [Metric(L[0] if self.form in DIAGONALS else np.ascontiguousarray(L.T)) for L in each]
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """Those of an expansion, and a map a model."""
+        """Arrays of an expansion, and a map for each model."""
         from localsvm.methods.kernel.systems.expansion import expansion_pieces
 
         def rows(lengths: Lengths) -> Any:
@@ -139,7 +139,7 @@ class SVML(Method):
             )
 
     def memory(self, size: CellSize) -> int:
-        """A kernel, its factor and a border; rows in float64 and their like in a gradient; vectors of the search."""
+        """Bytes of a kernel, its factor and a border; rows in float64, and their like in a gradient; search vectors."""
         from localsvm.representations.svm_metric import MOST_ROWS
 
         n, part, columns, height = size.rows, min(size.rows, MOST_ROWS), size.features, self.height(size.width)

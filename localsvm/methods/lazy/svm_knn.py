@@ -59,7 +59,7 @@ class NeighbourSVM(CostOptions):
 
     @property
     def shift_invariant(self) -> bool:
-        """Distances, and SVMs with a free offset."""
+        """True for distances, and for SVMs with a free offset."""
         return True
 
     def axes(self, features: int) -> dict[str, Values]:
@@ -104,7 +104,7 @@ class NeighbourSVM(CostOptions):
         return NeighbourPredictor(self.tolerance, state, target, n_features)
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """n rows, their labels, and how many each is."""
+        """Arrays of n rows, their labels, and how many rows each stands for."""
         from localsvm.methods.kernel.systems.expansion import rows_pieces
 
         return {
@@ -118,7 +118,7 @@ class NeighbourSVM(CostOptions):
         }
 
     def memory(self, size: CellSize) -> int:
-        """The rows packed for the search, a block of distances, and all neighbours; rows as the model keeps them."""
+        """Bytes of the rows packed for the search, a block of distances, all neighbours, and the rows to keep."""
         from localsvm.representations.neighbours import CHUNK, QUERIES
 
         k, costs = min(size.rows, int(max(self.neighbours))), len(self.cost or self.default_costs)

@@ -1,4 +1,4 @@
-"""What the linear local methods share: one problem, its solutions fold by fold, and its models.
+"""Base of the linear local methods: one problem, its solutions fold by fold, and its models.
 
     min_W  1/2 |W|^2 + sum_i C_i loss(y_i f(x_i)),    f(x) = sum_k m_k(x) W_k phi(x) (+ a bias, one a task or shared)
 
@@ -32,7 +32,7 @@ THINNED = 32  # bytes for each value of dense rows that become sparse
 
 @dataclass(frozen=True)
 class LinearMethod(LinearRepresentation):
-    """What all linear methods do."""
+    """The parts that all linear methods share."""
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows, sparse where they hold mostly zeros; see `PreparedLinear` for what is kept of them."""
@@ -60,14 +60,14 @@ class LinearMethod(LinearRepresentation):
 
     @property
     def descending(self) -> LinearMethod | None:
-        """With stochastic subgradients."""
+        """The method itself where it takes stochastic subgradients, else None."""
         return self if self.solver == "sgd" else None
 
-    def packed(self, state: State, cost: float, found: Descended) -> Fitted:
-        """See `streams.Descending`."""
+    def packed(self, state: State, cost: float, descended: Descended) -> Fitted:
+        """The fitted cell of the models of all problems; see `streams.Descending`."""
         from localsvm.methods.linear.systems.model import pack_descended
 
-        return pack_descended(self, state, cost, found)
+        return pack_descended(self, state, cost, descended)
 
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""
@@ -86,16 +86,16 @@ class LinearMethod(LinearRepresentation):
         return {**self.represented(), **models, "weights": Piece("f8", (weights,), least=1)}
 
     def represented(self) -> Pieces:
-        """What `represent` gives: of clusters K rows, of landmarks L."""
+        """Description of what `represent` gives: of clusters K rows, of landmarks L."""
         return {}
 
     def memory(self, size: CellSize) -> int:
-        """The rows as they are made, and the larger of what making them and what solving on them takes."""
+        """Bytes of the rows as they are made, and the larger of what making them and what solving on them takes."""
         kept, making = self.representation_bytes(size)
         return kept + max(making, self.solving_bytes(size, self.sizes(size.width)[1], thin_entries(size)))
 
     def representation_bytes(self, size: CellSize) -> tuple[int, int]:
-        """What is made of the rows and stays, and what else is needed meanwhile.
+        """Bytes of what is made of the rows and stays, and of what else is needed meanwhile.
 
         Dense rows that hold mostly zeros become sparse.
         """
@@ -103,7 +103,7 @@ class LinearMethod(LinearRepresentation):
         return thinned_bytes // 4, thinned_bytes - thinned_bytes // 4
 
     def solving_bytes(self, size: CellSize, features: int, entries: int | None) -> int:
-        """Solutions and the work of one solver, for rows of so many features and, where sparse, entries.
+        """Bytes of solutions and the work of one solver, for rows of so many features and, where sparse, entries.
 
         There are the solutions at a cost, those at the cost before, and those of the best point so far; where there is
         one point, its solutions and their weights as they are packed.
@@ -114,11 +114,11 @@ class LinearMethod(LinearRepresentation):
         points = self.grid_for(size.width).n_points
         solutions = 2 * size.problems if points == 1 else min(3, points) * size.problems * size.folds
         work = working_bytes(size.rows, features, tasks, entries, self.solver, self.one_task_each)
-        own = self.rows_of_problem(size) + tasks * (features + 1)
-        return work + 8 * solutions * own + 8 * size.rows * size.problems
+        solution_floats = self.rows_of_problem(size) + tasks * (features + 1)
+        return work + 8 * solutions * solution_floats + 8 * size.rows * size.problems
 
     def rows_of_problem(self, size: CellSize) -> int:
-        """The most that a solution has coefficients of."""
+        """The most rows that a solution has coefficients of."""
         return size.rows
 
     def sizes(self, features: int) -> tuple[int, int]:
@@ -127,7 +127,7 @@ class LinearMethod(LinearRepresentation):
 
 
 def thin_entries(size: CellSize) -> int | None:
-    """How many entries the rows have when `thinned`; None where they stay dense."""
+    """Number of entries that the rows have when `thinned`; None where they stay dense."""
     from localsvm.data.blocks.dataset import DENSE_DENSITY
 
     return None if size.dense and size.stored >= DENSE_DENSITY * size.rows * size.width else size.stored

@@ -24,7 +24,7 @@ COSTS: Values = tuple(10.0**k for k in range(-3, 3))  # the grid of the L3-SVM p
 
 @dataclass(frozen=True)
 class CostOptions(Method):
-    """What the user chooses of a cost, and of when solvers stop."""
+    """The options of the cost, and of when solvers stop."""
 
     divides: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "of the objective"
@@ -51,7 +51,7 @@ class CostOptions(Method):
         return COSTS
 
     def default_select(self, n_classes: int) -> str:
-        """One model on all rows, as the papers have it."""
+        """Choice of one model on all rows, as the papers have it."""
         return "refit"
 
     def axes(self, features: int) -> dict[str, Values]:
@@ -71,14 +71,14 @@ class CostOptions(Method):
 
 @dataclass(frozen=True)
 class MeanLoss(CostOptions):
-    """The choice of a mean loss besides."""
+    """The options of the cost, and the choice of a mean loss."""
 
     mean_loss: bool = option(
         False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
     )
 
     def grid_for(self, features: int) -> Grid:
-        """As without it; a mean loss with the factor c is lambda = 1 / 2c."""
+        """The grid for rows of so many features; a mean loss with the factor c is lambda = 1 / 2c."""
         grid = super().grid_for(features)
         if not self.mean_loss:
             return grid
@@ -87,7 +87,7 @@ class MeanLoss(CostOptions):
 
 @dataclass(frozen=True)
 class LinearOptions(MeanLoss):
-    """The choice of a solver besides."""
+    """The options of cost and mean loss, and the choice of a solver."""
 
     solver: str = option(
         "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sag", "sgd")
@@ -101,7 +101,7 @@ class LinearOptions(MeanLoss):
 
 
 def check_neighbours(neighbours: Values) -> None:
-    """OptionError unless they are whole numbers from 1 that a model file can hold."""
+    """Raise OptionError unless they are whole numbers from 1 that a model file can hold."""
     if not neighbours or not all(1 <= k < 1 << 31 and float(k).is_integer() for k in neighbours):
         raise OptionError(f"{opt.neighbours} takes whole numbers from 1")
 

@@ -1,4 +1,4 @@
-"""What rows are to a linear local method: features phi, and memberships m in tasks."""
+"""Rows as a linear local method sees them: features phi, and memberships m in tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BIAS = 1.0  # the constant appended to every row: the bias is regularised, as in
 
 @dataclass(frozen=True)
 class LinearRepresentation(LinearOptions):
-    """How a linear method sees its rows. Subclasses add options, and say what their rows are."""
+    """The rows of a linear method. Subclasses add options, and say what their rows are."""
 
     one_task_each: ClassVar[bool] = True  # each row belongs to one task, with share 1
     of_pairs: ClassVar[bool] = False  # a pair of classes has a representation of its own
@@ -50,7 +50,10 @@ class LinearRepresentation(LinearOptions):
 
     @property
     def remedy(self) -> str:
-        """Stochastic subgradients come near, whatever the tolerance, and average gradients do where costs are large."""
+        """Advice to the user, by solver.
+
+        Stochastic subgradients come near, whatever the tolerance, and average gradients do where costs are large.
+        """
         remedies = {
             "sgd": f"more {opt.passes}, or a smaller C ({opt.cost})",
             "sag": f"{opt.solver('primal')}, or a smaller C ({opt.cost})",
@@ -58,15 +61,15 @@ class LinearRepresentation(LinearOptions):
         return remedies.get(self.solver) or super().remedy
 
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
-        """What is learned from the rows, whatever their labels, for one choice of parameters: arrays to keep."""
+        """Arrays to keep of what is learned from the rows, whatever their labels, for one choice of parameters."""
         return self.drawn(X, setting, random) | self.chosen(setting)
 
     def drawn(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
-        """What of it takes time."""
+        """Arrays of the representation that it takes time to make."""
         return {}
 
     def chosen(self, setting: dict[str, float]) -> State:
-        """What of it the parameters are."""
+        """Arrays of the representation that are parameters."""
         return {}
 
     def joined(self, states: Sequence[State]) -> State:
@@ -74,7 +77,7 @@ class LinearRepresentation(LinearOptions):
         return states[0]
 
     def parted(self, state: State) -> list[State]:
-        """What `joined` was given; one where all models have the same."""
+        """States that `joined` was given; one where all models have the same."""
         return [state]
 
     def rows(self, X: Examples, state: State) -> LinearRows:

@@ -1,4 +1,4 @@
-"""What the methods on k-means clusters share: how many, where they are, and which one a row belongs to."""
+"""Base of the methods on k-means clusters: how many there are, where they are, and which one a row belongs to."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ CENTRES_PIECE: Pieces = {"centres": floats32("K", "features", least=1)}
 
 @dataclass(frozen=True)
 class Clustered(Method):
-    """The option of what makes clusters of its own, to be inherited beside a method."""
+    """The option of methods that make clusters of their own, to be inherited beside a method."""
 
     clusters: tuple[float, ...] = option(
         (8.0,), "-K", "--clusters", help="Clusters of a method that makes its own: a number, or a list to choose from."
     )
 
     def check_clusters(self) -> None:
-        """OptionError unless they are whole numbers from 1."""
+        """Raise OptionError unless the numbers of clusters are whole numbers from 1."""
         if not self.clusters or not all(k >= 1 and float(k).is_integer() for k in self.clusters):
             raise OptionError(f"{opt.clusters} takes whole numbers from 1")
 
     def clustering_bytes(self, size: CellSize, clusters: int) -> int:
-        """What finding centres, and the nearest of each row, takes: centres, the sample, and a block of rows."""
+        """Bytes to find centres, and the nearest of each row: of centres, the sample, and a block of rows."""
         from localsvm.representations.kmeans import BLOCK_ELEMENTS, ROWS_PER_CLUSTER
 
         share = min(1.0, ROWS_PER_CLUSTER * clusters / max(1, size.rows))
@@ -54,7 +54,7 @@ class Clustered(Method):
         return centres + int(blocked * share * stored) + entry * min(stored, BLOCK_ELEMENTS)
 
     def start_of(self, setting: dict[str, float]) -> int:
-        """Where k-means begins: see `starting`."""
+        """Number of the start of k-means; see `starting`."""
         return 1
 
     def clustering(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State:
@@ -67,7 +67,7 @@ class Clustered(Method):
 
 @dataclass(frozen=True)
 class Restarted(Clustered):
-    """The option of where k-means begins besides: which clusters serve the labels best, only they can say."""
+    """Clusters, and the option of where k-means begins: only the labels can say which clusters serve them best."""
 
     start: tuple[float, ...] = option(
         (1.0,),
@@ -77,7 +77,7 @@ class Restarted(Clustered):
     )
 
     def check_clusters(self) -> None:
-        """OptionError unless clusters and starts are whole numbers from 1."""
+        """Raise OptionError unless clusters and starts are whole numbers from 1."""
         super().check_clusters()
         if not self.start or not all(1 <= k < 1 << 31 and float(k).is_integer() for k in self.start):
             raise OptionError(
@@ -91,7 +91,7 @@ class Restarted(Clustered):
         return axes | {"start": self.start} if len(self.start) > 1 else axes
 
     def start_of(self, setting: dict[str, float]) -> int:
-        """The setting's, or the only one."""
+        """Number of the start: the setting's, or the only one."""
         return int(setting.get("start", self.start[0]))
 
 
@@ -137,17 +137,17 @@ class ClusteredMethod(Restarted, LinearMethod):
         return [state | {"centres": part} for part in np.split(state["centres"], ends[:-1])]
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """As of other linear models; of pairs K counts the clusters of all models."""
+        """Arrays as of other linear models; of pairs K counts the clusters of all models."""
 
         def weights(n: Lengths) -> Any:
             return n["K"] * (n["features"] + 1) + n["m"]
 
         shared = super().pieces(target, dense)
-        own = {"clusters": Piece("i4", ("m",), low=1, total="K"), "weights": Piece("f8", (weights,), least=1)}
-        return {**shared, **own} if target.leaves_out else shared
+        pair_pieces = {"clusters": Piece("i4", ("m",), low=1, total="K"), "weights": Piece("f8", (weights,), least=1)}
+        return {**shared, **pair_pieces} if target.leaves_out else shared
 
     def variants(self, target: Target, dense: bool) -> tuple[Pieces, ...]:
-        """In the first models, and in those of a stream, pairs share clusters too."""
+        """Descriptions of saved cells: in the first models, and in those of a stream, pairs share clusters too."""
         return (self.pieces(target, dense), super().pieces(target, dense))
 
     def represented(self) -> Pieces:
@@ -163,7 +163,7 @@ class ClusteredMethod(Restarted, LinearMethod):
         return LinearRows(X, len(centres.centres), centres.nearest(X), BIAS, shared_bias=False)
 
     def representation_bytes(self, size: CellSize) -> tuple[int, int]:
-        """The rows, and what makes the clusters."""
+        """Bytes of the rows and centres, and of what makes the clusters."""
         kept, making = super().representation_bytes(size)
         clusters = self.sizes(size.width)[0]
         centres = 4 * clusters * size.width
@@ -173,9 +173,9 @@ class ClusteredMethod(Restarted, LinearMethod):
         return kept + centres, making + self.clustering_bytes(size, clusters)
 
     def rows_of_problem(self, size: CellSize) -> int:
-        """Pairs have those of their classes alone."""
+        """The most rows of a problem: a pair has those of its classes alone."""
         return size.part or size.rows
 
     def sizes(self, features: int) -> tuple[int, int]:
-        """A task a cluster."""
+        """One task for each cluster, and the features."""
         return int(max(self.clusters)), features

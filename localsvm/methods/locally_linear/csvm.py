@@ -87,7 +87,7 @@ class ClusteredSVM(ClusteredMethod):
         return LinearRows(X, len(centres.centres), centres.nearest(X), BIAS, shared_bias=True)
 
     def prediction_weights(self, w: NDArray[np.float64], state: State) -> NDArray[np.float64]:
-        """w_k = v_k + w."""
+        """Weights w_k = v_k + w of the clusters."""
         import numpy as np
 
         tasks = w[:-1].reshape(len(state["centres"]) + 1, -1)
@@ -100,6 +100,6 @@ class ClusteredSVM(ClusteredMethod):
         return tasks + 1, columns
 
     def representation_bytes(self, size: CellSize) -> tuple[int, int]:
-        """With the shares of each row in its tasks."""
+        """Bytes as of other clusters, with the shares of each row in its tasks."""
         kept, making = super().representation_bytes(size)
         return kept + 16 * size.rows * 2, making

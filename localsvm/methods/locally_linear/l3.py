@@ -55,8 +55,10 @@ class L3SVM(Landmarked, LinearMethod):
 
     @property
     def default_costs(self) -> Values:
-        """The paper's grid in both of its readings, C and C/m: products with landmarks grow with the squared norm of
-        the rows, so that the best C of many features is millions of times smaller than that of few.
+        """Costs of the paper's grid in both of its readings, C and C/m.
+
+        Products with landmarks grow with the squared norm of the rows, so that the best C of many features is millions
+        of times smaller than that of few.
         """
         return COSTS if self.mean_loss or self.projection == "rbf" else WIDE_COSTS
 
@@ -77,7 +79,7 @@ class L3SVM(Landmarked, LinearMethod):
         return LinearRows(phi, len(state["centres"]), nearest, BIAS, shared_bias=True)
 
     def sizes(self, features: int) -> tuple[int, int]:
-        """A task a cluster, a feature a landmark."""
+        """One task for each cluster, and one feature for each landmark."""
         return int(max(self.clusters)), self.most_landmarks(features)
 
     def represented(self) -> Pieces:
@@ -85,7 +87,7 @@ class L3SVM(Landmarked, LinearMethod):
         return self.landmark_pieces()
 
     def memory(self, size: CellSize) -> int:
-        """As other linear methods, but projections are dense; there are no more landmarks than rows."""
+        """Bytes as of other linear methods, but projections are dense; there are no more landmarks than rows."""
         clusters, landmarks = self.sizes(size.width)
         landmarks = min(landmarks, size.rows)
         kept, making = self.landmark_bytes(size, clusters, landmarks)

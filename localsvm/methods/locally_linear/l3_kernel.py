@@ -54,7 +54,7 @@ class KernelL3SVM(Landmarked, KernelMethod):
             raise OptionError(f"{opt.projection_gamma} is for {opt.projection('rbf')}")
 
     def default_select(self, n_classes: int) -> str:
-        """One model on all rows, as the paper has it."""
+        """Choice of one model on all rows, as the paper has it."""
         return "refit"
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
@@ -115,18 +115,18 @@ class KernelL3SVM(Landmarked, KernelMethod):
         return ClusterPredictor(self, state, target)
 
     def hyperplanes(self, state: State, features: int) -> None:
-        """One in each cluster."""
+        """None, as each cluster has one of its own."""
         return None
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """Those of an expansion over projections, each support vector's cluster, and what makes projections."""
+        """Arrays of an expansion over projections, each support vector's cluster, and what makes projections."""
         from localsvm.methods.kernel.systems.expansion import expansion_pieces
 
         expansion = expansion_pieces(True, lambda lengths: self.most_landmarks(lengths["features"]))
         return {**expansion, "support_cluster": index("s", below="K"), **self.landmark_pieces()}
 
     def memory(self, size: CellSize) -> int:
-        """That of the kernel, which is always held whole, and of the projections."""
+        """Bytes of the kernel, which is always held whole, and of the projections."""
         landmarks = min(self.most_landmarks(size.width), size.rows)
         kept, making = self.landmark_bytes(size, int(max(self.clusters)), landmarks)
         projected = replace(size, few=False, features=landmarks, columns=landmarks, entries=None, dense=True)

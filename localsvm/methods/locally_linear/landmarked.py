@@ -1,4 +1,4 @@
-"""What the forms of L3-SVM share: k-means clusters, landmarks, and rows as their projections on these."""
+"""Base of the forms of L3-SVM: k-means clusters, landmarks, and rows as their projections on these."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Landmarked(Clustered):
     )
 
     def check_landmarks(self, gamma: tuple[float, ...], flag: str) -> None:
-        """OptionError unless the options, and the gammas of projections (the option `flag`), are what they must be."""
+        """Raise OptionError unless the options are sound, and the gammas of projections (of the option `flag`) too."""
         self.check_clusters()
         if not all(k >= 1 and float(k).is_integer() for k in self.landmarks_count):
             raise OptionError(f"{opt.landmarks_count} takes whole numbers from 1")
@@ -52,11 +52,11 @@ class Landmarked(Clustered):
 
     @property
     def shift_invariant(self) -> bool:
-        """Gaussians around rows."""
+        """True for Gaussians around rows."""
         return self.projection == "rbf" and self.landmarks == "random"
 
     def landmark_axes(self, features: int) -> dict[str, Values]:
-        """Numbers of clusters and of landmarks: as many as there are features."""
+        """Numbers of clusters and of landmarks: by default as many landmarks as features."""
         return {"clusters": self.clusters, "landmarks_count": self.landmarks_count or (float(features),)}
 
     def landmark_state(
@@ -71,7 +71,7 @@ class Landmarked(Clustered):
         return self.clustering(X, setting, random) | {"landmarks": points, "gamma": np.asarray([gamma])}
 
     def landmark_pieces(self) -> Pieces:
-        """What `landmark_state` gives: K centres and L landmarks."""
+        """Description of what `landmark_state` gives: K centres and L landmarks."""
 
         def most(lengths: Lengths) -> int:
             return self.most_landmarks(lengths["features"])
@@ -80,11 +80,11 @@ class Landmarked(Clustered):
         return {**CENTRES_PIECE, "landmarks": landmarks, "gamma": floats64(1, low=0)}
 
     def most_landmarks(self, features: int) -> int:
-        """The most that a cell may have."""
+        """The most landmarks that a cell may have."""
         return int(max(self.landmarks_count or (features,)))
 
     def projected(self, X: Examples, state: State) -> tuple[Dense, NDArray[np.int32]]:
-        """(n, L) float32 projections and (n,) the nearest centre of each row."""
+        """Projections (n, L) float32, and the nearest centre (n,) of each row."""
         from localsvm.representations.kmeans import Centres
         from localsvm.representations.landmarks import project
 
@@ -92,7 +92,7 @@ class Landmarked(Clustered):
         return phi, Centres(state["centres"]).nearest(X)
 
     def landmark_bytes(self, size: CellSize, clusters: int, landmarks: int) -> tuple[int, int]:
-        """What centres, landmarks and projections take, and what else is needed while they are made."""
+        """Bytes of centres, landmarks and projections, and of what else is needed while they are made."""
         from localsvm.representations.kmeans import BLOCK_ELEMENTS
 
         kept = 4 * (size.rows * landmarks + (landmarks + clusters) * size.width)

@@ -56,13 +56,13 @@ class LocallyLinearSVM(ClusteredMethod):
         return super().axes(features) | {"neighbours": most_first(self.neighbours)}
 
     def chosen(self, setting: dict[str, float]) -> State:
-        """How many anchors code a row, where there was a choice."""
+        """Number of anchors that code a row, where there was a choice."""
         import numpy as np
 
         return {"neighbours": np.asarray([setting["neighbours"]], np.int32)} if self._chooses else {}
 
     def represented(self) -> Pieces:
-        """Anchors, and how many code a row."""
+        """Description of the anchors, and of how many code a row."""
         return {
             **super().represented(),
             **({"neighbours": Piece("i4", (1,), low=1, high=max(self.neighbours))} if self._chooses else {}),
@@ -70,7 +70,7 @@ class LocallyLinearSVM(ClusteredMethod):
 
     @property
     def _chooses(self) -> bool:
-        """Whether there are several numbers of neighbours. The first models had one, as an option."""
+        """True where there are several numbers of neighbours. The first models had one, as an option."""
         return len(self.neighbours) > 1
 
     def rows(self, X: Examples, state: State) -> LinearRows:
@@ -83,6 +83,6 @@ class LocallyLinearSVM(ClusteredMethod):
         return LinearRows(X, shares.shape[1], shares, BIAS, shared_bias=False)
 
     def representation_bytes(self, size: CellSize) -> tuple[int, int]:
-        """With the shares of each row in its tasks."""
+        """Bytes as of other clusters, with the shares of each row in its tasks."""
         kept, making = super().representation_bytes(size)
         return kept + 16 * size.rows * min(int(max(self.neighbours)), int(max(self.clusters))), making

@@ -1,5 +1,6 @@
-"""ML3, multiclass latent locally linear SVMs (Fornoni, Caputo, Orabona 2013): each class has m linear models, and a row
-is scored by the best combination of them.
+"""ML3, multiclass latent locally linear SVMs (Fornoni, Caputo, Orabona 2013): each class has m linear models.
+
+A row is scored by the best combination of them.
 
 Problem, of all classes at once: min 1/2 |W|^2 + C sum_i c_i [1 + max_{r != y_i} s_r(x_i) - s_{y_i}(x_i)]_+ with
 s_r(x) = max { b'W_r (x, 1) : b >= 0, |b|_p <= 1 } = |(W_r (x, 1))_+|_q, 1/p + 1/q = 1. In the paper's terms
@@ -75,7 +76,7 @@ class ML3SVM(LinearOptions):
         return {"models": self.models}
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
-        """Nothing is shared."""
+        """The rows; settings share nothing else."""
         from localsvm.methods.locally_linear.systems.ml3 import PreparedML3
 
         return PreparedML3(self, cell)
@@ -133,8 +134,10 @@ class ML3SVM(LinearOptions):
         }
 
     def memory(self, size: CellSize) -> int:
-        """Solutions; of the exact solver two copies of the rows, combinations, L-BFGS's vectors and the coordinates'
-        matrices; of the other one a few float32 copies of the weights.
+        """Bytes of solutions, and of what the solver holds.
+
+        For the exact solver these are two copies of the rows, combinations, L-BFGS's vectors and the coordinates'
+        matrices; for the other one a few float32 copies of the weights.
 
         There are at least two classes, and at most one more than problems that a row takes part in.
         """
@@ -143,9 +146,9 @@ class ML3SVM(LinearOptions):
         models, columns = int(max(self.models)), int(size.width) + 1
         classes = max(2, size.solutions // size.folds + 1)
         weights, points = 4 * classes * models * columns, self.grid_for(size.width).n_points
-        own = weights * (2 if points == 1 else min(3, points) * size.folds)
+        solution_bytes = weights * (2 if points == 1 else min(3, points) * size.folds)
         if self.solver == "sgd":
-            return own + 6 * weights
+            return solution_bytes + 6 * weights
         metric = 3 * 8 * columns**2 if size.width < FULL_METRIC else 0
         rows = int(4 * size.rows * size.width if size.dense else 12 * size.stored)
-        return own + 2 * rows + 8 * size.rows * (classes + models) + 2 * LBFGS_VECTORS * weights + metric
+        return solution_bytes + 2 * rows + 8 * size.rows * (classes + models) + 2 * LBFGS_VECTORS * weights + metric

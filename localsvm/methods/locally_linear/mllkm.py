@@ -63,12 +63,12 @@ class LocallyLinearKernels(LocalOptions):
         from localsvm.methods.locally_linear.systems.mllkm import packed, report_of
 
         system: LocalSystem = fits[0].system
-        found: list[Found] = [fit.solution for fit in fits]
-        state, used = packed([fit.job for fit in fits], found, len(system.anchors), system.prepared.gammas)
-        weights = system.spread(np.concatenate([one.w for one in found]))
-        inside = np.any([one.coef != 0.0 for one in found], axis=0)
+        solutions: list[Found] = [fit.solution for fit in fits]
+        state, used = packed([fit.job for fit in fits], solutions, len(system.anchors), system.prepared.gammas)
+        weights = system.spread(np.concatenate([one.w for one in solutions]))
+        inside = np.any([one.coef != 0.0 for one in solutions], axis=0)
         report = replace(
-            report_of(found),
+            report_of(solutions),
             support_vectors=int(np.count_nonzero(inside)),
             support=cell.target.counts(cell.y[inside]),
         )
@@ -81,7 +81,7 @@ class LocallyLinearKernels(LocalOptions):
         return LocalPredictor(self.map, self.componentwise, state, target)
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """m models with k kernels together, on a anchors."""
+        """Arrays of m models with k kernels together, on a anchors."""
         return {
             **table("problem", "fold", "cost", "gap", "iterations", "converged"),
             "kernel_ptr": pointer("m", "k"),
@@ -100,11 +100,11 @@ class LocallyLinearKernels(LocalOptions):
             )
 
     def memory(self, size: CellSize) -> int:
-        """What solving takes."""
+        """Bytes that solving takes."""
         return self.solving_bytes(size)
 
     def solving_bytes(self, size: CellSize) -> int:
-        """The rows in float64 and their copies, a block of distances, the scores, and what active kernels take."""
+        """Bytes of the rows in float64 and their copies, a block of distances, the scores, and active kernels."""
         from localsvm.representations.local_kernels import BLOCK
 
         n, d, active = size.rows, size.features, ACTIVE * self.admit
@@ -114,11 +114,11 @@ class LocallyLinearKernels(LocalOptions):
 
     @property
     def learning_once(self) -> LocallyLinearKernels | None:
-        """With --online full."""
+        """The method itself with --online full, else None."""
         return self if self.online == "full" else None
 
     def learner(self, gammas: Values, features: int, rng: np.random.Generator) -> OnePass:
-        """See `streams.LearningOnce`, as the two that follow."""
+        """A learner of one problem; see `streams.LearningOnce`."""
         from localsvm.methods.locally_linear.systems.mllkm_online import OnePass
 
         return OnePass(self, gammas, features, rng)

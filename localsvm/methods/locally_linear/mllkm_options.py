@@ -1,4 +1,4 @@
-"""The options of MLLKM, see localsvm/methods/locally_linear/mllkm.py."""
+"""The options of MLLKM; see localsvm/methods/locally_linear/mllkm.py."""
 
 from __future__ import annotations
 
@@ -97,28 +97,30 @@ class LocalOptions(Clustered, CostOptions):
 
     @property
     def remedy(self) -> str:
-        """A pass over the kernels, and epochs, end where they end."""
+        """Advice to the user; a single pass over the kernels, and epochs, cannot go on."""
         if self.solver == "sdca":
             return f"leave {opt.solver('sdca')} out"
         return super().remedy if self.online == "none" else ONCE_REMEDY
 
     @property
     def default_costs(self) -> Values:
-        """The paper has 100."""
+        """Costs to choose from; the paper has 100."""
         return COSTS
 
     @property
     def shift_invariant(self) -> bool:
-        """Features are of differences from anchors."""
+        """True, as features are made of differences from anchors."""
         return True
 
     def gammas_of(self, spread: float, features: int) -> Values:
-        """Those of rows whose squared distances have the mean `spread`."""
+        """Gammas for rows whose squared distances have the mean `spread`."""
         return self.gammas(spread / max(1, features) if self.componentwise else spread)
 
     def gammas(self, spread: float) -> Values:
-        """Those of the bank. By default (r the root mean squared distance of rows, in one feature for component-wise
-        maps) g r^2, or g r where the map is one of r, goes from 0.1 to 100, or 0.1 to 10; a plain map has none.
+        """Gammas of the bank.
+
+        By default g r^2 goes from 0.1 to 100, and where the map is one of r, g r goes from 0.1 to 10. Here r is the
+        root mean squared distance of rows, in one feature for component-wise maps. A plain map has none, and gets 1.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the mixtures of linear SVMs share: a Gaussian and a linear SVM for each of K components, found by EM.
+"""Base of the mixtures of linear SVMs: a Gaussian and a linear SVM for each of K components, found by EM.
 
 The problem is stated in localsvm/representations/svm_mixture.py. A row is decided by all components, each as far as it
 answers for the row: f(x) = sum_j r_j(x) (exp(-loss(f_j)) - exp(-loss(-f_j))), r_j(x) the component's share of the
@@ -46,7 +46,7 @@ MOST_COLUMNS = 1000  # of full covariances
 
 @dataclass(frozen=True)
 class MixtureMethod(Restarted, MeanLoss):
-    """What all mixtures do. Subclasses say how the tasks are coupled."""
+    """The parts that all mixtures share. Subclasses say how the tasks are coupled."""
 
     covariance: str = option(
         "full", "--covariance", help="Covariances of a mixture: full or diagonal.", choices=("full", "diag")
@@ -73,7 +73,7 @@ class MixtureMethod(Restarted, MeanLoss):
 
     @property
     def default_costs(self) -> Values:
-        """Tasks have few rows, and want large costs."""
+        """Large costs, as tasks have few rows."""
         return COSTS
 
     def axes(self, features: int) -> dict[str, Values]:
@@ -81,7 +81,7 @@ class MixtureMethod(Restarted, MeanLoss):
         return self.cluster_axes | {"shrinkage": most_first(self.shrinkage)}
 
     def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
-        """How the tasks are coupled at a setting."""
+        """Coupling of the tasks at a setting."""
         from localsvm.representations.svm_mixture import Tasks
 
         return Tasks(0.0, 0.0, self.loss == "squared", tolerance)
@@ -96,28 +96,28 @@ class MixtureMethod(Restarted, MeanLoss):
         """The components of all models one below the other, their weights, and what EM did."""
         import numpy as np
 
-        found: list[SVMMixture] = [fit.solution for fit in fits]
-        reports = [one.weights.report for one in found]
+        solutions: list[SVMMixture] = [fit.solution for fit in fits]
+        reports = [one.weights.report for one in solutions]
         gaps = [(r.primal - r.dual) / r.primal if r.primal > 0 else 0.0 for r in reports]
-        done = [one.ended and not one.fell and one.weights.report.converged for one in found]
-        factors = [one.mixture.factor.reshape(-1, cell.X.shape[1]) for one in found]
+        done = [one.ended and not one.fell and one.weights.report.converged for one in solutions]
+        factors = [one.mixture.factor.reshape(-1, cell.X.shape[1]) for one in solutions]
         state: dict[str, NDArray[Any]] = {
             "model_problem": np.asarray([fit.job.problem for fit in fits], np.int32),
             "model_fold": np.asarray([fit.job.fold for fit in fits], np.int32),
             "model_cost": np.asarray([float(fit.job.costs[0]) for fit in fits]),
             "model_gap": np.asarray(gaps, np.float64),
-            "model_iterations": np.asarray([len(one.trace) - 1 for one in found], np.int64),
+            "model_iterations": np.asarray([len(one.trace) - 1 for one in solutions], np.int64),
             "model_converged": np.asarray(done, np.uint8),
-            "components": np.asarray([len(one.mixture.mean) for one in found], np.int32),
-            "offset": np.concatenate([one.mixture.offsets for one in found]),
-            "mean": np.concatenate([one.mixture.mean for one in found]),
+            "components": np.asarray([len(one.mixture.mean) for one in solutions], np.int32),
+            "offset": np.concatenate([one.mixture.offsets for one in solutions]),
+            "mean": np.concatenate([one.mixture.mean for one in solutions]),
             "factor": np.concatenate(factors),
-            "weights": np.concatenate([one.weights.W for one in found]),
-            "trace": np.concatenate([one.trace for one in found]),
-            "trace_ptr": np.cumsum([0, *(len(one.trace) for one in found)]).astype(np.int64),
+            "weights": np.concatenate([one.weights.W for one in solutions]),
+            "trace": np.concatenate([one.trace for one in solutions]),
+            "trace_ptr": np.cumsum([0, *(len(one.trace) for one in solutions)]).astype(np.int64),
         }
         rounds = int(state["model_iterations"].sum())
-        report = FitReport(len(found), rounds, sum(not ok for ok in done), max(gaps, default=0.0))
+        report = FitReport(len(solutions), rounds, sum(not ok for ok in done), max(gaps, default=0.0))
         return Fitted(state, report)
 
     def predictor(self, state: State, target: Target, n_features: int) -> MixturePredictor:
@@ -127,7 +127,7 @@ class MixtureMethod(Restarted, MeanLoss):
         return MixturePredictor(state, target, self.loss == "squared", self.rule == "hard")
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """m models of K components each; a factor has a row a component, or as many as there are features."""
+        """Arrays of m models of K components each; a factor has a row a component, or as many as there are features."""
 
         def components(n: Lengths) -> Any:
             return n["m"] * n["K"]
@@ -158,8 +158,10 @@ class MixtureMethod(Restarted, MeanLoss):
             )
 
     def memory(self, size: CellSize) -> int:
-        """Rows of pairs, of all problems and of one in EM; what is known of rows and components; solutions; and the
-        larger of a block of rows with its differences from means and what a solver takes.
+        """Bytes of rows, of what is known of rows and components, of solutions, and of the work.
+
+        The rows are those of pairs, of all problems and of one in EM. The work is the larger of a block of rows with
+        its differences from means and what a solver takes.
         """
         from localsvm.representations.mixture import BLOCK
         from localsvm.solvers.linear import working_bytes
@@ -176,6 +178,6 @@ class MixtureMethod(Restarted, MeanLoss):
         parts = (
             size.solutions // size.folds if size.part else 0
         )  # pairs of classes that a row is in: each knows its rows
-        own = (size.folds + 1) * (parts * (rows + 8 * n * K) + (size.problems * one if parts else 0))
-        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored + own
+        part_bytes = (size.folds + 1) * (parts * (rows + 8 * n * K) + (size.problems * one if parts else 0))
+        kept = 2 * rows + KNOWN * 8 * n * K + 2 * 8 * n + one * (models + 2) + scored + part_bytes
         return int(kept + max(BLOCK_COPIES * 8 * min(n * d, max(BLOCK, d)), solving))

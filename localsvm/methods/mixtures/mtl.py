@@ -51,7 +51,7 @@ class MultiTaskSVM(MixtureMethod):
         return super().axes(features) | {"groups": self.groups, "coupling": most_first(self.coupling)}
 
     def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
-        """How the tasks are coupled at a setting."""
+        """Coupling of the tasks at a setting."""
         from localsvm.representations.svm_mixture import Tasks
 
         return Tasks(setting["coupling"], setting["groups"], self.loss == "squared", tolerance)

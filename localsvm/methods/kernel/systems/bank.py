@@ -26,7 +26,7 @@ class BankPredictor:
         self._state, self._kinds, self._target, self._features = state, kinds, target, n_features
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         state = self._state
         out = np.tile(state["model_bias"].astype(np.float64), (X.shape[0], 1))
         for (variable, _), (models, expansion) in self._expansions.items():
@@ -37,7 +37,7 @@ class BankPredictor:
 
     @cached_property
     def _expansions(self) -> dict[tuple[int, int], tuple[list[int], ExpansionPredictor]]:
-        """For each kernel (variable, kind): the models that mix it in, and their parts of it."""
+        """Expansions by kernel (variable, kind): the models that mix it in, and their parts of it."""
         state = self._state
         ends = state["kernel_ptr"]
         models = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -55,9 +55,9 @@ class BankPredictor:
         owned = [slice(*state["coef_ptr"][model : model + 2]) for model in models]
         factors = state["kernel_weight"][places] / state["kernel_scale"][places]
         part = support_state(support, np.arange(support.shape[0])) | {
-            "coef": np.concatenate([f * state["coef"][own] for f, own in zip(factors, owned, strict=True)]),
-            "coef_index": np.concatenate([state["coef_index"][own] for own in owned]),
-            "coef_ptr": np.cumsum([0, *(own.stop - own.start for own in owned)]),
+            "coef": np.concatenate([f * state["coef"][span] for f, span in zip(factors, owned, strict=True)]),
+            "coef_index": np.concatenate([state["coef_index"][span] for span in owned]),
+            "coef_ptr": np.cumsum([0, *(span.stop - span.start for span in owned)]),
             "model_gamma": np.full(len(places), self._kinds[kind].gamma),
             "model_bias": np.zeros(len(places)),
             "model_problem": state["model_problem"][models],

@@ -74,7 +74,7 @@ def pack_models(
 
 
 def report_of(models: Sequence[KernelModel], cell: Cell) -> FitReport:
-    """What the summary tells of some models of a cell."""
+    """Summary of some models of a cell."""
     rows = np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)])).astype(np.int64)
     return FitReport(
         models=len(models),
@@ -105,7 +105,7 @@ def sparse_support(state: State, n_features: int) -> sparse.csr_array:
 
 
 def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
-    """(models, n_features): the models of a saved cell whose kernel is linear, without their biases."""
+    """Weights (models, n_features) of a saved cell whose kernel is linear, without the biases."""
     support = sparse.csr_array(state["support"]) if "support" in state else sparse_support(state, n_features)
     shape = len(state["coef_ptr"]) - 1, support.shape[0]
     coef = sparse.csr_array((state["coef"], state["coef_index"], state["coef_ptr"]), shape=shape)
@@ -113,14 +113,14 @@ def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
 
 
 def expansion_pieces(dense: bool, width: Length = "features") -> Pieces:
-    """What the arrays of `pack_models` are, for support vectors of so many columns."""
+    """Description of the arrays of `pack_models`, for support vectors of `width` columns; dense: whether rows are."""
     models = table("problem", "fold", "gamma", "cost", "gap", "bias", "iterations", "converged")
     expansion = {"coef_ptr": pointer("m", ends="k"), "coef_index": index("k", below="s"), "coef": floats64("k")}
     return {**rows_pieces(dense, width), **models, **expansion}
 
 
 def rows_pieces(dense: bool, width: Length = "features") -> Pieces:
-    """What the arrays of `support_state` are, for s rows of so many columns."""
+    """Description of the arrays of `support_state`, for s rows of `width` columns; dense: whether these are."""
     if dense:
         return {"support": floats32("s", width)}
     return {
@@ -140,14 +140,14 @@ class ExpansionPredictor:
         self._state, self._kernel, self._target, self._n_features = state, kernel, target, n_features
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         out = np.zeros((X.shape[0], self._target.n_problems))
         for rows in self._blocks(X.shape[0]):
             out[rows] = self._target.combine(self._values(X[rows]), self._state["model_problem"])
         return out
 
     def values(self, X: Examples) -> NDArray[np.float64]:
-        """(n, models) float64, of each model by itself."""
+        """Decision values (n, models) float64, of each model by itself."""
         out = np.zeros((X.shape[0], len(self._state["model_bias"])))
         for rows in self._blocks(X.shape[0]):
             out[rows] = self._values(X[rows])
@@ -198,7 +198,7 @@ class ExpansionPredictor:
 
     @property
     def _width(self) -> int:
-        """Floats that a row takes."""
+        """Number of floats that a row takes."""
         if self._few_entries:
             return len(self._state["support_indptr"]) - 1
         return self._n_features if self._columns is None else len(self._columns)

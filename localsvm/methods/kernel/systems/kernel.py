@@ -74,7 +74,7 @@ class KernelSystem(System):
         self._known, self.online_epochs = {} if known is None else known, online_epochs
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[PathPoint | None], roughness: float) -> list[list[PathPoint]]:
-        """Problem by problem, as their kernels share memory."""
+        """Solve problem by problem, as their kernels share memory."""
         return [
             path
             for p, first, last in _by_problem(jobs)
@@ -82,12 +82,15 @@ class KernelSystem(System):
         ]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[PathPoint]], out: Floats) -> None:
-        """Rows of other classes count too: where there are many, decisions are made between all problems."""
+        """Fill in decision values.
+
+        Rows of other classes count too: where there are many, decisions are made between all problems.
+        """
         for p, first, last in _by_problem(jobs):
             self._problem(p).held_out(jobs[first:last], solutions[first:last], out[:, p])
 
     def final(self, jobs: Sequence[Job], starts: Sequence[KernelStart | None]) -> list[KernelModel | None]:
-        """Solved on to the tolerance; None for a job that has no rows."""
+        """Models solved on to the tolerance; None for a job that has no rows."""
         return [
             model
             for p, first, last in _by_problem(jobs)
@@ -99,7 +102,7 @@ class KernelSystem(System):
         return KernelStart(solution.b.copy(), solution.iterations)
 
     def whole_start(self, starts: Sequence[KernelStart]) -> KernelStart | None:
-        """The mean, as each row is in all folds' training but one; with an offset nothing, as it would not add up."""
+        """The mean, as each row is in all folds' training but one; None with an offset, as it would not add up."""
         if self.offset:
             return None
         return KernelStart(np.sum([start.b for start in starts], axis=0) / max(1, len(starts) - 1), 0)
@@ -137,7 +140,7 @@ class BinaryRows:
         self.constant = 0.0 if self.solved else float(low + high)
 
     def pad(self, values: Floats) -> Floats:
-        """(size,) values (n,), then zeros."""
+        """Values (n,), followed by zeros: (size,)."""
         out = np.zeros(self.size)
         out[: self.n] = values
         return out
@@ -147,12 +150,12 @@ class BinaryRows:
         return slice(self._edges[fold], self._edges[fold + 1])
 
     def trained_on(self, fold: int) -> int:
-        """How many rows are left without the fold."""
+        """Number of rows that are left without the fold."""
         held = self.held(fold) if fold != WHOLE else slice(0, 0)
         return self.n - (held.stop - held.start)
 
     def weight_without(self, fold: int) -> Floats:
-        """(size,) weights, 0 for the rows that the fold holds out; a copy."""
+        """Copy (size,) of the weights, with 0 for the rows that the fold holds out."""
         weight = self.weight.copy()
         if fold != WHOLE:
             weight[self.held(fold)] = 0.0
@@ -171,22 +174,22 @@ class BinaryProblem:
             return [self._constant_path(job) for job in jobs]
         solver = self._solver()
         units = self._units(solver, jobs) if starts[0] is None else [None] * len(jobs)
-        found = []
+        paths = []
         for job, start, unit in zip(jobs, starts, units, strict=True):
             weight, end = self.rows.weight_without(job.fold), None if start is None else start.end
             b, f, reports = solver.path(weight, unit, job.costs, tolerance, end)
             held, last = self.rows.held(job.fold), len(job.costs) - 1
             ends = [None] * last + [(float(job.costs[last]), b[last].copy(), f[last].copy())]
-            found.append(
+            paths.append(
                 [
                     PathPoint(b[c, : self.rows.n], report.bias, report.iterations, f[c, held] + report.bias, ends[c])
                     for c, report in enumerate(reports)
                 ]
             )
-        return found
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[PathPoint]], out: Floats) -> None:
-        """Fill out (costs, rows of the cell) with decision values by the model of the fold that holds the row out."""
+        """Fill `out` (costs, rows of the cell) with decision values by the model of the fold that holds the row out."""
         K = self.system.K
         part: Matrix | None = None
         if not self.rows.everybody and self.rows.solved:
@@ -197,9 +200,9 @@ class BinaryProblem:
                 out[:, held] = np.asarray([point.bias for point in path])[:, None]
             if part is not None:
                 out[:, held] += _products(K, part, np.stack([point.b for point in path]), held)
-            own = held if self.rows.everybody else self.rows.places[self.rows.held(job.fold)]
+            problem_rows = held if self.rows.everybody else self.rows.places[self.rows.held(job.fold)]
             for values, point in zip(out, path, strict=True):
-                values[own] = point.held_out
+                values[problem_rows] = point.held_out
 
     def models(self, jobs: Sequence[Job], starts: Sequence[KernelStart | None]) -> list[KernelModel | None]:
         """The models to keep; rows of one side have one constant model for all folds."""
@@ -224,7 +227,7 @@ class BinaryProblem:
         return float(np.count_nonzero(b)) / self.rows.n
 
     def _model(self, solver: Dual, job: Job, start: KernelStart | None) -> KernelModel:
-        """Solve and certify."""
+        """Solve a job on from its start, and certify the model."""
         cost = float(job.costs[0])
         box = cost * self.rows.weight_without(job.fold)
         hi, lo = np.where(self.rows.y > 0, box, 0.0), np.where(self.rows.y < 0, -box, 0.0)
@@ -252,7 +255,7 @@ class BinaryProblem:
         return out
 
     def _units(self, solver: Dual, jobs: Sequence[Job]) -> list[Floats]:
-        """K (y * weight) without each fold, where the paths begin: the sum over the other folds."""
+        """Products K (y * weight) without each fold, where the paths begin: the sum over the other folds."""
         if self.system.offset:  # paths start at zero
             return [np.zeros(self.rows.size) for _ in jobs]
         whole = (self.rows.weight * self.rows.y)[: self.rows.n]
@@ -267,14 +270,14 @@ class BinaryProblem:
 
 
 def _by_problem(jobs: Sequence[Job]) -> list[tuple[int, int, int]]:
-    """(problem, first, last): the jobs first .. last - 1 are that problem's."""
+    """Triples (problem, first, last): the jobs first .. last - 1 are that problem's."""
     problems = [job.problem for job in jobs]
     edges = [i for i in range(len(jobs)) if i == 0 or problems[i] != problems[i - 1]]
     return [(problems[a], a, z) for a, z in zip(edges, [*edges[1:], len(jobs)], strict=True)]
 
 
 def _products(K: Matrix, part: Matrix, b: Floats, held: slice) -> Any:
-    """(costs, held rows): b (costs, rows of part) times the kernel of part with the held-out rows."""
+    """Products (costs, held rows) of b (costs, rows of part) with the kernel of part and the held-out rows."""
     if isinstance(K, KernelRows):
         assert isinstance(part, KernelRows)
         rows = K.part(np.arange(held.start, held.stop))

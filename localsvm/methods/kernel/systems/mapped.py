@@ -25,7 +25,7 @@ DIAGONALS = ("diag", "sphere")
 
 
 class MappedPredictor:
-    """The decision functions of one cell from its saved arrays."""
+    """The decision functions of one cell from its saved arrays. form: the option --form."""
 
     def __init__(self, form: str, state: State, target: Target, n_features: int) -> None:
         self._form, self._state, self._target, self._features = form, state, target, n_features
@@ -34,14 +34,14 @@ class MappedPredictor:
         self._known: dict[int, ExpansionPredictor] = {}
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         return self._target.combine(self.values(X), self._state["model_problem"])
 
     def values(self, X: Examples) -> Floats:
-        """(n, models) float64."""
+        """Decision values (n, models) float64."""
         X, lost = within_reach(X)
-        found = [self._expansion(i).values(mapped(X, L, self._form)) for i, L in enumerate(self._maps)]
-        values = np.concatenate(found, axis=1) if found else np.zeros((X.shape[0], 0))
+        columns = [self._expansion(i).values(mapped(X, L, self._form)) for i, L in enumerate(self._maps)]
+        values = np.concatenate(columns, axis=1) if columns else np.zeros((X.shape[0], 0))
         if lost is not None:
             values[lost] = np.nan
         return values
@@ -56,12 +56,12 @@ class MappedPredictor:
     def _expansion(self, model: int) -> ExpansionPredictor:
         """One model over its own support vectors, mapped."""
         if model not in self._known:
-            state, own = self._state, slice(*self._state["coef_ptr"][model : model + 2])
-            rows = rows_of(self._support, state["coef_index"][own].astype(np.int64))
+            state, span = self._state, slice(*self._state["coef_ptr"][model : model + 2])
+            rows = rows_of(self._support, state["coef_index"][span].astype(np.int64))
             support = mapped(rows, self._maps[model], self._form)
             part = {name: state[name][model : model + 1] for name in ("model_gamma", "model_bias", "model_problem")}
             part |= support_state(support, np.arange(support.shape[0]))
-            part |= {"coef": state["coef"][own], "coef_index": np.arange(support.shape[0], dtype=np.int32)}
+            part |= {"coef": state["coef"][span], "coef_index": np.arange(support.shape[0], dtype=np.int32)}
             part["coef_ptr"] = np.asarray([0, support.shape[0]])
             self._known[model] = ExpansionPredictor(part, GAUSSIAN, self._target, support.shape[1])
         return self._known[model]
@@ -77,7 +77,10 @@ def mapped(X: Examples, L: Dense, form: str) -> Examples:
 
 
 def stored(L: Floats, columns: NDArray[np.int64] | None, features: int, form: str) -> Dense:
-    """A map over some columns as one over all (rows, features) float32; diagonals are 1 / features elsewhere."""
+    """A map over some columns as one over all (rows, features) float32; diagonals are 1 / features elsewhere.
+
+    columns: the columns that the map L is over, None for all.
+    """
     columns = np.arange(features) if columns is None else columns
     if form == "full":
         out = np.eye(features) / features

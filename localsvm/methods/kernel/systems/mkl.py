@@ -1,4 +1,4 @@
-"""How `mkl` solves the problems of a cell over its bank of kernels."""
+"""System of `mkl`: the problems of a cell, solved over its bank of kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PreparedBank(Prepared):
         self._bank = KernelBank(cell.X, method.kinds, method.bank == "each", cell.room)
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> BankSystem:
-        """There is one setting."""
+        """The system of the only setting."""
         return BankSystem(self.method, self.cell, self._bank)
 
 
@@ -41,21 +41,21 @@ class BankSystem(System):
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[KernelMixture | None], roughness: float
     ) -> list[list[KernelMixture]]:
-        """One by one, as they share the matrices; each cost from the solution of the one before."""
-        found = []
+        """Solve one by one, as problems share the matrices; each cost starts from the solution of the one before."""
+        paths = []
         for job, start in zip(jobs, starts, strict=True):
             path: list[KernelMixture] = []
             for cost in job.costs:
                 path.append(self._solve(job, float(cost), path[-1] if path else start, roughness))
-            found.append(path)
-        return found
+            paths.append(path)
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[KernelMixture]], out: Floats) -> None:
-        """They come with the solutions."""
+        """Fill in the decision values that come with the solutions."""
         fill_held_out(self.cell, jobs, out, lambda i, c, rows: solutions[i][c].f[rows])
 
     def final(self, jobs: Sequence[Job], starts: Sequence[KernelMixture | None]) -> list[KernelMixture]:
-        """Solved on to the tolerance."""
+        """Solutions, solved on to the tolerance."""
         return [self._solve(job, float(job.costs[0]), start, 1.0) for job, start in zip(jobs, starts, strict=True)]
 
     def _solve(self, job: Job, cost: float, start: KernelMixture | None, roughness: float) -> KernelMixture:
@@ -79,14 +79,21 @@ def constant(side: float, n: int) -> KernelMixture:
 
 
 def kernel_model(fit: Fit) -> KernelModel:
-    """A solution as an expansion's, apart from its kernel."""
-    found: KernelMixture = fit.solution
-    rows = np.flatnonzero(found.b)
-    bias = 0.0 if len(found.names) else float(found.f[0])
-    report = DualReport(found.dual, found.primal - found.dual, 0.0, bias, found.solves, found.converged)
+    """A solution as the model of an expansion, apart from its kernel."""
+    solution: KernelMixture = fit.solution
+    rows = np.flatnonzero(solution.b)
+    bias = 0.0 if len(solution.names) else float(solution.f[0])
+    report = DualReport(solution.dual, solution.primal - solution.dual, 0.0, bias, solution.solves, solution.converged)
     job = fit.job
     return KernelModel(
-        job.problem, job.fold, Kernel(), float(job.costs[0]), found.gap, report, rows.astype(np.int64), found.b[rows]
+        job.problem,
+        job.fold,
+        Kernel(),
+        float(job.costs[0]),
+        solution.gap,
+        report,
+        rows.astype(np.int64),
+        solution.b[rows],
     )
 
 

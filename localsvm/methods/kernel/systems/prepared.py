@@ -55,12 +55,15 @@ class PreparedKernel(Prepared):
         return self._gram
 
     def _few_support_vectors(self, kernel: Kernel, cost: float) -> bool:
-        """Whether a part of the rows says so; several problems share the whole matrix in any case."""
+        """True where the solution on a part of the rows has few support vectors.
+
+        It is False for several problems, which share the whole matrix.
+        """
         cell, method = self.cell, self.method
         if not method.by_blocks or cell.target.n_problems > 1 or not PILOT_ROWS <= len(cell.y) <= method.whole_rows:
             return False
-        own = {name: getattr(cell, name)[::PILOT_STEP] for name in ("y", "count", "cost", "folds")}
-        part = replace(cell, X=rows_of(cell.X, np.arange(0, len(cell.y), PILOT_STEP)), **own)
+        sampled = {name: getattr(cell, name)[::PILOT_STEP] for name in ("y", "count", "cost", "folds")}
+        part = replace(cell, X=rows_of(cell.X, np.arange(0, len(cell.y), PILOT_STEP)), **sampled)
         K = Gram(part.X, part.scratch, several=False).matrix(kernel, False)
         pilot = KernelSystem(part, K, kernel, method.offset, PILOT_TOLERANCE)
         return pilot.support_share(cost) < PILOT_SHARE

@@ -1,4 +1,4 @@
-"""How `svml` solves the problems of a cell, each with a metric of its own."""
+"""System of `svml`: the problems of a cell, each solved with a metric of its own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PreparedMetric(Prepared):
         self.method, self.cell = method, cell
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> MetricSystem:
-        """There is one setting."""
+        """The system of the only setting."""
         return MetricSystem(self.method, self.cell)
 
 
@@ -55,16 +55,16 @@ class MetricSystem(System):
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[MetricSolution | None], roughness: float
     ) -> list[list[MetricSolution]]:
-        """One by one, as a kernel of all rows is in memory. The solutions are exact."""
+        """Solve one by one, as a kernel of all rows is in memory. The solutions are exact."""
         return [[self._solve(job)] for job in jobs]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[MetricSolution]], out: Floats) -> None:
-        """As a predictor has it."""
+        """Fill in decision values as a predictor computes them."""
         cell, method = self.cell, self.method
 
         def values(i: int, c: int, rows: slice) -> Floats:
-            found = solutions[i][c]
-            state = pack_models(cell.X, cell.Y, [found.model]) | {"map": found.L}
+            solution = solutions[i][c]
+            state = pack_models(cell.X, cell.Y, [solution.model]) | {"map": solution.L}
             predictor = MappedPredictor(method.form, state, cell.target, cell.X.shape[1])
             return predictor.values(between(cell.X, rows.start, rows.stop))[:, 0]
 
@@ -73,17 +73,17 @@ class MetricSystem(System):
     def _solve(self, job: Job) -> MetricSolution:
         cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
         taken = np.flatnonzero((y != 0) & (weight > 0))
-        found = self._learn(taken, y[taken], weight[taken], job)
-        L = stored(found.L, self._columns, cell.X.shape[1], self.method.form)
-        cost = found.cost * weight[taken]
+        learned = self._learn(taken, y[taken], weight[taken], job)
+        L = stored(learned.L, self._columns, cell.X.shape[1], self.method.form)
+        cost = learned.cost * weight[taken]
         solution = solve(kernel_of(mapped(rows_of(cell.X, taken), L, self.method.form)), y[taken], cost)
         gap = solution.gap(y[taken], cost) / max(float(cost.sum()), np.finfo(np.float64).tiny)
-        report = DualReport(0.0, gap, 0.0, solution.bias, found.solved + 1, solution.converged)
+        report = DualReport(0.0, gap, 0.0, solution.bias, learned.solved + 1, solution.converged)
         rows, coef = taken[solution.support], solution.coef[solution.support]
-        return MetricSolution(L, KernelModel(job.problem, job.fold, GAUSSIAN, found.cost, gap, report, rows, coef))
+        return MetricSolution(L, KernelModel(job.problem, job.fold, GAUSSIAN, learned.cost, gap, report, rows, coef))
 
     def _learn(self, taken: NDArray[np.intp], y: Floats, weight: Floats, job: Job) -> Learned:
-        """The map over the columns that have values, of rows of this problem."""
+        """Learn the map over the columns that have values, from the rows `taken` of this problem."""
         cell, method = self.cell, self.method
         random = stream(cell.random, 1 + (job.fold + 1) * cell.target.n_problems + job.problem)
         parts = split(y, random, None if self._copies is None else self._copies[taken])
@@ -98,7 +98,7 @@ class MetricSystem(System):
 
     @cached_property
     def _copies(self) -> NDArray[np.int64] | None:
-        """Which rows of the cell are equal."""
+        """Equal rows of the cell, as `copies` numbers them; None where all differ."""
         return copies(Matrix(self.cell.X))
 
     @cached_property
@@ -107,7 +107,7 @@ class MetricSystem(System):
 
 
 def kernel_of(X: Examples) -> Floats:
-    """exp(-|x - x'|^2) of mapped rows, in float64."""
+    """Kernel exp(-|x - x'|^2) of mapped rows, in float64."""
     if few_entries(X):
         base = base_of(X, X, True)
     else:

@@ -1,4 +1,4 @@
-"""How `svm-knn` decides: the neighbours of rows, and the SVM of those that are of several classes."""
+"""System and predictor of `svm-knn`: the neighbours of rows, and the SVM of those that are of several classes."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ class PreparedNeighbours(Prepared):
         self._known: dict[int, Indices] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> NeighbourSystem:
-        """With so many neighbours."""
+        """The system with so many neighbours."""
         return NeighbourSystem(self, int(setting["neighbours"]))
 
     def outside(self, fold: int) -> Indices:
-        """(rows of the fold, most neighbours) places of their nearest rows outside it, the nearest first."""
+        """Places (rows of the fold, most neighbours) of their nearest rows outside the fold, the nearest first."""
         if fold not in self._known:
             cell, held = self.cell, self.cell.held_out(fold)
             others = np.flatnonzero(cell.folds != fold)
             search = Neighbours(rows_of(cell.X, others))
             queries = between(cell.X, held.start, held.stop)
             most = min(int(max(self.method.neighbours)), len(others))
-            found: Indices = np.empty((held.stop - held.start, most), np.int64)
+            nearest: Indices = np.empty((held.stop - held.start, most), np.int64)
 
             def strip(first: int, last: int) -> None:
-                found[first:last] = others[search.nearest(between(queries, first, last), most)]
+                nearest[first:last] = others[search.nearest(between(queries, first, last), most)]
 
-            cell.threads.strips(strip, len(found), STRIP)
-            self._known[fold] = found
+            cell.threads.strips(strip, len(nearest), STRIP)
+            self._known[fold] = nearest
         return self._known[fold]
 
 
 @dataclass
 class Decided:
-    """What is known of the SVMs of held-out rows: the largest violation of those that did not converge, else 0."""
+    """State of the SVMs of held-out rows: the largest violation of those that did not converge, else 0."""
 
     violation: float = 0.0
 
@@ -69,11 +69,11 @@ class NeighbourSystem(System):
         self.prepared, self.cell, self.k = prepared, prepared.cell, k
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Any], roughness: float) -> list[list[Any]]:
-        """Nothing yet."""
+        """Empty solutions, as nothing is solved yet."""
         return [[Decided() for _ in job.costs] for job in jobs]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Any]], out: Floats) -> None:
-        """By the neighbours outside the fold, of all problems of a fold at once."""
+        """Fill in decisions by the neighbours outside the fold, of all problems of a fold at once."""
         for fold in sorted({job.fold for job in jobs}):
             mine = [i for i, job in enumerate(jobs) if job.fold == fold]
             violations = self._fill([jobs[i] for i in mine], out)
@@ -82,7 +82,7 @@ class NeighbourSystem(System):
                     decided.violation = violation
 
     def _fill(self, jobs: Sequence[Job], out: Floats) -> Floats:
-        """(costs, jobs) the largest violations."""
+        """Fill in the decision values of one fold's jobs; the largest violations (costs, jobs) are returned."""
         cell, fold, problems = self.cell, jobs[0].fold, [job.problem for job in jobs]
         near, first_held = self.prepared.outside(fold), cell.held_out(fold).start
         known = Known(cell.X, cell.Y[:, problems], cell.count, cell.weight / cell.count)
@@ -102,7 +102,7 @@ class NeighbourSystem(System):
         return np.asarray(missed.max(axis=0, initial=0.0))
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Decided | None]) -> list[Decided]:
-        """Nothing; what is known comes from the choice of k and C."""
+        """The starts as they are; what is known comes from the choice of k and C."""
         return [Decided() if start is None else start for start in starts]
 
     def whole_start(self, starts: Sequence[Decided]) -> Decided:
@@ -120,9 +120,9 @@ class Known:
     weight: Floats
 
     def values(self, rows: Examples, near: Indices, k: int, costs: Floats, tolerance: float) -> tuple[Floats, Floats]:
-        """(costs, m, problems) decision values of rows by the first k of their neighbours near (m, most), near to far.
+        """Decision values (costs, m, problems) of rows by the first k of their neighbours near (m, most), near to far.
 
-        Beside these (costs, problems), the largest violation of SVMs that did not converge. Rows with the same
+        The second array (costs, problems) has the largest violation of SVMs that did not converge. Rows with the same
         neighbours share their SVM.
         """
         count = self.count[near]
@@ -137,9 +137,9 @@ class Known:
             groups.setdefault(places[i, :m].tobytes() + counted[i, :m].tobytes(), []).append(i)
         out, missed = np.empty((len(costs), len(near), self.Y.shape[1])), np.zeros((len(costs), self.Y.shape[1]))
         for members in groups.values():
-            own, weight = places[members[0], : many[members[0]]], counted[members[0], : many[members[0]]]
-            found = self._decided(own, weight * self.weight[own], costs, rows, members, tolerance)
-            out[:, members], missed = found[0], np.maximum(missed, found[1])
+            neighbours, weight = places[members[0], : many[members[0]]], counted[members[0], : many[members[0]]]
+            decided = self._decided(neighbours, weight * self.weight[neighbours], costs, rows, members, tolerance)
+            out[:, members], missed = decided[0], np.maximum(missed, decided[1])
         return out, missed
 
     def _decided(
@@ -163,7 +163,7 @@ class NeighbourPredictor:
         self._k = int(state["neighbours"][0])
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         state, problem = self._state, self._state["model_problem"]
         out = np.zeros((X.shape[0], len(problem)))
         for fold, (search, others) in self._searches.items():
@@ -186,12 +186,12 @@ class NeighbourPredictor:
 
     @cached_property
     def _searches(self) -> dict[int, tuple[Neighbours, Indices]]:
-        """By the fold that a model leaves out, the rows that it has."""
+        """Searches over the rows that models have, and these rows, by the fold that the models leave out."""
         folds = np.unique(self._state["model_fold"])
         others = {int(fold): np.flatnonzero(self._state["support_fold"] != fold) for fold in folds}
         return {fold: (Neighbours(rows_of(self._known.X, rows)), rows) for fold, rows in others.items()}
 
 
 def one_sided(y: Floats) -> bool:
-    """Whether there are not both sides among them."""
+    """True where there are not both sides among the labels."""
     return not ((y > 0).any() and (y < 0).any())

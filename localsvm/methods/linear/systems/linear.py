@@ -44,7 +44,7 @@ class PreparedLinear(Prepared):
         return LinearSystem(self, self._known[values], self.method.chosen(setting), purpose.cost)
 
     def _parts(self, setting: dict[str, float], paired: bool) -> Parts[Represented]:
-        """They know nothing of this object, or the rows of a cell would stay in memory until garbage is collected."""
+        """Parts that do not refer to this object, or the rows would stay in memory until garbage is collected."""
         method, X, random = self.method, self.X, self.cell.random
 
         def drawn(taken: Taken) -> Represented:
@@ -71,17 +71,17 @@ class LinearSystem(System):
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[LinearSolution | None], roughness: float
     ) -> list[list[LinearSolution]]:
-        """Cost by cost, all jobs side by side."""
-        found: list[list[LinearSolution]] = [[] for _ in jobs]
+        """Solve cost by cost, all jobs side by side."""
+        paths: list[list[LinearSolution]] = [[] for _ in jobs]
         for c in range(len(jobs[0].costs)):
             solved = self._solve_all(jobs, c, starts, roughness * self.method.tolerance, lean=True)
-            for path, solution in zip(found, solved, strict=True):
+            for path, solution in zip(paths, solved, strict=True):
                 path.append(solution)
-            starts = [path[-1] for path in found]
-        return found
+            starts = [path[-1] for path in paths]
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[LinearSolution]], out: Floats) -> None:
-        """Products of the rows with the weights."""
+        """Fill in the products of the rows with the weights."""
         parts = self.parts.of(jobs)
 
         def values(i: int, c: int, rows: slice) -> Floats:
@@ -93,7 +93,7 @@ class LinearSystem(System):
         fill_held_out(self.cell, jobs, out, values)
 
     def final(self, jobs: Sequence[Job], starts: Sequence[LinearSolution | None]) -> list[LinearSolution]:
-        """Solved on to the tolerance."""
+        """Solutions, solved on to the tolerance."""
         return self._solve_all(jobs, 0, starts, self.method.tolerance, lean=False)
 
     def whole_start(self, starts: Sequence[LinearSolution]) -> LinearSolution | None:
@@ -115,15 +115,15 @@ class LinearSystem(System):
             rows = self._shared or method.rows(part.rows(self.X), self.state(part))
             y = np.ascontiguousarray(part.of(self.cell.Y[:, job.problem]))
             weight = part.of(job.costs[c] * self.cell.training_weight(job.fold))
-            found = solve(
+            solution = solve(
                 LinearProblem(rows, y, weight, method.loss == "squared"), tolerance, method.solver,
                 one_task_each=method.one_task_each, start=starts[i], passes=method.passes,
             )  # fmt: skip
-            return self._lean(found, rows) if lean else found
+            return self._lean(solution, rows) if lean else solution
 
         return self.cell.threads.map(work, len(jobs))
 
-    def _lean(self, found: LinearSolution, rows: LinearRows) -> LinearSolution:
-        """Dual coefficients are needed to go on from a solution, if Newton's method does not go on from weights."""
+    def _lean(self, solution: LinearSolution, rows: LinearRows) -> LinearSolution:
+        """The solution without its dual coefficients, where Newton's method can go on from the weights alone."""
         weights_do = self.method.one_task_each and few_weights(rows)
-        return replace(found, alpha=None) if found.width < FIRST_WIDTH and weights_do else found
+        return replace(solution, alpha=None) if solution.width < FIRST_WIDTH and weights_do else solution

@@ -57,13 +57,13 @@ def pack_linear(
     return Fitted(method.joined(states) | kept, report)
 
 
-def pack_descended(method: LinearRepresentation, state: State, cost: float, found: Descended) -> Fitted:
+def pack_descended(method: LinearRepresentation, state: State, cost: float, descended: Descended) -> Fitted:
     """The fitted cell of a model a problem, all rows trained on."""
     models = [
         (Job(problem, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, report))
-        for problem, (w, report) in enumerate(zip(found.weights, found.reports, strict=True))
+        for problem, (w, report) in enumerate(zip(descended.weights, descended.reports, strict=True))
     ]
-    return pack_linear(method, [state], cost, models, found.support)
+    return pack_linear(method, [state], cost, models, descended.support)
 
 
 class LinearPredictor:
@@ -77,7 +77,7 @@ class LinearPredictor:
         return np.ascontiguousarray(self._state["weights"], np.float64)
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         X = X if isinstance(X, np.ndarray) else thinned(X)
         states, models = self._method.parted(self._state), len(self._state["model_problem"])
         values, read = np.empty((X.shape[0], models)), 0

@@ -29,11 +29,11 @@ class ProblemPart:
     taken: Taken
 
     def of(self, values: Floats) -> Floats:
-        """Those of the part, from (n,) values of all rows."""
+        """Values of the part, from (n,) values of all rows."""
         return values if self.taken is None else values[self.taken]
 
     def rows(self, X: Examples) -> Examples:
-        """Those of the part."""
+        """Rows of the part, from all rows X."""
         return X if self.taken is None else rows_of(X, self.taken)
 
 
@@ -64,8 +64,8 @@ class Parts(Generic[AnyPart]):
 
     def _found(self, keys: Sequence[tuple[int, int]]) -> list[AnyPart]:
         missing = list(dict.fromkeys(key for key in keys if key not in self._known))
-        made = self._cell.threads.map(lambda i: self._make(self._taken(*missing[i])), len(missing))
-        self._known |= dict(zip(missing, made, strict=True))
+        parts = self._cell.threads.map(lambda i: self._make(self._taken(*missing[i])), len(missing))
+        self._known |= dict(zip(missing, parts, strict=True))
         return [self._known[key] for key in keys]
 
     def _taken(self, fold: int, problem: int) -> Taken:
@@ -73,5 +73,5 @@ class Parts(Generic[AnyPart]):
         if problem == ALL:
             return None
         outside = self._cell.folds != fold
-        found = np.flatnonzero(outside & (self._cell.Y[:, problem] != 0))
-        return found if len(found) else np.arange(len(outside))
+        rows = np.flatnonzero(outside & (self._cell.Y[:, problem] != 0))
+        return rows if len(rows) else np.arange(len(outside))

@@ -1,4 +1,4 @@
-"""How `l3-kernel` solves and decides: one SVM over the projections of rows, whose kernel is zero between clusters."""
+"""System and predictor of `l3-kernel`: one SVM over the projections of rows, whose kernel is zero between clusters."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ClusterPredictor:
         self._parts: dict[int, ExpansionPredictor] = {}
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64."""
+        """Decision values (n, problems) float64."""
         phi, nearest = self._method.projected(X, self._state)
         out = np.zeros((len(phi), self._target.n_problems))
         for k in np.unique(nearest):

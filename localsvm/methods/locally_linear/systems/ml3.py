@@ -1,4 +1,4 @@
-"""How `ml3` solves the problem of all classes, and decides."""
+"""System and predictor of `ml3`: the problem of all classes, and its scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PreparedML3(Prepared):
         self.method, self.cell = method, cell
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> ML3System:
-        """With so many models a class."""
+        """The system with so many models for each class."""
         return ML3System(self.method, self.cell, int(setting["models"]))
 
 
@@ -60,16 +60,17 @@ class ML3System(System):
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[ML3Solution | None], roughness: float
     ) -> list[list[ML3Solution]]:
-        """Each by itself, to the tolerance: these solutions may become the model. The exact solver copies the rows, so
-        that only one may run.
+        """Solve each problem by itself, to the tolerance: these solutions may become the model.
+
+        The exact solver copies the rows, so that only one may run at a time.
         """
         threads = self.cell.threads if self.solver == "sgd" else ALONE
         work = [(job, float(cost)) for job in jobs for cost in job.costs]
-        found = iter(threads.map(lambda i: self._solve(*work[i]), len(work)))
-        return [[next(found) for _ in job.costs] for job in jobs]
+        solutions = iter(threads.map(lambda i: self._solve(*work[i]), len(work)))
+        return [[next(solutions) for _ in job.costs] for job in jobs]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[ML3Solution]], out: Floats) -> None:
-        """Differences of the classes' scores."""
+        """Fill in the differences of the classes' scores."""
         pairs = np.asarray(_classes(self.cell.target).pairs)
 
         def values(i: int, c: int, rows: slice) -> Floats:
@@ -80,7 +81,7 @@ class ML3System(System):
 
     @property
     def solver(self) -> str:
-        """What `auto` means for a cell, the same with and without a fold."""
+        """Solver that `auto` means for a cell, the same with and without a fold."""
         if self.method.solver != "auto":
             return self.method.solver
         X = self.cell.X
@@ -114,8 +115,9 @@ class ML3Predictor:
         self._weights = np.ascontiguousarray(state["weights"], np.float32).reshape(shape)
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, from the scores of the only model, or the mean scores of the fold models: clipped
-        differences, as other methods average, would let the labels depend on which are taken.
+        """Decision values (n, problems) float64, from the scores of the only model, or the fold models' mean scores.
+
+        Clipped differences, as other methods average, would let the labels depend on which differences are taken.
         """
         X = canonical(X)
         values = differences(np.mean([scores(W, X, self._norm) for W in self._weights], axis=0), self._pairs)
@@ -123,15 +125,15 @@ class ML3Predictor:
 
 
 def differences(s: Floats, pairs: NDArray[np.intp]) -> Floats:
-    """(n, problems) decision values of the binary problems `pairs` from the scores (n, classes)."""
-    other, own = pairs.T
-    if other[0] < 0:
+    """Decision values (n, problems) of the binary problems `pairs`, from the scores s (n, classes)."""
+    negative, positive = pairs.T
+    if negative[0] < 0:
         return margin_over_others(s)
-    return np.asarray(s[:, own] - s[:, other])
+    return np.asarray(s[:, positive] - s[:, negative])
 
 
 def margin_over_others(s: Floats) -> Floats:
-    """(n, classes): each class's score minus the largest score of the other classes."""
+    """Margins (n, classes): each class's score minus the largest score of the other classes."""
     ordered = np.sort(s, axis=1)
     others = np.where(s < ordered[:, -1:], ordered[:, -1:], ordered[:, -2:-1])
     return np.asarray(s - others)

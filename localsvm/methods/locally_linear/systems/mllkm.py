@@ -1,4 +1,4 @@
-"""How `mllkm` solves the problems of a cell, and packs them."""
+"""System of `mllkm`: the problems of a cell, their solutions, and how these are packed."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ Names = NDArray[np.int64]
 ROUGHEST = 3.0  # times the tolerance for solutions that are only compared: 3 % by default
 
 
-def packed(jobs: Sequence[Job], found: Sequence[Found], anchors: int, gammas: Values) -> tuple[State, Names]:
-    """A table of models with their kernels; and the numbers of the anchors that these use, of so many."""
-    names = np.concatenate([one.names for one in found])
+def packed(jobs: Sequence[Job], solutions: Sequence[Found], anchors: int, gammas: Values) -> tuple[State, Names]:
+    """A table of models with their kernels; and the numbers of the anchors that these use, of `anchors` in all."""
+    names = np.concatenate([one.names for one in solutions])
     which, anchor = np.divmod(names, max(1, anchors))
     used, place = np.unique(anchor, return_inverse=True)
-    shares = [one.norms / max(float(one.norms.sum()), np.finfo(np.float64).tiny) for one in found]
+    shares = [one.norms / max(float(one.norms.sum()), np.finfo(np.float64).tiny) for one in solutions]
     state: State = {
         "model_problem": np.asarray([job.problem for job in jobs], np.int32),
         "model_fold": np.asarray([job.fold for job in jobs], np.int32),
         "model_cost": np.asarray([float(job.costs[0]) for job in jobs]),
-        "model_gap": np.asarray([one.gap for one in found]),
-        "model_iterations": np.asarray([one.steps for one in found], np.int64),
-        "model_converged": np.asarray([one.converged for one in found], np.uint8),
-        "kernel_ptr": np.cumsum([0, *(len(one.names) for one in found)]).astype(np.int64),
+        "model_gap": np.asarray([one.gap for one in solutions]),
+        "model_iterations": np.asarray([one.steps for one in solutions], np.int64),
+        "model_converged": np.asarray([one.converged for one in solutions], np.uint8),
+        "kernel_ptr": np.cumsum([0, *(len(one.names) for one in solutions)]).astype(np.int64),
         "kernel_anchor": place.astype(np.int32),
         "kernel_gamma": np.asarray(gammas)[which],
         "kernel_share": np.concatenate(shares),
@@ -53,34 +53,34 @@ def packed(jobs: Sequence[Job], found: Sequence[Found], anchors: int, gammas: Va
 def pack_learned(learners: Sequence[OnePass], cost: float, gammas: Values, stored: Callable[[Floats], Dense]) -> Fitted:
     """The models that were learned in one pass, one a problem. stored: anchors as the model has them."""
     first = np.cumsum([0, *(len(one.anchors) for one in learners)])
-    found, anchors = [], np.concatenate([one.anchors for one in learners])
+    solutions, anchors = [], np.concatenate([one.anchors for one in learners])
     for one, start in zip(learners, first, strict=False):
         which, anchor = np.divmod(one.solution.names, max(1, len(one.anchors)))
         moved = replace(one.solution, names=which * len(anchors) + anchor + start)
-        found.append(by_gamma(moved, anchors.shape[1]))
+        solutions.append(by_gamma(moved, anchors.shape[1]))
     jobs = [Job(p, WHOLE, np.asarray([cost])) for p in range(len(learners))]
-    state, used = packed(jobs, found, len(anchors), gammas)
-    weights = np.concatenate([one.w for one in found]).reshape(-1, anchors.shape[1])
+    state, used = packed(jobs, solutions, len(anchors), gammas)
+    weights = np.concatenate([one.w for one in solutions]).reshape(-1, anchors.shape[1])
     support = np.unique(np.concatenate([one.rows.number[one.rows.coef != 0.0] for one in learners]))
-    report = replace(report_of(found), support_vectors=len(support))
+    report = replace(report_of(solutions), support_vectors=len(support))
     return Fitted(state | {"anchors": stored(anchors[used]), "weights": weights}, report)
 
 
-def report_of(found: Sequence[Found]) -> FitReport:
-    """What solutions say of themselves."""
+def report_of(solutions: Sequence[Found]) -> FitReport:
+    """Summary of solutions."""
     return FitReport(
-        models=len(found),
-        iterations=sum(one.steps for one in found),
-        not_converged=sum(not one.converged for one in found),
-        largest_gap=max((one.gap for one in found), default=0.0),
+        models=len(solutions),
+        iterations=sum(one.steps for one in solutions),
+        not_converged=sum(not one.converged for one in solutions),
+        largest_gap=max((one.gap for one in solutions), default=0.0),
     )
 
 
-def by_gamma(found: Found, features: int) -> Found:
-    """The same, with kernels of one gamma together."""
-    order = np.argsort(found.names)
-    W = found.w.reshape(len(order), features)[order]
-    return replace(found, names=found.names[order], w=W.ravel(), norms=found.norms[order])
+def by_gamma(solution: Found, features: int) -> Found:
+    """A solution with kernels of one gamma together."""
+    order = np.argsort(solution.names)
+    W = solution.w.reshape(len(order), features)[order]
+    return replace(solution, names=solution.names[order], w=W.ravel(), norms=solution.norms[order])
 
 
 class PreparedAnchors(Prepared):
@@ -96,7 +96,7 @@ class PreparedAnchors(Prepared):
         self._centres: dict[int, Dense] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> LocalSystem:
-        """With these anchors."""
+        """The system with the anchors of the setting."""
         if self.method.anchors == "rows":
             return LocalSystem(self, None)
         count = int(setting["clusters"])
@@ -120,17 +120,17 @@ class LocalSystem(System):
         return slice(None) if self.prepared.columns is None else self.prepared.columns
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Found | None], roughness: float) -> list[list[Found]]:
-        """Cost by cost, from the active kernels of the cost before; all jobs side by side."""
-        found: list[list[Found]] = [[] for _ in jobs]
+        """Solve cost by cost, from the active kernels of the cost before; all jobs side by side."""
+        paths: list[list[Found]] = [[] for _ in jobs]
         tolerance = min(roughness, ROUGHEST) * self.method.tolerance
         for c in range(len(jobs[0].costs)):
             starts = self._solve_all([job.at(c, c + 1) for job in jobs], starts, tolerance)
-            for path, one in zip(found, starts, strict=True):
+            for path, one in zip(paths, starts, strict=True):
                 path.append(one)
-        return found
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Found]], out: Floats) -> None:
-        """As a predictor has it."""
+        """Fill in decision values as a predictor computes them."""
 
         def values(i: int, c: int, rows: slice) -> Floats:
             state = self.method.pack(self.cell, [Fit(self, jobs[i].at(c, c + 1), solutions[i][c])]).state
@@ -140,7 +140,7 @@ class LocalSystem(System):
         fill_held_out(self.cell, jobs, out, values)
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Found | None]) -> list[Found]:
-        """Solved on to the tolerance."""
+        """Solutions, solved on to the tolerance."""
         return self._solve_all(jobs, starts, self.method.tolerance)
 
     def whole_start(self, starts: Sequence[Found]) -> Found:
@@ -175,15 +175,15 @@ class LocalSystem(System):
         bank = LocalBank(X, self.anchors, may, method.map, gammas, method.componentwise)
         if method.solver == "sdca":
             rng = stream(cell.random, EPOCHS)
-            found = feature_sdca(bank, y[taken], cost[taken], tolerance, method.admit, method.epochs, rng)
-            return self._placed(found, taken)
+            solution = feature_sdca(bank, y[taken], cost[taken], tolerance, method.admit, method.epochs, rng)
+            return self._placed(solution, taken)
         before = None if start is None else replace(start, coef=start.coef[taken])
         parts = bank.parts(stream(cell.random, KERNELS)) if method.online == "kernels" else ()
-        found = feature_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before, parts)
-        return self._placed(found, taken)
+        solution = feature_mkl(bank, y[taken], cost[taken], tolerance, method.admit, before, parts)
+        return self._placed(solution, taken)
 
-    def _placed(self, found: Found, taken: NDArray[np.intp]) -> Found:
-        """With kernels of one gamma together, and a coefficient for each row of the cell."""
+    def _placed(self, solution: Found, taken: NDArray[np.intp]) -> Found:
+        """A solution with kernels of one gamma together, and a coefficient for each row of the cell."""
         coef: Floats = np.zeros(len(self.cell.y))
-        coef[taken] = found.coef
-        return replace(by_gamma(found, self.prepared.X.shape[1]), coef=coef)
+        coef[taken] = solution.coef
+        return replace(by_gamma(solution, self.prepared.X.shape[1]), coef=coef)

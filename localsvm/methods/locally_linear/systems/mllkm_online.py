@@ -48,15 +48,15 @@ class KeptRows:
     number: NDArray[np.int64]
 
     def of(self, rows: NDArray[np.intp]) -> Self:
-        """Some of them."""
+        """Some of the rows."""
         return self._each(lambda name: getattr(self, name)[rows])
 
     def joined(self, other: Self) -> Self:
-        """With others behind them."""
+        """The rows with others behind them."""
         return self._each(lambda name: np.concatenate([getattr(self, name), getattr(other, name)]))
 
-    def _each(self, made: Callable[[str], NDArray[Any]]) -> Self:
-        return replace(self, **{item.name: made(item.name) for item in fields(self)})
+    def _each(self, column: Callable[[str], NDArray[Any]]) -> Self:
+        return replace(self, **{item.name: column(item.name) for item in fields(self)})
 
 
 class OnePass:
@@ -73,14 +73,14 @@ class OnePass:
         none: Floats = np.empty(0)
         self.rows = KeptRows(np.empty((0, features)), none, none, none, np.empty(0, np.int64))
         self.anchors: Floats = np.empty((0, features))
-        self._found: Found | None = None
+        self._latest: Found | None = None
         self._steps = 0
 
     @property
     def solution(self) -> Found:
-        """With the steps of all solutions before."""
-        assert self._found is not None, "after `learn`"
-        return replace(self._found, steps=self._steps)
+        """Latest solution, with the steps of all solutions before."""
+        assert self._latest is not None, "after `learn`"
+        return replace(self._latest, steps=self._steps)
 
     def learn(self, new: KeptRows) -> None:
         """Process some rows, reprocess all, and let the ones leave that are too many."""
@@ -94,28 +94,28 @@ class OnePass:
         self._solve(self.rows.X, self._method.tolerance)
 
     def values(self, X: Floats) -> Floats:
-        """f of any rows, (n,)."""
-        if self._found is None or not len(self._found.names):
+        """Values f(x) of any rows, (n,)."""
+        if self._latest is None or not len(self._latest.names):
             return np.zeros(len(X))
-        return self._bank(X, self.anchors).features(self._found.names).values(self._found.w)
+        return self._bank(X, self.anchors).features(self._latest.names).values(self._latest.w)
 
     def _bank(self, X: Floats, anchors: Floats) -> LocalBank:
         everything = np.arange(len(anchors))
         return LocalBank(X, anchors, everything, self._method.map, self._gammas, self._method.componentwise)
 
     def _solve(self, candidates: Floats, tolerance: float) -> None:
-        bank, rows, start = self._bank(self.rows.X, np.vstack([self.anchors, candidates])), self.rows, self._found
+        bank, rows, start = self._bank(self.rows.X, np.vstack([self.anchors, candidates])), self.rows, self._latest
         if start is not None:
             which, anchor = np.divmod(start.names, max(1, len(self.anchors)))
             start = replace(start, names=which * len(bank.anchors) + anchor, coef=rows.coef)
-        found = feature_mkl(bank, rows.y, rows.cost, tolerance, self._method.admit, start)
-        which, anchor = np.divmod(found.names, max(1, len(bank.anchors)))
+        solution = feature_mkl(bank, rows.y, rows.cost, tolerance, self._method.admit, start)
+        which, anchor = np.divmod(solution.names, max(1, len(bank.anchors)))
         used, place = np.unique(anchor, return_inverse=True)
-        self.anchors, self._found = bank.anchors[used], replace(found, names=which * len(used) + place)
-        self.rows, self._steps = replace(rows, coef=found.coef), self._steps + found.steps
+        self.anchors, self._latest = bank.anchors[used], replace(solution, names=which * len(used) + place)
+        self.rows, self._steps = replace(rows, coef=solution.coef), self._steps + solution.steps
 
     def _thinned(self) -> KeptRows:
-        """As many rows as are to be kept, evenly drawn along the margins of either side."""
+        """The rows that stay: as many as are to be kept, evenly drawn along the margins of either side."""
         rows, most = self.rows, self._method.kept_rows
         margin = rows.y * self.values(rows.X)
         order = np.lexsort((margin, rows.y))
@@ -129,7 +129,7 @@ class OnePass:
 
 
 def probabilities(size: Floats, count: int) -> Floats:
-    """min(1, t size), t such that they sum up to `count`, which is less than there are."""
+    """Probabilities min(1, t size), with t such that they sum up to `count`, which is less than there are sizes."""
     order = np.argsort(-size, kind="stable")
     largest = size[order]
     rest = np.cumsum(largest[::-1])[::-1]

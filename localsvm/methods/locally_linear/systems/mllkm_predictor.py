@@ -31,17 +31,20 @@ class KernelRun(NamedTuple):
 
 
 class LocalPredictor:
-    """Products in float32, summed up in float64. What a row gets depends on that row alone."""
+    """Decision functions of one cell: products in float32, summed up in float64.
+
+    What a row gets depends on that row alone. kind, componentwise: the options --map and --componentwise.
+    """
 
     def __init__(self, kind: str, componentwise: bool, state: State, target: Target) -> None:
         self._kind, self._componentwise, self._state, self._target = kind, componentwise, state, target
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         return self._target.combine(self.values(X), self._state["model_problem"])
 
     def values(self, X: Examples) -> Floats:
-        """(n, models) float64."""
+        """Decision values (n, models) float64."""
         X, lost = within_reach(X)
         n, d = X.shape
         out = np.zeros((n, len(self._state["model_problem"])))
@@ -89,7 +92,7 @@ class LocalPredictor:
 
     @cached_property
     def _model(self) -> NDArray[np.intp]:
-        """(kernels,) the model of each."""
+        """Model (kernels,) of each kernel."""
         pointers = self._state["kernel_ptr"]
         return np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
 
@@ -102,7 +105,7 @@ class LocalPredictor:
 
     @cached_property
     def _units(self) -> Floats:
-        """(models,) the largest weight of each, by which float32 weights are divided."""
+        """Largest weight (models,) of each model, by which float32 weights are divided."""
         largest = np.abs(self._state["weights"]).max(axis=1, initial=0.0)
         units: Floats = np.full(len(self._state["model_problem"]), np.finfo(np.float64).tiny)
         np.maximum.at(units, self._model, largest)
@@ -118,7 +121,7 @@ class LocalPredictor:
 
     @cached_property
     def _offsets(self) -> Dense:
-        """(kernels,) (c_m - centre) . w_m."""
+        """Offsets (kernels,) of the kernels: (c_m - centre) . w_m."""
         moved = self._anchors.astype(np.float64) - self._centre
         return np.asarray(np.einsum("ij,ij->i", moved[self._anchor], self._exact_weights), np.float32)
 

@@ -1,4 +1,4 @@
-"""How mixtures solve the problems of a cell: scored without labels, and then EM with them."""
+"""System of the mixtures: problems of a cell are scored without labels, and then solved by EM with them."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ class MixtureSystem(System):
         self.method, self.cell, self.setting, self.parts = method, cell, setting, parts
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Scored | None], roughness: float) -> list[list[Scored]]:
-        """Cost by cost, all jobs side by side."""
-        found: list[list[Scored]] = [[] for _ in jobs]
+        """Solve cost by cost, all jobs side by side."""
+        paths: list[list[Scored]] = [[] for _ in jobs]
         for c in range(len(jobs[0].costs)):
-            before = [path[-1] if path else start for path, start in zip(found, starts, strict=True)]
+            before = [path[-1] if path else start for path, start in zip(paths, starts, strict=True)]
             solved = self._scored(jobs, c, before, roughness)
-            for path, one in zip(found, solved, strict=True):
+            for path, one in zip(paths, solved, strict=True):
                 path.append(one)
-        return found
+        return paths
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Scored]], out: Floats) -> None:
-        """By the rule of the method, with the densities of the mixture without labels."""
+        """Fill in decisions by the rule of the method, with the densities of the mixture without labels."""
         method, parts = self.method, self.parts.of(jobs)
 
         def values(i: int, c: int, rows: slice) -> Floats:

@@ -35,14 +35,20 @@ class MixturePart(ProblemPart):
     tasks: WeightedTasks
 
     def decide(self, X: Examples, W: Floats, squared: bool, hard: bool) -> Floats:
-        """(n,) decision values, with weights W, of rows X (n, d) that need not be of the part."""
+        """Decision values (n,), with weights W, of rows X (n, d) that need not be of the part.
+
+        squared: the loss is the squared hinge; hard: the component with the largest share decides.
+        """
         at = self.mixture
         dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
         return np.asarray(Components(at.offsets, at.mean, at.factor, W, squared, hard).decide(dense))
 
 
 def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full: bool) -> Parts[MixturePart]:
-    """The parts of a cell at one number of components, start of k-means, and shrinkage."""
+    """The parts of a cell at one number of components (`clusters`), start of k-means, and shrinkage.
+
+    full: full covariances rather than diagonal ones.
+    """
 
     def make(taken: Taken) -> MixturePart:
         part = ProblemPart(taken)
@@ -66,5 +72,5 @@ def _mixture(
 
 
 def mass(cell: Cell) -> Floats:
-    """How many rows each row is: identical ones and their own weights, not those of classes, which are of the loss."""
+    """Number of rows that each row stands for, by their own weights; those of classes are part of the loss."""
     return cell.count if cell.mass is None else cell.mass

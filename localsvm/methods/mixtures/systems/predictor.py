@@ -18,7 +18,9 @@ ROWS, ELEMENTS = 4096, 1 << 20  # rows, and of these elements, that are decided 
 
 
 def decided(logs: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
-    """(n,) in [-1, 1]: sum_j r_j (exp(-loss(f_j)) - exp(-loss(-f_j))); with `hard` the term of the largest r_j, whole.
+    """Decision values (n,) in [-1, 1]: sum_j r_j (exp(-loss(f_j)) - exp(-loss(-f_j))).
+
+    With `hard` they are the term of the largest r_j, whole. The loss is the squared hinge if `squared`.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def decided(logs: Floats, f: Floats, squared: bool, hard: bool) -> Floats:
 
 
 def sides(f: Floats, squared: bool) -> Floats:
-    """exp(-loss(f)) - exp(-loss(-f))."""
+    """Terms exp(-loss(f)) - exp(-loss(-f)), of the squared hinge if `squared`."""
     above, below = np.maximum(0.0, 1.0 - f), np.maximum(0.0, 1.0 + f)
     if squared:
         above, below = np.square(above), np.square(below)
@@ -49,7 +51,7 @@ class MixturePredictor:
         self._state, self._target, self._squared, self._hard = state, target, squared, hard
 
     def decision_function(self, X: Examples) -> Floats:
-        """(n, problems) float64, see Target.combine."""
+        """Decision values (n, problems) float64; see Target.combine."""
         problem = self._state["model_problem"]
         X, lost = within_reach(X)
         out = np.empty((X.shape[0], len(problem)))
