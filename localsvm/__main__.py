@@ -89,10 +89,10 @@ def _fill(descriptor: int) -> None:
 
     Messages vanish. Reading stdin, and writing to stdout, fails as it does where they are closed.
     """
-    found = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
-    if found != descriptor:
-        os.dup2(found, descriptor)
-        os.close(found)
+    opened = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
+    if opened != descriptor:
+        os.dup2(opened, descriptor)
+        os.close(opened)
 
 
 class _Messages(io.FileIO):

@@ -50,10 +50,10 @@ def named(text: str, name: Callable[[str, Any], str]) -> str:
 
 def on_command_line(text: str) -> str:
     """A message as the commands show it; an option that the message begins with has both of its names."""
-    found = named(text, flag)
+    message = named(text, flag)
     if text.startswith(MARK) and LONG.get(field := fields_in(text)[0]):
-        return f"{SHORT[field]}/{LONG[field]}{found.removeprefix(SHORT[field])}"
-    return found
+        return f"{SHORT[field]}/{LONG[field]}{message.removeprefix(SHORT[field])}"
+    return message
 
 
 def flag(field: str, value: Any = None) -> str:

@@ -154,9 +154,9 @@ class TrainingConfig:
         """The options that `as_dict` gave; Unsound for any that cannot be trained with."""
         check_options("/@config", stored, {f.name: str(f.type) for f in fields(cls)}, LATER)
         pairs = tuple((label, weight) for label, weight in stored["class_weights"])
-        own = {"method": method_from(stored["method"]), "class_weights": pairs}
+        decoded = {"method": method_from(stored["method"]), "class_weights": pairs}
         try:
-            return cls(**{"metric": EUCLIDEAN, **stored, **own})
+            return cls(**{"metric": EUCLIDEAN, **stored, **decoded})
         except OptionError as error:
             raise Unsound(f"/@config: {error.message}") from error
 

@@ -74,12 +74,12 @@ def partition_only(
     sizes: list[NDArray[np.int64]] = []
     wanted = range(cells.count)
     for _, _, record in prepared.engine.work(cells, _Divider(cells, threads), wanted, None, None):
-        before = sum(len(own) for own in sizes)
+        before = sum(len(cell_sizes) for cell_sizes in sizes)
         assignment[record["rows"]] = before + np.repeat(np.arange(len(record["sizes"])), record["sizes"])
         weight[record["rows"]] = record["weight"]
         sizes.append(record["sizes"])
         states.append({name.removeprefix("state/"): v for name, v in record.items() if name.startswith("state/")})
-    partition, found = cells.completed(states, [len(own) for own in sizes]), np.concatenate(sizes)
+    partition, all_sizes = cells.completed(states, [len(cell_sizes) for cell_sizes in sizes]), np.concatenate(sizes)
     decided = prepared.config
     kept = {name: v for name in KEPT if (v := getattr(decided, name)) is not None} | {"metric": config.metric_name}
     file = PartitionFile(
@@ -89,8 +89,8 @@ def partition_only(
         partition=(partition.name, partition.state()),
         assignment=assignment,
         weight=weight,
-        sizes=found,
+        sizes=all_sizes,
         centres=partition.centres,
     )
     write_partition(file, force)
-    return PartitionReport(found, prepared.measured.told)
+    return PartitionReport(all_sizes, prepared.measured.told)

@@ -160,8 +160,8 @@ class LocalModel:
         return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
 
     def _probabilities(self, X: Examples, number: int) -> NDArray[np.float64]:
-        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        values = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
+        return np.asarray(values / values.sum(axis=1, keepdims=True))
 
     def predict_blocks(
         self, blocks: Iterable[Dataset], probabilities: bool = False, number: int = 1
@@ -175,9 +175,9 @@ class LocalModel:
             X = self.chain.apply(block.X, read=known)
             first, number = number, number + len(block.y)
             if probabilities:
-                found = self._probabilities(X, first)
-                labels = self.target.labels[found.argmax(axis=1)]
-                yield Predicted(labels, np.empty((len(labels), 0)), block.y, found)
+                class_probabilities = self._probabilities(X, first)
+                labels = self.target.labels[class_probabilities.argmax(axis=1)]
+                yield Predicted(labels, np.empty((len(labels), 0)), block.y, class_probabilities)
             else:
                 decisions = self._decide(X, first)
                 yield Predicted(self.target.decide(decisions), decisions, block.y)
@@ -228,9 +228,9 @@ class LocalModel:
         side_by_side = self._threads.map if self._extent.threads > 1 else map  # handing over is not for free
         for first in range(0, len(strips), window):
             part = strips[first : first + window]
-            own = [_places(routes.indices[rows]) for _, rows in part]
-            work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, own, strict=True)]
-            for (_, rows), to, answer in zip(part, own, side_by_side(evaluate, work), strict=True):
+            places = [_places(routes.indices[rows]) for _, rows in part]
+            work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, places, strict=True)]
+            for (_, rows), to, answer in zip(part, places, side_by_side(evaluate, work), strict=True):
                 out[to] += routes.data[rows, None] * answer
 
     def _predictor(self, cell: int, calibration: Calibration | None) -> Predictor:

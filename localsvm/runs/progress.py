@@ -106,7 +106,7 @@ class Work:
     @property
     def share(self) -> float:
         """From 0 to 1. The final models of a cell count as one setting more."""
-        parts = ((float(self._weights[own][cell]), len(scored)) for (own, cell), scored in self._scored.items())
+        parts = ((float(self._weights[coarse][cell]), len(scored)) for (coarse, cell), scored in self._scored.items())
         return min(1.0, self._done + sum(weight * n / (max(self._expected, n) + 1) for weight, n in parts))
 
 

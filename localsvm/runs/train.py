@@ -186,8 +186,8 @@ class _Training:
                 continue
             cell, _, setting = name.partition("/setting/")
             if setting:
-                found = unpack_scores(self.journal[key], int(setting))
-                scores.setdefault(number, {}).setdefault(int(cell), {})[int(setting)] = found
+                setting_scores = unpack_scores(self.journal[key], int(setting))
+                scores.setdefault(number, {}).setdefault(int(cell), {})[int(setting)] = setting_scores
             else:
                 self._reports[key] = unpack(self.journal[key]).report
                 cells.setdefault(number, set()).add(int(cell))
@@ -206,15 +206,15 @@ class _Training:
         with self.journal.sound():
             for number in range(self.prepared.cells.count):
                 record = self.journal[f"{number}/{DIVISION}"]
-                own = {key.removeprefix("state/"): array for key, array in record.items() if key.startswith("state/")}
-                states.append(own)
+                state = {key.removeprefix("state/"): array for key, array in record.items() if key.startswith("state/")}
+                states.append(state)
                 sizes.append(record["sizes"])
                 copies += int(record["copies"])
                 names += [f"{number}/{cell}" for cell in range(len(record["sizes"]))]
             reports = [self._reports[name] for name in names]
         repeats = len(self.prepared.cells.by_repeat)
         tell_copies(self.resources.observer, copies // repeats, self.prepared.head.rows)
-        partition = self.prepared.cells.completed(states, [len(own) for own in sizes])
+        partition = self.prepared.cells.completed(states, [len(cell_sizes) for cell_sizes in sizes])
         return Trained(names, np.concatenate(sizes), reports, partition, copies)
 
 

@@ -228,11 +228,11 @@ class CellSelection:
 
     def views(self, jobs: Sequence[Job]) -> dict[tuple[int, int], list[int]]:
         """(fold, problem) of what may be looked at to prepare, with the places of the jobs that share it."""
-        found: dict[tuple[int, int], list[int]] = {}
+        by_view: dict[tuple[int, int], list[int]] = {}
         for i, job in enumerate(jobs):
             fold = WHOLE if self.method.sees == "rows" else job.fold
-            found.setdefault((fold, job.problem if self.method.sees == "problem" else ALL), []).append(i)
-        return found
+            by_view.setdefault((fold, job.problem if self.method.sees == "problem" else ALL), []).append(i)
+        return by_view
 
     def system(self, view: tuple[int, int], setting: int, purpose: Purpose, settings: int) -> System:
         """The system of a view (fold, problem) at the setting of this index, one of so many settings."""
@@ -279,8 +279,8 @@ class CellPath:
             mine = [jobs[i] for i in places]
             solutions = system.solve(mine, [self._solutions[i][-1] for i in places], ROUGHNESS)
             system.held_out(mine, solutions, self._values)
-            for i, found in zip(places, solutions, strict=True):
-                self._solutions[i] = found
+            for i, job_solutions in zip(places, solutions, strict=True):
+                self._solutions[i] = job_solutions
         self._tally = Tally(cell.target)
         self._tally.add(self._values, cell.y, cell.Y, cell.weight)
         return self._tally.losses()

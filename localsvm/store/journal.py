@@ -64,10 +64,10 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     Only the places of the records are in memory; `journal[name]` reads one. For one thread of one process.
     """
 
-    def __init__(self, path: Path, descriptor: int, about: bytes) -> None:
+    def __init__(self, path: Path, descriptor: int, key_parts: bytes) -> None:
         self.path = path
         self._descriptor = descriptor
-        self._about = about
+        self._key_parts = key_parts
         self._places: dict[str, tuple[int, int]] = {}
         self._end = _HEADER.size
         self._replaces: str | None = None  # the key to begin with, where the first record replaces another journal
@@ -161,8 +161,8 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
             return
         problem = _problem(self.path, header.ljust(_HEADER.size, b"\0"), key)
         if problem == _DIFFERS:
-            found = _read_at(self._descriptor, self._end - _HEADER.size, _HEADER.size)
-            problem = f"{_differences(found, self._about)}; give the same, or {opt.force} to start afresh"
+            journal_parts = _read_at(self._descriptor, self._end - _HEADER.size, _HEADER.size)
+            problem = f"{_differences(journal_parts, self._key_parts)}; give the same, or {opt.force} to start afresh"
         if resume and problem is None:
             self._scan()
         elif force:
@@ -178,7 +178,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     def _start(self, key: str) -> None:
         self._replaces = None
         os.ftruncate(self._descriptor, 0)
-        head = _sealed(_HEADER, _MAGIC, _VERSION, key.encode(), len(self._about)) + self._about
+        head = _sealed(_HEADER, _MAGIC, _VERSION, key.encode(), len(self._key_parts)) + self._key_parts
         _write_at(self._descriptor, head, 0)
         self._end = len(head)
         self._sync()
@@ -219,7 +219,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 def open_journal(
     path: str | os.PathLike[str],
     key: str,
-    about: Mapping[str, str] | None = None,
+    key_parts: Mapping[str, str] | None = None,
     *,
     resume: bool = False,
     force: bool = False,
@@ -241,7 +241,7 @@ def open_journal(
     """
     with ExitStack() as failed:
         with signals_held():  # so that one that was begun is deleted, as long as it holds nothing
-            journal = Journal(Path(path), _locked(path), json.dumps(dict(about or {})).encode())
+            journal = Journal(Path(path), _locked(path), json.dumps(dict(key_parts or {})).encode())
             failed.callback(os.close, journal._descriptor)
             try:
                 journal._prepare(key, resume, force)
@@ -276,7 +276,7 @@ def _locked(path: str | os.PathLike[str]) -> int:
 
 def _problem(path: Path, header: bytes, key: str) -> str | None:
     """Why a journal with this header cannot be continued by a run with this key; None when it can."""
-    magic, version, found, _, _ = _HEADER.unpack(header)
+    magic, version, journal_key, _, _ = _HEADER.unpack(header)
     if magic != _MAGIC:
         raise ModelError(f"{path}: in the way, and not a journal of localsvm; move it, or name another model")
     if version > _VERSION:
@@ -285,7 +285,7 @@ def _problem(path: Path, header: bytes, key: str) -> str | None:
         return f"its version {version} is older than localsvm; give {opt.force} to start afresh"
     if not _intact(_HEADER, header):
         return f"its header is damaged; give {opt.force} to start afresh"
-    return None if found == key.encode() else _DIFFERS
+    return None if journal_key == key.encode() else _DIFFERS
 
 
 def _differences(before: bytes, now: bytes) -> str:
@@ -294,13 +294,13 @@ def _differences(before: bytes, now: bytes) -> str:
         was, is_now = (dict(json.loads(text)) for text in (before, now))
     except ValueError:  # damaged
         was = is_now = {}
-    told = []
+    differences = []
     for name in [*is_now, *(set(was) - set(is_now))]:
         old, new = was.get(name, "not given"), is_now.get(name, "not given")
         if old != new:
-            told.append(f"{name} differs" if _DIGEST.fullmatch(old + new) else f"{name} was {old}, is {new}")
-    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-    return ", ".join(told[:_SHOWN]) + more or "the data or the options differ from those of the interrupted run"
+            differences.append(f"{name} differs" if _DIGEST.fullmatch(old + new) else f"{name} was {old}, is {new}")
+    more = f" and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+    return ", ".join(differences[:_SHOWN]) + more or "the data or the options differ from those of the interrupted run"
 
 
 def _sealed(layout: struct.Struct, *values: Any) -> bytes:

@@ -100,14 +100,14 @@ def _temporary(target: Path) -> tuple[Path, int]:
 def _remove_abandoned(left: Path) -> None:
     """Remove it if it is a file whose owner has ended; a link or a pipe of that name is not ours."""
     with suppress(OSError):
-        found = os.open(left, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(left, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            if not stat.S_ISREG(os.fstat(found).st_mode):
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return
-            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.unlink()
         finally:
-            os.close(found)
+            os.close(descriptor)
 
 
 def _move(temporary: Path, path: str | os.PathLike[str], force: bool) -> None:

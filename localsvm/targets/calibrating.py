@@ -57,18 +57,18 @@ def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
     step = max(1, -(-int(held_out.sizes.sum()) * target.n_problems // SAMPLE_VALUES))
     sample = _together([Examples.of(target, held_out, i, step) for i in cells])
     whole, information = sigmoids(sample)
-    found = np.tile(whole, (len(cells), 1, 1))
+    cell_sigmoids = np.tile(whole, (len(cells), 1, 1))
     first = 0
     for i in cells:
         last = first + -(-int(held_out.sizes[i]) // step)
         if len(cells) > 1:
-            found[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, PRIOR_ROWS * information))
-        sample.values[:, first:last] = found[i, :, :1] * sample.values[:, first:last] + found[i, :, 1:]
+            cell_sigmoids[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, PRIOR_ROWS * information))
+        sample.values[:, first:last] = cell_sigmoids[i, :, :1] * sample.values[:, first:last] + cell_sigmoids[i, :, 1:]
         first = last
     # pairs of many classes are no better for a curve, on hold-outs
     curve = curve_of(sample) if target.scheme == "ova" or len(target.labels) == 2 else np.empty((0, 2))
     powers = powers_of(target, expit(bent(curve, sample.values)).T, sample) if len(target.labels) > 2 else np.ones(2)
-    return Calibration(found, curve, powers)
+    return Calibration(cell_sigmoids, curve, powers)
 
 
 def sigmoids(rows: Examples, prior: tuple[Values, Values] | None = None) -> tuple[Values, Values]:
@@ -167,8 +167,8 @@ def curve_of(rows: Examples) -> Values:
     p = np.clip(expit(z), SMALLEST, 1.0 - SMALLEST)
     sums = [np.add.reduceat(x, first) for x in (w, w * t, w * p, w * p * (1.0 - p), w * p * (1.0 - p) * z)]
     total, target, expected, uncertain, middle = sums
-    told = expected / total
-    shift = logit((target + CURVE_PRIOR_ROWS * told) / (total + CURVE_PRIOR_ROWS)) - logit(told)
+    predicted = expected / total
+    shift = logit((target + CURVE_PRIOR_ROWS * predicted) / (total + CURVE_PRIOR_ROWS)) - logit(predicted)
     middle = middle / uncertain
     apart = np.append(True, np.diff(middle) > 0)
     middle, shift = middle[apart], shift[apart]

@@ -173,8 +173,8 @@ class Classification(Target):
 
 def recalls(wrong: Values, mass: Values) -> Values:
     """(..., classes) float64: the share of each class that is decided rightly; nan for a class without rows."""
-    found = 1.0 - wrong / np.where(mass > 0.0, mass, np.nan)
-    return np.asarray(np.maximum(found, 0.0))  # sums of all rows may be a rounding apart
+    shares = 1.0 - wrong / np.where(mass > 0.0, mass, np.nan)
+    return np.asarray(np.maximum(shares, 0.0))  # sums of all rows may be a rounding apart
 
 
 def recall_product(recalls: Values) -> Values:

@@ -86,8 +86,8 @@ class CellProbabilities(Classification):
         p = expit(bent(self.curve, self.sigmoids[problem, 0] * values + self.sigmoids[problem, 1]))
         models = np.bincount(problem, minlength=self.n_problems)
         out = np.zeros((len(values), self.n_problems))
-        for m, own in enumerate(problem):
-            out[:, own] += p[:, m]
+        for m, k in enumerate(problem):
+            out[:, k] += p[:, m]
         return np.where(models > 0, out / np.maximum(models, 1), 0.5)
 
 
@@ -119,8 +119,8 @@ def coupled(target: Classification, p: Values) -> Values:
     system = np.ones((len(p), k + 1, k + 1))
     system[:, k, k] = 0.0
     system[:, :k, :k] = -np.swapaxes(r, 1, 2) * r
-    own = np.arange(k)
-    system[:, own, own] = (r**2).sum(axis=1)
+    classes = np.arange(k)
+    system[:, classes, classes] = (r**2).sum(axis=1)
     right = np.zeros((len(p), k + 1, 1))
     right[:, k] = 1.0
     return np.asarray(np.linalg.solve(system, right)[:, :k, 0].clip(0.0, 1.0))

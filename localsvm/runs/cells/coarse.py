@@ -171,9 +171,9 @@ class Sketched(CoarseCells):
         streams: list[SeedStream] = []
         self.by_repeat = []
         for step, sample, rng in zip(self._steps, samples, self._rngs, strict=True):
-            own = step.sketch(sample.X, sample.y, self._rows, rng, threads)
-            self.by_repeat.append(range(len(streams), len(streams) + len(own)))
-            streams += own
+            repeat_streams = step.sketch(sample.X, sample.y, self._rows, rng, threads)
+            self.by_repeat.append(range(len(streams), len(streams) + len(repeat_streams)))
+            streams += repeat_streams
         self._streams = streams
 
     def route(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
@@ -182,7 +182,7 @@ class Sketched(CoarseCells):
 
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
         number, rows = coarse.coarse, coarse.rows
-        repeat = next(i for i, own in enumerate(self.by_repeat) if number in own)
+        repeat = next(i for i, numbers in enumerate(self.by_repeat) if number in numbers)
         rng = np.random.default_rng(self._streams[number])
         part = inside(self._kind, repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
         cells = part.training_cells()
@@ -191,8 +191,8 @@ class Sketched(CoarseCells):
 
     def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
         fine = [REGISTRY[self._kind].from_state(state) for state in states]
-        for step, own in zip(self._steps, self.by_repeat, strict=True):
-            step.complete(fine[own.start : own.stop])
+        for step, numbers in zip(self._steps, self.by_repeat, strict=True):
+            step.complete(fine[numbers.start : numbers.stop])
         return self.partition
 
 

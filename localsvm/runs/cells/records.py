@@ -22,21 +22,21 @@ RECORDS = "records 7"  # how they are packed: a journal of other records belongs
 Record = dict[str, NDArray[Any]]
 
 
-def division_record(own: SharedCells) -> Record:
+def division_record(cells: SharedCells) -> Record:
     """What is kept of a coarse cell beside its cells: "state/" and the arrays of the partition inside, "sizes" (cells,)
     int64, "copies" how many rows are copies of others, "fresh" how many rows say what the error is.
     """
-    state = {f"state/{name}": array for name, array in own.state.items()}
-    fresh = own.count.array.sum() if own.fresh is None else own.fresh.array @ own.count.array
-    return state | {"sizes": own.sizes, "copies": np.asarray(own.copies), "fresh": np.asarray(float(fresh))}
+    state = {f"state/{name}": array for name, array in cells.state.items()}
+    fresh = cells.count.array.sum() if cells.fresh is None else cells.fresh.array @ cells.count.array
+    return state | {"sizes": cells.sizes, "copies": np.asarray(cells.copies), "fresh": np.asarray(float(fresh))}
 
 
-def held(own: SharedCells, cell: int) -> Record:
+def held(cells: SharedCells, cell: int) -> Record:
     """What calibration asks of a cell: "held/y", "held/count", and as far as the run has them "held/mass" and
     "held/fresh", of its rows in the order of `CellResult.values`.
     """
-    rows = own.rows()[cell]
-    shared = {"y": own.y, "count": own.count, "mass": own.mass, "fresh": own.fresh}
+    rows = cells.rows()[cell]
+    shared = {"y": cells.y, "count": cells.count, "mass": cells.mass, "fresh": cells.fresh}
     return {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
 
 

@@ -58,19 +58,19 @@ def text_of(engine: Cluster, path: str) -> Any:
 def _plain_files(path: str) -> list[str]:
     """Where links, whose names count, lead to; empty where there are no files, or others than plain text among them."""
     if os.path.isfile(path):
-        found = [path]
+        paths = [path]
     elif os.path.isdir(path):
         inside = sorted(each for each in Path(path).iterdir() if each.name[0] not in "_.")
         if folder := next((each for each in inside if each.is_dir()), None):
             raise RunError(NESTED.format(path=folder))
-        found = [str(each) for each in inside if each.is_file()]
+        paths = [str(each) for each in inside if each.is_file()]
     else:
         return []
-    if any(each.endswith((PARQUET, *SUFFIXES)) for each in found):
+    if any(each.endswith((PARQUET, *SUFFIXES)) for each in paths):
         return []
-    for each in found:
+    for each in paths:
         _check_plain(each)
-    return [os.path.realpath(each) for each in found]
+    return [os.path.realpath(each) for each in paths]
 
 
 def _check_plain(path: str) -> None:
@@ -84,18 +84,18 @@ def _check_plain(path: str) -> None:
 
 def _cut(path: str, size: int) -> list[FilePart]:
     with open(path, "rb") as file:
-        found = spans(path, file.fileno(), os.path.getsize(path), 0, size)
-    return [FilePart(path, span.begin, span.end) for span in found]
+        line_spans = spans(path, file.fileno(), os.path.getsize(path), 0, size)
+    return [FilePart(path, span.begin, span.end) for span in line_spans]
 
 
 def head(files: list[str], lines: int) -> bytes:
     """The first lines of files, or all where there are fewer."""
-    found: list[bytes] = []
+    first_lines: list[bytes] = []
     for path in files:
         with open(path, "rb") as file:
-            own = list(islice(file, lines - len(found)))
-        found += [_whole(line, first=number == 0) for number, line in enumerate(own)]
-    return b"".join(found)
+            file_lines = list(islice(file, lines - len(first_lines)))
+        first_lines += [_whole(line, first=number == 0) for number, line in enumerate(file_lines)]
+    return b"".join(first_lines)
 
 
 def pieces(parts: Iterable[FilePart]) -> Iterator[bytes]:

@@ -103,8 +103,8 @@ def _opened(path: str) -> LocalModel:
 
 def places(name: str, zero_based: bool, part: int, pieces: Pieces) -> Place:
     """How many lines and rows a part has."""
-    found = [piece.count() for piece in lined(name, zero_based, 0, part, pieces)]
-    return Place(sum(each.lines for each in found), sum(each.rows for each in found))
+    counts = [piece.count() for piece in lined(name, zero_based, 0, part, pieces)]
+    return Place(sum(each.lines for each in counts), sum(each.rows for each in counts))
 
 
 def predict_text(text: WritableText, task: Prediction, score: Score, indices: IndexBase) -> Iterator[str]:

@@ -57,12 +57,12 @@ def shown(path: str | Path) -> Iterator[Shown]:
     """What can be shown of a model or partition file; ModelError where it has no metric, or several."""
     file = load_metric(path)
     method = method_called(str(dict(file.config.get("method", {})).get("name")))
-    own = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
-    if file.kind != MODEL or (file.metric is None and not own):
+    learned_by_method = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
+    if file.kind != MODEL or (file.metric is None and not learned_by_method):
         yield _of_given(read_given(path))
         return
     with LocalModel(path) as model:
-        yield _of_learned(model) if own else _of_model(model)
+        yield _of_learned(model) if learned_by_method else _of_model(model)
 
 
 def sampled(blocks: Iterable[Labelled], most: int, rng: np.random.Generator) -> Labelled:

@@ -70,8 +70,8 @@ class Demand:
         if self._memory is not None:
             X, mode = self._memory.data.X, self._config.scale
             flat = "scale sparse rows by std, row or none, or " if not is_dense(X) and mode in CENTRED else ""
-            own = made_bytes(X, mode, self._threads) if learned else 0
-            self._memory.room(f"scaling by {mode}", own, flat and flat + MORE)
+            needed = made_bytes(X, mode, self._threads) if learned else 0
+            self._memory.room(f"scaling by {mode}", needed, flat and flat + MORE)
 
     def metric(self, labels: NDArray[np.float64]) -> int:
         """Learning the metric, and mapping the rows by it; how many threads can take part."""
@@ -79,7 +79,7 @@ class Demand:
             return self._threads
         X, asked, classes = memory.data.X, self._config.metric_name, len(labels)
         needs = {count: measuring_bytes(X, asked, classes, count) for count in range(self._threads, 0, -1)}
-        count = next((count for count, own in needs.items() if memory.fits(own)), 1)
+        count = next((count for count, need in needs.items() if memory.fits(need)), 1)
         memory.room("learning the metric", needs[count], f"{MORE}, or {opt.metric('none')}", scratch=False)
         return count
 
@@ -88,10 +88,10 @@ class Demand:
         if self._memory is not None:
             X: Any = self._memory.data.X
             if isinstance(X, np.ndarray):
-                made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
+                needed = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
             else:
-                made = 2 * X.data.nbytes  # the weights of its entries, and the products
-            self._memory.room("mapping the rows by the metric", made)
+                needed = 2 * X.data.nbytes  # the weights of its entries, and the products
+            self._memory.room("mapping the rows by the metric", needed)
 
     def division(self) -> None:
         """Dividing the rows into cells, and copying them in their order into memory that workers share."""

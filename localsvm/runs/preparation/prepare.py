@@ -215,16 +215,16 @@ class _Preparing:
 
     def _content(self, digests: tuple[int, int], head: Head) -> dict[str, str]:
         rows, weights = (named(total, head.rows) for total in digests)
-        found = {CONTENT: rows, "the weights of the rows": weights if head.weighted else ""}
+        fingerprints = {CONTENT: rows, "the weights of the rows": weights if head.weighted else ""}
         if self._file is not None:
             if self._file.config.get("fingerprint") != rows:
                 shifted = SHIFTED if "origin" in self._file.scaling[1] else ""
                 raise ModelError(OTHER_DATA.format(path=self._file.path) + shifted)
             content = Path(self._file.path).read_bytes()
-            found["the content of --partition-file"] = hashlib.sha256(content).hexdigest()
+            fingerprints["the content of --partition-file"] = hashlib.sha256(content).hexdigest()
         if self._asked.given is not None:
-            found["the content of --metric-file"] = self._asked.given.digest
-        return found
+            fingerprints["the content of --metric-file"] = self._asked.given.digest
+        return fingerprints
 
     def _scaled(self, config: TrainingConfig, head: Head, moments: Moments | None) -> Chain:
         """The chain without its metric; rows go through it from now on."""

@@ -63,20 +63,20 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
 
 def config_of(stored: Mapping[str, Any], columns: NDArray[Any] | None, size: int) -> tuple[TrainingConfig, int, bool]:
     """What a model's config says, by itself and of the columns. size: bytes of the file."""
-    about = {name: value for name, value in stored.items() if name in ABOUT}
-    check_options("/@config", about, ABOUT, OPTIONAL)
+    description = {name: value for name, value in stored.items() if name in ABOUT}
+    check_options("/@config", description, ABOUT, OPTIONAL)
     config = TrainingConfig.from_dict({name: v for name, v in stored.items() if name not in ABOUT})
     if config.cell_size < 1:
         raise Unsound("/@config: the option cell_size is below 1")
-    features = int(about["features"])
+    features = int(description["features"])
     # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
-    if not 1 <= features <= MOST_FEATURES or (about["dense"] and 4 * features > size):
+    if not 1 <= features <= MOST_FEATURES or (description["dense"] and 4 * features > size):
         raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")
-    if columns is None and "width" in about:
+    if columns is None and "width" in description:
         raise Unsound("a piece is missing from the file: /columns")
-    if columns is not None and "width" not in about:
+    if columns is not None and "width" not in description:
         raise Unsound("/@config: the option width is missing")
-    return config, features, bool(about["dense"])
+    return config, features, bool(description["dense"])
 
 
 def check_kept(config: Mapping[str, Any]) -> None:
@@ -130,8 +130,8 @@ def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, cla
     if not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise Unsound("/report@names are no names of parameters")
     pieces = {"chosen": floats64("cells", len(names), nan=True), "support": Piece("i8", ("cells", "classes"), low=0)}
-    own = {name: piece for name, piece in pieces.items() if name == "chosen" or name in report[1]}
-    check("/report", own, report[1], {"cells": n_cells, "classes": classes})
+    expected = {name: piece for name, piece in pieces.items() if name == "chosen" or name in report[1]}
+    check("/report", expected, report[1], {"cells": n_cells, "classes": classes})
 
 
 def check_partition(file: PartitionFile, head: Head, mapped: int) -> None:

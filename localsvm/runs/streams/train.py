@@ -168,9 +168,9 @@ class StreamedCell:
             mass = self.target.mass(self.survey.labels, self._factors * self.survey.class_mass)
             best, wrong = scores.best, scores.kept.wrong
         state = self.represent(best.setting)
-        found = self.solve(best.cost, state, [WHOLE])
+        descended = self.solve(best.cost, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.mass)[best.cost])
-        fitted = self.method.packed(state, cost, found)
+        fitted = self.method.packed(state, cost, descended)
         return fitted, CellReport(
             self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()), grid.n_points
         )
@@ -191,19 +191,19 @@ class StreamedCell:
         def blocks() -> Iterator[DescentBlock]:
             for part in self.stream.parts(self.survey.scaled):
                 Y = np.repeat(self.target.encode(part.y).T, len(left_out), axis=0)
-                own = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
-                yield DescentBlock(self.method.rows(part.X, state), Y, np.tile(own, (len(Y) // len(left_out), 1)))
+                row_costs = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
+                yield DescentBlock(self.method.rows(part.X, state), Y, np.tile(row_costs, (len(Y) // len(left_out), 1)))
 
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
-    def tally(self, found: Descended, state: State) -> Tally:
+    def tally(self, descended: Descended, state: State) -> Tally:
         """Of one point, each row by the models that did not see it; found: without each fold."""
         tally, folds = Tally(self.target), self.config.folds
         for part in self.stream.parts(self.survey.scaled):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
             held = [(k, *edge) for k, edge in enumerate(edges)]
-            models = range(0, len(found.weights), folds)
-            f = [np.concatenate([rows.values(found.weights[m + k], a, z) for k, a, z in held]) for m in models]
+            models = range(0, len(descended.weights), folds)
+            f = [np.concatenate([rows.values(descended.weights[m + k], a, z) for k, a, z in held]) for m in models]
             tally.add(np.asarray(f)[None], part.y, self.target.encode(part.y), self.weight(part))
         return tally
 
