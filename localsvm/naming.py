@@ -1,4 +1,4 @@
-"""Options in messages: they stand there by their fields, until a face names them in its own way."""
+"""Options in messages: a message mentions them by their fields, and an interface puts its own names there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def fields_in(text: str) -> list[str]:
 
 
 def named(text: str, name: Callable[[str, Any], str]) -> str:
-    """A message with its options named. name: of a field and the value that it is to have, None for none."""
+    """A message with its options named.
+
+    name : makes the name of a field, with the value that it is to have, None for none.
+    """
     parts = text.split(MARK)
     for i, part in enumerate(parts[1::2]):
         field, valued, value = part.partition(VALUE)

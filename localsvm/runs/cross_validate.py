@@ -86,7 +86,7 @@ def cross_validate(
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
 ) -> Validation:
-    """The selection of a training run alone, with its whole grid; parameters and errors are as of `training.train`."""
+    """Select as a training run does, over the whole grid; parameters and errors are those of `runs.train.train`."""
     observer = observer or Silent()
     clock = Clock(observer)
     with Threads(jobs) as threads:
@@ -204,14 +204,14 @@ def mean_grid(points: list[GridPoint]) -> MeanGrid:
 
 
 def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Over the first axis; the value itself where all are equal."""
+    """Weighted geometric mean over the first axis; the value itself where all are equal."""
     if _equal(values):
         return np.asarray(values[0])
     return np.asarray(np.exp(np.average(np.log(values), axis=0, weights=weights)))
 
 
 def _equal(values: NDArray[np.float64]) -> bool:
-    """Whether nothing changes along the first axis; nan is equal to nan."""
+    """True where nothing changes along the first axis; nan is equal to nan."""
     return np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True)
 
 

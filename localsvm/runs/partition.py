@@ -1,4 +1,4 @@
-"""Dividing rows into cells, without training: what a partition file keeps."""
+"""Division of rows into cells without training, as a partition file keeps it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT = ("cell_size", "scale", "seed", "zero_based", "coarse_size")  # options of
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """What a partition file says.
+    """Summary of a partition file.
 
     Attributes
     ----------
@@ -45,7 +45,10 @@ class _Divider:
         self._cells, self._threads = cells, threads
 
     def records(self, coarse: Iterable[CoarseRows], resources: Any = None, finished: Any = None) -> Generator[Event]:
-        """For each coarse cell "sizes" (cells,), "rows" and "weight" (n,) of its cells, and "state/" and its arrays."""
+        """Yield a record for each coarse cell.
+
+        It has "sizes" (cells,), "rows" and "weight" (n,) of its cells, and "state/" and its arrays.
+        """
         for each in coarse:
             division = self._cells.divide(each, self._threads)
             cells = division.cells
@@ -62,9 +65,9 @@ def partition_only(
     source: Dataset | Engine, config: TrainingConfig, output: str | Path, force: bool = False,
     threads: Threads = ALONE, memory: int | None = None, observer: Observer | None = None, given: Given | None = None,
 ) -> PartitionReport:  # fmt: skip
-    """Divide the rows and write the partition file, for `training.train` to use later.
+    """Divide the rows and write the partition file, for `runs.train.train` to use later.
 
-    source, memory, observer, given : as in `training.train`; rows in memory are consumed.
+    source, memory, observer, given : as in `runs.train.train`; rows in memory are consumed.
     """
     observer = observer or Silent()
     engine = engine_of(source, config, threads, memory)

@@ -28,7 +28,7 @@ class Cells:
     first: int = 0
 
     def bounds(self, name: str) -> NDArray[np.int64]:
-        """(cells + 1,) where the rows of each cell begin in arrays[name]."""
+        """Places (cells + 1,) where the rows of each cell begin in arrays[name]."""
         starts: NDArray[np.int64] = self.ptr[name] - self.ptr[name][0]
         return starts
 
@@ -43,7 +43,7 @@ def check(place: str, pieces: Pieces, arrays: Mapping[str, Array], known: Mappin
 
 
 def check_cells(place: str, pieces: Pieces, cells: Cells, known: Mapping[str, int]) -> Lengths:
-    """As `check`, for many cells at once."""
+    """The lengths of all names, for many cells at once; see `check`."""
     for name in pieces.keys() ^ cells.arrays.keys():
         what = "a piece is missing from the file: " if name in pieces else "no piece has this name: "
         raise Unsound(f"{what}{place}/{name}")
@@ -67,7 +67,7 @@ def check_cells(place: str, pieces: Pieces, cells: Cells, known: Mapping[str, in
 
 
 def check_values(place: str, piece: Piece, array: Array) -> None:
-    """Unsound where a value is not finite or outside the piece's bounds."""
+    """Raise Unsound where a value is not finite or outside the piece's bounds."""
     if not array.size:
         return
     least, most = (np.nanmin, np.nanmax) if piece.nan and not np.isnan(array).all() else (np.min, np.max)

@@ -103,7 +103,7 @@ class Container:
         return self._rows[place].read()
 
     def has(self, place: str) -> bool:
-        """Whether there is such a group or dataset."""
+        """True where there is such a group or dataset."""
         return place in self._items
 
     def attribute(self, place: str, name: str, kind: type[T]) -> T:
@@ -120,7 +120,7 @@ class Container:
         return parsed
 
     def json(self, name: str) -> dict[str, Any]:
-        """What the root attribute `name` is the JSON of."""
+        """Value of the root attribute `name`, which is JSON."""
         return parse(f"/@{name}", self.attribute("/", name, str), dict)
 
     def verify(self, later: Collection[str] = ()) -> None:
@@ -153,7 +153,7 @@ class Container:
 
 
 def is_hdf5(path: str) -> bool:
-    """Whether a file begins as HDF5 does; False for one that cannot be read."""
+    """True where a file begins as HDF5 does; False for one that cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_SIGNATURE)) == _SIGNATURE
@@ -210,7 +210,7 @@ def parse(place: str, source: str, kind: type[J]) -> J:
 
 @contextmanager
 def checked(path: AnyPath) -> Iterator[None]:
-    """Around what reads a file: errors at damaged or unsound content become a ModelError with the file's name."""
+    """Turn errors at damaged or unsound content into a ModelError with the file's name, around what reads a file."""
     try:
         yield
     except Unsound as error:
@@ -254,8 +254,9 @@ def attribute_entry(value: Any) -> str:
 
 
 def dataset_entry(dtype: np.dtype[Any], shape: tuple[int, ...], digest: str) -> str:
-    """The manifest's entry of a dataset: its dtype, its shape, and `digest`, the SHA-256 of its bytes (little-endian, C
-    order).
+    """The manifest's entry of a dataset: its dtype, its shape, and `digest`.
+
+    digest : the SHA-256 of its bytes (little-endian, C order).
     """
     return f"{dtype.newbyteorder('<').str} {json.dumps(shape)} {digest}"
 

@@ -54,12 +54,12 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def journal_path(model: str | os.PathLike[str]) -> Path:
-    """Where the journal of a run that writes `model` lies: beside the file behind a symbolic link."""
+    """Path of the journal of a run that writes `model`: beside the file behind a symbolic link."""
     return Path(f"{os.path.realpath(model)}.journal")
 
 
 class Journal(Mapping[str, dict[str, NDArray[Any]]]):
-    """What a run has finished, by name, in the order of its completion; made by `open_journal`.
+    """Records of what a run has finished, by name, in the order of its completion; made by `open_journal`.
 
     Only the places of the records are in memory; `journal[name]` reads one. For one thread of one process.
     """
@@ -84,7 +84,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 
     @contextmanager
     def sound(self) -> Iterator[None]:
-        """Around what reads records: one whose checksum agrees, but whose content is none of ours, is a ModelError."""
+        """Turn errors in records into a ModelError: the checksum of one agrees, but its content is none of ours."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -123,7 +123,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 
     @property
     def empty(self) -> bool:
-        """Whether it holds no record."""
+        """True where it holds no record."""
         return not self._places
 
     def settle(self) -> None:
@@ -229,7 +229,7 @@ def open_journal(
     Parameters
     ----------
     key : 64 hexadecimal digits that stand for the data and the options which determine the model.
-    about : what the key was made of, by the names that messages give to it; a value that is a SHA-256 is not shown.
+    key_parts : what the key was made of, by the names that messages give to it; a value that is a SHA-256 is not shown.
     resume, force : a journal that is there is continued with `resume` if its key is equal, and replaced with
         `force`, once there is something to record; with both, replaced only if it cannot be continued. With neither
         it is in the way, unless it holds nothing.
@@ -275,7 +275,7 @@ def _locked(path: str | os.PathLike[str]) -> int:
 
 
 def _problem(path: Path, header: bytes, key: str) -> str | None:
-    """Why a journal with this header cannot be continued by a run with this key; None when it can."""
+    """Reason why a journal with this header cannot be continued by a run with this key; None when it can."""
     magic, version, journal_key, _, _ = _HEADER.unpack(header)
     if magic != _MAGIC:
         raise ModelError(f"{path}: in the way, and not a journal of localsvm; move it, or name another model")
@@ -289,7 +289,7 @@ def _problem(path: Path, header: bytes, key: str) -> str | None:
 
 
 def _differences(before: bytes, now: bytes) -> str:
-    """What of `about` is not as it was, for a message."""
+    """Differences between the parts of two keys, for a message. before, now : the parts as JSON."""
     try:
         was, is_now = (dict(json.loads(text)) for text in (before, now))
     except ValueError:  # damaged

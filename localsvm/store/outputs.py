@@ -21,7 +21,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def special(path: str | os.PathLike[str]) -> bool:
-    """Whether the path is a device, a pipe or a socket, such as /dev/null."""
+    """True where the path is a device, a pipe or a socket, such as /dev/null."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
@@ -98,7 +98,7 @@ def _temporary(target: Path) -> tuple[Path, int]:
 
 
 def _remove_abandoned(left: Path) -> None:
-    """Remove it if it is a file whose owner has ended; a link or a pipe of that name is not ours."""
+    """Remove the file `left` if its owner has ended; a link or a pipe of that name is not ours."""
     with suppress(OSError):
         descriptor = os.open(left, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

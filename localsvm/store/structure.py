@@ -1,4 +1,4 @@
-"""Whether an HDF5 file is built as ours are, looked at before any of its content is read.
+"""Check that an HDF5 file is built as ours are, made before any of its content is read.
 
 A file can make HDF5 open other files (external links, raw data elsewhere, virtual datasets), load plugins for its
 filters, declare shapes without data, and go round in circles. HDF5 reads beyond its buffer where a compressed chunk
@@ -27,7 +27,7 @@ _LAYOUTS = (h5d.COMPACT, h5d.CONTIGUOUS, h5d.CHUNKED)
 
 
 class StoredLayout(NamedTuple):
-    """How a dataset is stored.
+    """Layout of a dataset in the file.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def _walk(group: Any, path: str, seen: set[int], items: dict[str, h5py.Group | S
 
 
 def _layout(item: Any, place: str) -> StoredLayout:
-    """How a dataset is stored; Unsound unless as ours are, all its data in the file."""
+    """Layout of a dataset; Unsound unless it is as ours are, all its data in the file."""
     creation = item.get_create_plist()  # a virtual dataset looks for its sources as soon as its shape is asked for
     way = creation.get_layout()
     if way not in _LAYOUTS or creation.get_external_count():

@@ -1,4 +1,4 @@
-"""What a journal keeps of a run: a trained cell, the scores of a setting, how a coarse cell is divided, as arrays."""
+"""Records of a journal, as arrays: a trained cell, the scores of a setting, how a coarse cell is divided."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ Record = dict[str, NDArray[Any]]
 
 
 def division_record(cells: SharedCells) -> Record:
-    """What is kept of a coarse cell beside its cells: "state/" and the arrays of the partition inside, "sizes" (cells,)
-    int64, "copies" how many rows are copies of others, "fresh" how many rows say what the error is.
+    """Record of a coarse cell beside its cells.
+
+    It has "state/" and the arrays of the partition inside, "sizes" (cells,) int64, "copies" how many rows are copies of
+    others, and "fresh" how many rows say what the error is.
     """
     state = {f"state/{name}": array for name, array in cells.state.items()}
     fresh = cells.count.array.sum() if cells.fresh is None else cells.fresh.array @ cells.count.array
@@ -32,8 +34,9 @@ def division_record(cells: SharedCells) -> Record:
 
 
 def held(cells: SharedCells, cell: int) -> Record:
-    """What calibration asks of a cell: "held/y", "held/count", and as far as the run has them "held/mass" and
-    "held/fresh", of its rows in the order of `CellResult.values`.
+    """Values of a cell that calibration asks for, of its rows in the order of `CellResult.values`.
+
+    They are "held/y", "held/count", and as far as the run has them "held/mass" and "held/fresh".
     """
     rows = cells.rows()[cell]
     shared = {"y": cells.y, "count": cells.count, "mass": cells.mass, "fresh": cells.fresh}
@@ -60,7 +63,7 @@ def unpack(arrays: Record) -> CellResult:
 
 
 def pack_scores(scores: Scores) -> Record:
-    """The scores of one setting as arrays, for the journal; what is kept for the final solutions is none."""
+    """The scores of one setting as arrays, for the journal, without what is kept for the final solutions."""
     return {"loss": scores.loss, "best": np.asarray([scores.best.loss, scores.best.tie, scores.best.cost])}
 
 

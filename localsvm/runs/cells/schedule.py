@@ -1,4 +1,4 @@
-"""All cells of a run through the pool: which work units, in which order, how many at once."""
+"""Schedule of all cells of a run: which work units go to the pool, in which order, how many at once."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ Unit = Callable[[Any], Any]  # of work
 
 
 class Pool(Protocol):
-    """Where work is done: calls each piece of work with what its worker keeps from piece to piece."""
+    """Workers, which call each piece of work with what they keep from piece to piece."""
 
     def unordered(self, work: deque[Unit]) -> Iterator[tuple[Unit, Any]]:
-        """(work, result) as they finish, in any order; the caller may append to `work` while it iterates.
+        """Yield (work, result) as they finish, in any order; the caller may append to `work` while it iterates.
 
-        A piece of work is called with what its worker keeps; it and its result must survive pickle. Where that gives a
-        generator, what it yields is told first, as (work, what it yields) when it is there; the result is what it
-        returns.
+        A piece of work is called with what its worker keeps; it and its result must survive pickle. Where the call
+        gives a generator, the pool yields (work, what the generator yields) as soon as that is there; the result is
+        what the generator returns.
         """
 
 
-# (workers, what each of them keeps, who is told of what is unusual): a pool to be entered
+# (workers, what makes the object that each of them keeps, what is called with notes): a pool to be entered
 PoolFactory = Callable[[int, Callable[[], Any], Callable[[str], None]], AbstractContextManager[Pool]]
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What an interrupted run has done of a coarse cell.
+    """Work on a coarse cell that an interrupted run has finished.
 
     Attributes
     ----------
@@ -77,14 +77,14 @@ class Finished:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run may use, and who is told; without influence on the result.
+    """Resources of a run, and its observer; without influence on the result.
 
     Attributes
     ----------
     jobs : the most workers, and cores to use.
     memory : bytes that the run may use with its data, None for what the machine has free beside them.
-    observer, pool : who is told of what is unusual, and what makes the pool.
-    work : is told how coarse cells are divided.
+    observer, pool : the observer of what is unusual, and what makes the pool.
+    work : counts the work that is done, from the division of coarse cells on.
     threads : of this process, that divide the first coarse cell.
     """
 
@@ -117,7 +117,7 @@ class CellTrainer:
         self.target = config.target(labels)
 
     def inputs(self, cells: SharedCells) -> RunInputs:
-        """What the work on a cell is given."""
+        """Inputs of the work on a cell."""
         assert self.config.select is not None, "decided by for_classes"
         return RunInputs(
             method=self.config.method,
@@ -137,14 +137,14 @@ class CellTrainer:
         )
 
     def divided(self, coarse: CoarseRows, threads: Threads = ALONE) -> SharedCells:
-        """A coarse cell in cells."""
+        """Divide a coarse cell into cells."""
         return shared_cells(coarse, self._cells, self.config, self._measured, threads)
 
     def records(
         self, coarse: Iterable[CoarseRows], resources: Resources | None = None,
         finished: Mapping[int, Finished] | None = None,
     ) -> Generator[Event]:  # fmt: skip
-        """The records of cells as they finish, largest cells first; after those of a coarse cell that of its division.
+        """Records of cells as they finish, largest cells first; the record of the division ends a coarse cell.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class CellTrainer:
         yield from run.records(first, (self.divided(each) for each in rows))
 
     def of_shared(self, cells: SharedCells, resources: Resources) -> Generator[Event]:
-        """As `records`, of one coarse cell that is divided."""
+        """Records of one coarse cell that is divided; see `records`."""
         yield from _Scheduled(self, resources, {}).records(cells, iter(()))
 
     def grid(self, cells: SharedCells) -> Grid:
@@ -178,21 +178,21 @@ class CellTrainer:
         return self.config.method.grid(self.inputs(cells).cell((0,), 0, 1, (1,)), 1.0, self.config.folds)
 
     def squares(self, sizes: Any) -> float:
-        """What work on cells of these sizes grows with: see SMALL_RUN."""
+        """Sum of squared cell sizes, times the problems of a row: the work grows with it; see SMALL_RUN."""
         return float((np.asarray(sizes, np.float64) ** 2).sum()) * self.target.problems_a_row
 
     def place(self, number: int) -> str:
-        """Of a coarse cell, for messages; "" where there is one."""
+        """Text that names a coarse cell, for messages; "" where there is one."""
         return f" of {self._cells.kind} {number}" if self._cells.count > 1 else ""
 
     @property
     def coarse_cells(self) -> int:
-        """How many there are."""
+        """Number of coarse cells."""
         return self._cells.count
 
     @property
     def whole(self) -> bool:
-        """Whether all rows are one coarse cell, in each repeat."""
+        """True where all rows are one coarse cell, in each repeat."""
         return self._cells.route is None
 
 
@@ -205,7 +205,7 @@ class _Scheduled:
         self._waiting: deque[Unit] = deque()
 
     def records(self, first: SharedCells, further: Iterator[SharedCells]) -> Generator[Event]:
-        """Of the first coarse cell, and of those that follow."""
+        """Records of the first coarse cell, and of those that follow."""
         trainer, resources = self._trainer, self._resources
         memory = CellMemory(trainer, first, resources)
         todo = self._todo(first)
@@ -230,7 +230,7 @@ class _Scheduled:
             shared.forget()  # what this process, too, mapped
 
     def _results(self, pool: Pool) -> Iterator[tuple[WorkUnit, Any]]:
-        """What the pool finishes; meanwhile the observer hears of solvers, of this process or of its workers."""
+        """Results of the pool; meanwhile the observer gets the steps of solvers, of this process or of its workers."""
         with listening(self._resources.observer.solving):
             for unit, result in pool.unordered(self._waiting):
                 if isinstance(result, Beat):
@@ -245,7 +245,7 @@ class _Scheduled:
             yield from self._add(cells)
 
     def _todo(self, cells: SharedCells) -> list[int]:
-        """Cells, largest first."""
+        """Numbers of the cells that are not finished, largest first."""
         done = self._finished.get(cells.number, Finished()).cells
         return [int(i) for i in np.argsort(-cells.sizes, kind="stable") if int(i) not in done]
 
@@ -321,9 +321,9 @@ class _Open:
 
 
 class CellMemory:
-    """What the work on cells needs, and how many workers have it; see `Resources`.
+    """Memory that the work on cells needs, and the number of workers that have it; see `Resources`.
 
-    own : the first coarse cell; those that follow are taken to be like it.
+    cells : the first coarse cell; those that follow are taken to be like it.
     """
 
     def __init__(self, trainer: CellTrainer, cells: SharedCells, resources: Resources) -> None:
@@ -337,7 +337,7 @@ class CellMemory:
         return method.memory(size) + size.held_out_bytes(method)
 
     def workers(self) -> int:
-        """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
+        """Number of workers that fit into the memory; RunError where none does. The model does not depend on it."""
         cells, jobs = self._cells, self._resources.jobs
         largest = int(cells.sizes.max())
         worker, held_bytes, limit = self.worker_bytes(), cells.nbytes + PROCESS_BYTES, self._limit()
@@ -363,14 +363,14 @@ class CellMemory:
         return max(0, memory - taken if memory is not None else available_memory())
 
     def spare(self, workers: int) -> int:
-        """What each of so many workers may use beside what the work on the largest cell needs."""
+        """Bytes that each of so many workers may use beside what the work on the largest cell needs."""
         left = self._limit() // workers - (PROCESS_BYTES if workers > 1 else 0)
         addresses = addresses_left()
         spare = SPARE_SHARE * (min(left, left if addresses is None else addresses) - self.worker_bytes())
         return max(0, int(spare if self._resources.memory is not None else min(spare, SPARE_BYTES)))
 
     def _few_entries(self) -> bool:
-        """Whether the rows of a single cell have few entries; several cells, which may differ, are not looked at."""
+        """True where the rows of a single cell have few entries; several cells, which may differ, are not looked at."""
         rows = self._cells.rows()
         return len(rows) == 1 and few_entries(self._cells.X.handle().rows(rows[0]))
 
@@ -395,7 +395,7 @@ class CellMemory:
 class _Queue:
     """The work units of a coarse cell that wait, and what is known of cells that are split into settings.
 
-    waiting : of all coarse cells.
+    waiting : the units of all coarse cells.
     """
 
     def __init__(self, units: list[WorkUnit], cores: int, waiting: deque[Unit]) -> None:
@@ -405,11 +405,14 @@ class _Queue:
         self._waiting = waiting
 
     def whole(self) -> None:
-        """A unit a cell."""
+        """Queue one unit for each cell."""
         self._waiting.extend(part for unit in self._units.values() for part in self._threaded([unit]))
 
     def split(self, grid: Grid) -> None:
-        """Split all units into the settings that the search begins with; grid: as large as theirs."""
+        """Split all units into the settings that the search begins with.
+
+        grid : a grid as large as theirs.
+        """
         self._ordered = grid.ordered
         if len(grid.settings) <= 1:
             self.whole()

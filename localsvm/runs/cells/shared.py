@@ -53,14 +53,14 @@ class SharedCells:
 
     @property
     def nbytes(self) -> int:
-        """What is held in memory."""
+        """Bytes of memory that it holds."""
         shared = [self.y, self.count, *(each for each in (self.mass, self.fresh) if each is not None)]
         arrays = [*(array.array for array in shared), *self.state.values()]
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays)
 
     @property
     def state(self) -> State:
-        """Of the partition inside the coarse cell."""
+        """State of the partition inside the coarse cell."""
         return self.division.state
 
     @property
@@ -74,7 +74,7 @@ class SharedCells:
         return np.diff(self.edges)
 
     def rows(self) -> list[slice]:
-        """Where the rows of each cell are."""
+        """Places of the rows of each cell."""
         return [slice(int(first), int(last)) for first, last in pairwise(self.edges)]
 
 

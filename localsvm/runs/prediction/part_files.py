@@ -31,7 +31,7 @@ class FilePart(NamedTuple):
 
 
 class Cluster(Protocol):
-    """See `parallel.spark.SparkApplication`."""
+    """Machines that read text in parts; see `parallel.spark.SparkApplication`."""
 
     @property
     def cores(self) -> int: ...
@@ -56,7 +56,10 @@ def text_of(engine: Cluster, path: str) -> Any:
 
 
 def _plain_files(path: str) -> list[str]:
-    """Where links, whose names count, lead to; empty where there are no files, or others than plain text among them."""
+    """Real paths of the files at `path`; empty where there are none, or others than plain text among them.
+
+    The paths are where links lead to; their order and their suffixes are those of the links.
+    """
     if os.path.isfile(path):
         paths = [path]
     elif os.path.isdir(path):
@@ -74,7 +77,10 @@ def _plain_files(path: str) -> list[str]:
 
 
 def _check_plain(path: str) -> None:
-    """RunError for compressed text that is not called so: the engine knows it by its name. DataError for no text."""
+    """Raise RunError for compressed text that is not called so, as the engine knows it by its name.
+
+    Raises DataError for no text.
+    """
     with open_source(path) as source:
         if source.kind is not None:
             ending = next(suffix for suffix, kind in SUFFIXES.items() if kind == source.kind)
@@ -99,7 +105,7 @@ def head(files: list[str], lines: int) -> bytes:
 
 
 def pieces(parts: Iterable[FilePart]) -> Iterator[bytes]:
-    """Their text, some lines at a time. RunError where the file is not there."""
+    """Text of the parts, some lines at a time. RunError where a file is not there."""
     for part in parts:
         try:
             with open(part.path, "rb") as file:

@@ -88,8 +88,10 @@ class ProbabilityScores:
             self._top[i] += np.bincount(bins[rows, top], weight, minlength=BINS)
 
     def reliability(self) -> Floats:
-        """(bins, 3) float64: rows, share of right labels and mean probability of the most probable label, in 15 bins of
-        about equal count. (scikit-learn's calibration_curve takes all rows at once, not counts of them.)
+        """Rows, share of right labels and mean probability of the most probable label, (bins, 3) float64.
+
+        The 15 bins have about equal counts. (scikit-learn's calibration_curve takes all rows at once, not counts of
+        them.)
         """
         rows = self._top[0].cumsum()
         group = np.minimum((rows - self._top[0] / 2) * RELIABILITY_BINS // max(1.0, rows[-1]), RELIABILITY_BINS - 1)
@@ -98,7 +100,7 @@ class ProbabilityScores:
         return np.column_stack([sums[:, 0], sums[:, 1:] / sums[:, :1]])
 
     def curves(self, k: int | None = None) -> Curves | None:
-        """Those of a class, or of all classes' rows together; None where no row, or every one, is of the class."""
+        """Curves of a class, or of all classes' rows together; None where no row, or every one, is of the class."""
         from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
         counts = self._of_class[:, k] if k is not None else self._of_class.sum(axis=1)
@@ -112,7 +114,10 @@ class ProbabilityScores:
         return Curves(false, true, precision, recall, float(auc(false, true)), float(average))
 
     def as_dict(self) -> dict[str, Any]:
-        """For report.json. With two classes the Brier score is that of one of them, with more the sum over all."""
+        """Entries of report.json.
+
+        With two classes the Brier score is that of one of them, with more the sum over all.
+        """
         rows, curves = max(1, self.rows), [self.curves(k) for k in range(len(self.labels))]
         bins = self.reliability()
         share = bins[:, 0] / max(1.0, bins[:, 0].sum())

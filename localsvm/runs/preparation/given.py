@@ -66,7 +66,7 @@ class Given:
 
 
 def _why_none(file: MetricFile) -> str:
-    """And what has one."""
+    """Reason why a file has no metric, and what has one, for the end of a message."""
     name = dict(file.config.get("method", {})).get("name")
     method = method_called(name) if isinstance(name, str) else None
     if method is not None and method.learns_metric:

@@ -46,7 +46,7 @@ class Measured:
     Attributes
     ----------
     metric : None for the Euclidean one.
-    about : how it was chosen, for the summary; None where none was asked for.
+    description : how it was chosen, for the summary; None where none was asked for.
     fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
     learned : ascending, the `contents` of the rows that did, mapped, where it was learned from a sample.
     from_file : this run did not learn it.
@@ -59,7 +59,7 @@ class Measured:
     from_file: bool = False
 
     def fresh_of(self, rows: Drawn) -> NDArray[np.bool_] | None:
-        """(n,) which of some mapped rows are fresh; None where all count."""
+        """Mask (n,) of the mapped rows that are fresh; None where all count."""
         if self.fresh is not None:
             return self.fresh[rows.numbers]
         if self.learned is None:
@@ -70,7 +70,7 @@ class Measured:
 
     @property
     def told(self) -> dict[str, Any] | None:
-        """`about`, and a note on the error where the metric is from a file."""
+        """`description`, and a note on the error where the metric is from a file."""
         return (
             {**(self.description or {}), "note": ALL_ROWS}
             if self.from_file and self.metric is not None
@@ -85,7 +85,7 @@ class Measured:
         return "auto" if "best" in self.description else str(self.description["name"])
 
     def as_dict(self) -> dict[str, Any]:
-        """What a file's config says of it."""
+        """Entries of a file's config about the metric."""
         return {} if self.description is None else {"metric": self.asked, "learned": self.description}
 
 
@@ -133,19 +133,19 @@ def measure_drawn(
 
 @dataclass(frozen=True)
 class MetricDraw:
-    """Which of many rows a metric is learned from: by their values, so that equal rows go together."""
+    """Draw of the rows that a metric is learned from: by their values, so that equal rows go together."""
 
     bound: int
     key: int
 
     @classmethod
     def of(cls, config: TrainingConfig, rows: int) -> MetricDraw:
-        """Of so many rows."""
+        """Draw from so many rows."""
         bound = (learn_rows(rows, config.metric_name) << 64) // rows
         return cls(bound, draw_key(LearningPlan.rng(config.seed, -1, 10)))
 
     def __call__(self, block: Block) -> NDArray[np.bool_]:
-        """(n,) of a block."""
+        """Mask (n,) of the rows of a block that are drawn."""
         return hashed(block.contents, self.key) < np.uint64(self.bound)
 
 
@@ -166,7 +166,7 @@ def _measured(
     data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
     config: TrainingConfig, threads: Threads,
 ) -> Measured:  # fmt: skip
-    """Learned from these rows of the data. rng: of those that choose."""
+    """Metric learned from these rows of the data. rng : draws the rows that choose it."""
     asked, dense, features = config.metric_name, is_dense(data.X), data.X.shape[1]
     name, description = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
@@ -187,7 +187,7 @@ def _measured(
 
 
 def untried(shape: tuple[int, int], classes: int) -> str:
-    """Which of the reasons UNTRIED auto has to keep the Euclidean metric; "" where it tries others.
+    """Reason, of UNTRIED, for which auto keeps the Euclidean metric; "" where it tries others.
 
     shape : of all rows.
     """
@@ -197,7 +197,10 @@ def untried(shape: tuple[int, int], classes: int) -> str:
 
 
 def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
-    """What `measure` by a metric that is asked for, and then mapping the rows X, hold at most beside these."""
+    """Bytes that `measure`, and then mapping the rows X, hold at most beside these.
+
+    asked : the metric that is asked for.
+    """
     if asked == "auto" and untried(X.shape, classes):
         return 0
     n, features = int(X.shape[0]), int(X.shape[1])
@@ -214,12 +217,12 @@ def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
 
 
 def learn_rows(rows: int, asked: str) -> int:
-    """Of so many, how many a metric is learned from."""
+    """Number of rows, of so many, that a metric is learned from. asked : the metric."""
     return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
 
 
 def _choice_plan(dense: bool, features: int) -> LearningPlan:
-    """What auto tries."""
+    """Plan of the metrics that auto tries."""
     return replace(CHOICE_PLAN, names=("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",))
 
 
@@ -251,5 +254,5 @@ def _learned(data: MetricRows, rows: NDArray[np.int64], name: str, rank: int | N
 
 
 def _sized(L: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Such that the squares of its entries sum up to the number of features, as those of the Euclidean metric do."""
+    """Map whose squared entries sum up to the number of features, as those of the Euclidean metric do."""
     return np.ascontiguousarray(L * np.sqrt(len(L) / np.square(L).sum()), np.float32)

@@ -19,7 +19,7 @@ from localsvm.features.scaling import MEASURED, Scaling
 
 @dataclass(frozen=True)
 class Survey:
-    """What the first pass over a file finds.
+    """Result of the first pass over a file.
 
     Attributes
     ----------

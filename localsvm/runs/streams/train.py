@@ -110,7 +110,7 @@ def _sampled(stream: Stream, config: TrainingConfig) -> int:
 
 
 def _described(stream: Stream) -> dict[str, Any]:
-    """What prediction has to know of the data, as `PreparedRun.as_dict` has it."""
+    """Facts about the data that prediction needs, as `PreparedRun.as_dict` has them."""
     known = {"features": stream.features, "dense": stream.dense, "partition": "none", "weighted": stream.weighted}
     return known if stream.columns is None else known | {"width": stream.width}
 
@@ -176,14 +176,14 @@ class StreamedCell:
         )
 
     def represent(self, setting: int) -> State:
-        """What the method makes of a sample of the rows, at a setting of the grid."""
+        """State that the method makes of a sample of the rows, at a setting of the grid."""
         random = np.random.SeedSequence(self.config.seed, spawn_key=(0, 1))
         return self.method.represent(self.survey.sample, self.grid.setting(setting), random)
 
     def solve(self, c: int, state: State, left_out: list[int]) -> Descended:
-        """All binary problems without each of some folds, at cost number c.
+        """Solve all binary problems without each of some folds, at cost number c.
 
-        Problem p without left_out[k] is number p * len(left_out) + k of what is found.
+        Problem p without left_out[k] is number p * len(left_out) + k of the result.
         """
         seen = self.stream.mass - np.asarray([0 if k == WHOLE else self._fold_mass[k] for k in left_out])
         costs = np.asarray([self.grid.costs_for(float(n) or 1.0)[c] for n in seen])
@@ -197,7 +197,7 @@ class StreamedCell:
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
     def tally(self, descended: Descended, state: State) -> Tally:
-        """Of one point, each row by the models that did not see it; found: without each fold."""
+        """Tally of one point, each row by the models that did not see it. descended : without each fold."""
         tally, folds = Tally(self.target), self.config.folds
         for part in self.stream.parts(self.survey.scaled):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
@@ -208,7 +208,7 @@ class StreamedCell:
         return tally
 
     def weight(self, part: StreamBlock) -> NDArray[np.float64]:
-        """(n,) factor of each row on C and on the loss."""
+        """Factor (n,) of each row on C and on the loss."""
         return self._factors[self.target.codes(part.y)] * part.weight
 
     def _path(self, setting: int) -> StreamedPath:
@@ -230,5 +230,8 @@ class StreamedPath:
         return [point for tally in self._tallies.values() for point in tally.losses()]
 
     def keep(self, cost: int) -> Kept:
-        """No start and no values: the model is solved from zero, and values would take memory of the data's size."""
+        """Keep no start and no values.
+
+        The model is solved from zero, and values would take memory of the data's size.
+        """
         return Kept([], None, self._tallies[cost].wrong(0))
