@@ -13,7 +13,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """`load` and the classifiers; imported on demand, as the programs answer `--help` without scikit-learn."""
+    """Import `load` or a classifier on demand, as the programs answer `--help` without scikit-learn."""
     if name == "load" or name.endswith(("Classifier", "SVC")):
         return getattr(_estimators(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

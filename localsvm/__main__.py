@@ -1,6 +1,6 @@
-"""Where the programs start, `python -m localsvm` (which is `lsvm`) among them: signals and standard streams first.
+"""Entry points of the programs, `python -m localsvm` (which is `lsvm`) among them: signals and standard streams first.
 
-Only then the command line is imported, so that an early Ctrl-C ends the program without a traceback.
+The command line is imported only then, so that an early Ctrl-C ends the program without a traceback.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ def _fill(descriptor: int) -> None:
 
     Messages vanish. Reading stdin, and writing to stdout, fails as it does where they are closed.
     """
-    found = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
-    if found != descriptor:
-        os.dup2(found, descriptor)
-        os.close(found)
+    opened = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
+    if opened != descriptor:
+        os.dup2(opened, descriptor)
+        os.close(opened)
 
 
 class _Messages(io.FileIO):
-    """stderr: a message that cannot be written, such as on a full disk, does not end a run."""
+    """Stream stderr: a message that cannot be written, such as on a full disk, does not end a run."""
 
     def write(self, data: Any) -> int:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What localsvm raises for a user's mistake. The command line prints its message and exits with its code."""
+"""Errors that localsvm raises for a user's mistake; the command line prints their message and exits with their code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class LocalSVMError(Exception):
 
     @property
     def message(self) -> str:
-        """What was raised, for a face that has names of its own."""
+        """Text as it was raised, for an interface that has its own names for options."""
         return super().__str__()
 
     @property
     def fields(self) -> list[str]:
-        """The options that it is about, the first of which is the wrong one where it is about a value."""
+        """Options that the message mentions; the first is the wrong one where the message is about a value."""
         return fields_in(self.message)
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class RunError(LocalSVMError):
 
 
 class WorkerLost(RunError):
-    """A worker process was killed at the same work unit twice."""
+    """A worker process that was killed at the same work unit twice."""
 
 
 class OptionError(LocalSVMError):

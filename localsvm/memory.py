@@ -1,4 +1,4 @@
-"""What memory a run may use: `--memory`, what is free, control groups, and the limit of the shell (ulimit -v)."""
+"""Memory that a run may use: `--memory`, what is free, control groups, and the limit of the shell (ulimit -v)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Budget:
 
     @classmethod
     def of(cls, memory: int | None, held: int = 0) -> Budget:
-        """What --memory says; for None what is free beside the `held` bytes that the run has already."""
+        """Budget of --memory; for None, of what is free beside the `held` bytes that the run has already."""
         free = memory is None
         return cls(available_memory() + held + PROCESS_BYTES, False) if free else cls(memory or 0)
 
@@ -52,15 +52,18 @@ class Budget:
         return max(0, self.bytes - PROCESS_BYTES)
 
     def text_bytes(self, most: int) -> int:
-        """Of text that may be worked on at once."""
+        """Bytes of text that may be worked on at once."""
         return min(most, self.room // IN_TEXT)
 
     def block_bytes(self, most: int, jobs: int) -> int:
-        """Of text in the block of each of so many threads."""
+        """Bytes of text in the block of each of so many threads."""
         return max(min(most, LEAST_BLOCK), self.text_bytes(most * jobs) // jobs)
 
     def check(self, what: str, need: int, remedy: str = "") -> None:
-        """RunError if a phase needs more room. what: with its verb, as "the rows take"; remedy: in place of the own."""
+        """Raise RunError if a phase needs more room than there is.
+
+        what : the phase and a verb, as "the rows take". need : bytes. remedy : in place of that of the budget.
+        """
         if need <= self.room:
             return
         beside = "" if need > PROCESS_BYTES else f" ({shown(PROCESS_BYTES)} of it the program itself)"
@@ -81,8 +84,9 @@ def shown(size: int) -> str:
 
 
 def available_memory() -> int:
-    """Bytes that all processes together can have without swapping, as the kernel estimates them, within the limits of
-    the control group. `addresses_left` bounds each process.
+    """Bytes that all processes together can have without swapping, as the kernel estimates them.
+
+    They are within the limits of the control group. `addresses_left` bounds each process.
     """
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
@@ -97,7 +101,7 @@ def address_limit() -> int | None:
 
 
 def addresses_left() -> int | None:
-    """What is left of `address_limit`."""
+    """Bytes that are left of `address_limit`, None for any number."""
     limit = address_limit()
     if limit is None:
         return None
@@ -106,7 +110,7 @@ def addresses_left() -> int | None:
 
 
 def affordable_threads(count: int) -> int:
-    """At most `count` threads: so many that they leave half of the address space for the work.
+    """Number of threads, `count` at most: so many that they leave half of the address space for the work.
 
     A thread that cannot be started is not only an error: Python may wait for it for ever.
     """
@@ -115,14 +119,14 @@ def affordable_threads(count: int) -> int:
 
 
 def affordable_workers(count: int) -> int:
-    """`count` worker processes, or only one, in this process, where the address space has no room for theirs."""
+    """Number of workers: `count` processes, or only this one where the address space has no room for others."""
     limit = address_limit()
     few = limit is not None and (limit < 2 * WORKER_ADDRESSES or affordable_threads(4) < 4)
     return 1 if few else count
 
 
 def check_addresses() -> None:
-    """RunError where the shell leaves too few addresses even for the libraries, which would fail in odd ways.
+    """Raise RunError where the shell leaves too few addresses even for the libraries, which would fail in odd ways.
 
     To be called before numpy is loaded.
     """
@@ -133,7 +137,7 @@ def check_addresses() -> None:
 
 
 def shortage(error: BaseException) -> str | None:
-    """What to say of an exception where memory, addresses that the shell allows, or threads have run out, else None."""
+    """Message on an exception where memory, addresses that the shell allows, or threads have run out, else None."""
     limit, threads = address_limit(), "can't start new thread" in str(error)
     if threads and limit is None:
         what = "a thread cannot be started"
@@ -155,7 +159,7 @@ def shortage(error: BaseException) -> str | None:
 
 
 def _group_limits() -> Iterator[int]:
-    """What the control groups of a batch system or a container leave (version 2)."""
+    """Bytes that the control groups of a batch system or a container leave (version 2)."""
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     group = next((line[3:] for line in lines if line.startswith("0::")), "/")
     here = Path("/sys/fs/cgroup") / group.lstrip("/")

@@ -1,4 +1,4 @@
-"""Options in messages: they stand there by their fields, until a face names them in its own way."""
+"""Options in messages: a message mentions them by their fields, and an interface puts its own names there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def fields_in(text: str) -> list[str]:
 
 
 def named(text: str, name: Callable[[str, Any], str]) -> str:
-    """A message with its options named. name: of a field and the value that it is to have, None for none."""
+    """A message with its options named.
+
+    name : makes the name of a field, with the value that it is to have, None for none.
+    """
     parts = text.split(MARK)
     for i, part in enumerate(parts[1::2]):
         field, valued, value = part.partition(VALUE)
@@ -50,10 +53,10 @@ def named(text: str, name: Callable[[str, Any], str]) -> str:
 
 def on_command_line(text: str) -> str:
     """A message as the commands show it; an option that the message begins with has both of its names."""
-    found = named(text, flag)
+    message = named(text, flag)
     if text.startswith(MARK) and LONG.get(field := fields_in(text)[0]):
-        return f"{SHORT[field]}/{LONG[field]}{found.removeprefix(SHORT[field])}"
-    return found
+        return f"{SHORT[field]}/{LONG[field]}{message.removeprefix(SHORT[field])}"
+    return message
 
 
 def flag(field: str, value: Any = None) -> str:

@@ -1,4 +1,4 @@
-"""Signs of life of a long solve: solvers tell of their steps, and whoever listens hears of it now and then."""
+"""Signs of life of a long solve: solvers report their steps, and a listener hears of them now and then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _telling = threading.Lock()
 
 @dataclass(frozen=True)
 class Beat:
-    """What a worker tells of a solve that goes on: its steps so far."""
+    """Report of a worker on a solve that goes on: its steps so far."""
 
     steps: int
 
@@ -38,7 +38,7 @@ def listening(listener: Callable[[int], None]) -> Iterator[None]:
 
 
 def as_long_as(needed: Callable[[], None], work: Callable[[int], Result], i: int) -> Result:
-    """work(i), in which each beat calls `needed`, whose exception ends it."""
+    """Result of work(i), in which each beat calls `needed`, whose exception ends it."""
     _thread.needed = needed
     try:
         return work(i)
@@ -47,7 +47,10 @@ def as_long_as(needed: Callable[[], None], work: Callable[[int], Result], i: int
 
 
 def beat(steps: int) -> None:
-    """A solver has made so many steps, in units of its own. Cheap, but not for each step."""
+    """Report that a solver has made so many steps, in units of its own.
+
+    A call is cheap, but too dear for each step.
+    """
     global _next
     if hasattr(_thread, "needed"):
         _thread.needed()

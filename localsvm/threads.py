@@ -33,7 +33,7 @@ class Threads:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def check(self) -> None:
-        """For long work, to be called now and then: ends it where nobody waits for it any more, as after Ctrl-C.
+        """End work that nobody waits for any more, as after Ctrl-C; long work calls it now and then.
 
         The beats of a solver (`pulse.beat`) call it.
         """
@@ -41,7 +41,7 @@ class Threads:
             raise InterruptedError("the work of this thread is no longer needed")
 
     def map(self, work: Callable[[int], Result], n: int) -> list[Result]:
-        """[work(0), ..., work(n - 1)]."""
+        """Results of work(0), ..., work(n - 1)."""
         if self._pool is None or n <= 1:
             return [work(i) for i in range(n)]
         return [done.result() for done in [self._pool.submit(as_long_as, self.check, work, i) for i in range(n)]]

@@ -82,7 +82,7 @@ def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Pat
     assert all(np.array_equal(each.metric.values, given[0].metric.values) for each in given if each.metric)
     assert len({tuple(load_partition(tmp_path / f"{n}.cells.h5").sizes.tolist()) for n in ("default", "auto")}) == 1
     table = json.loads(invoke("cv", "--json", *common, *POINTS, file).stdout)
-    assert table["metric"] == given[0].about and table["config"]["metric"] == "auto"
+    assert table["metric"] == given[0].description and table["config"]["metric"] == "auto"
 
 
 def test_what_was_trained_is_told_and_kept(file: Path, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_labels_at_random_keep_the_euclidean_metric() -> None:
     for seed in range(10):
         X, _ = rows(200, 5, seed=seed)
         y = np.random.default_rng(seed + 100).integers(0, 2, 200).astype(np.float64)
-        about = measure(Dataset(X, y), TrainingConfig(metric="auto", seed=seed), ALONE).about
+        about = measure(Dataset(X, y), TrainingConfig(metric="auto", seed=seed), ALONE).description
         assert about is not None
         names.append(about["name"])
     assert names.count("none") >= 9

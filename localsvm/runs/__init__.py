@@ -1,1 +1,1 @@
-"""What a run does: training, prediction, validation, streaming, and what they share."""
+"""Runs: training, prediction, validation, streaming, and what they share."""

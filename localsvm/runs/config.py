@@ -1,4 +1,4 @@
-"""Every option that determines a model, and what they ask of the data."""
+"""Options that determine a model, and what they ask of the data."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ class TrainingConfig:
 
     @property
     def undivided(self) -> bool:
-        """Whether all rows are one cell, however many."""
+        """True where all rows are one cell, however many."""
         whole = self.partition == "none" or (self.partition is None and not self.method.divides)
         return whole and self.coarse_size is None
 
     @property
     def shifts(self) -> bool:
-        """Whether columns may be read from an origin: a shift of all rows changes nothing after scaling."""
+        """True where columns may be read from an origin: a shift of all rows changes nothing after scaling."""
         return self.scale in CENTRED or (self.scale != "row" and self.method.shift_invariant)
 
     @classmethod
@@ -154,14 +154,17 @@ class TrainingConfig:
         """The options that `as_dict` gave; Unsound for any that cannot be trained with."""
         check_options("/@config", stored, {f.name: str(f.type) for f in fields(cls)}, LATER)
         pairs = tuple((label, weight) for label, weight in stored["class_weights"])
-        own = {"method": method_from(stored["method"]), "class_weights": pairs}
+        decoded = {"method": method_from(stored["method"]), "class_weights": pairs}
         try:
-            return cls(**{"metric": EUCLIDEAN, **stored, **own})
+            return cls(**{"metric": EUCLIDEAN, **stored, **decoded})
         except OptionError as error:
             raise Unsound(f"/@config: {error.message}") from error
 
     def for_classes(self, labels: NDArray[np.float64], class_rows: Sequence[int]) -> TrainingConfig:
-        """With what depends on the classes decided: their labels (classes,), and the rows of each."""
+        """The options with what depends on the classes decided.
+
+        labels, class_rows : (classes,) the labels, and the rows of each.
+        """
         weights = self.class_weights
         if self.balanced:
             given, n = dict(weights), sum(class_rows) / len(labels)
@@ -182,7 +185,7 @@ class TrainingConfig:
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:
-        """What the labels (classes,), ascending, mean."""
+        """Target of the labels (classes,), ascending: what they mean."""
         return Classification(labels, self.multiclass, self.scoring)
 
 
@@ -215,7 +218,7 @@ def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig,
 
 
 def check_features(features: int, name: str = "") -> None:
-    """DataError where there is none. name : of the file, for the message."""
+    """Raise DataError where there is no feature. name : of the file, for the message."""
     if features == 0:
         raise DataError(f"{_where(name)}no row has a feature other than 0 (in float32); training needs at least one")
 

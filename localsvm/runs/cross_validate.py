@@ -86,7 +86,7 @@ def cross_validate(
     observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
 ) -> Validation:
-    """The selection of a training run alone, with its whole grid; parameters and errors are as of `training.train`."""
+    """Select as a training run does, over the whole grid; parameters and errors are those of `runs.train.train`."""
     observer = observer or Silent()
     clock = Clock(observer)
     with Threads(jobs) as threads:
@@ -97,19 +97,19 @@ def cross_validate(
         # the table is of the whole grid, whatever search a training would use
         prepared = replace(prepared, config=replace(prepared.config, grid="full"))
         with clock("select"):
-            found = _validated(prepared, Resources(jobs, memory, observer, pool, threads=threads))
+            validated = _validated(prepared, Resources(jobs, memory, observer, pool, threads=threads))
     repeats = len(prepared.cells.by_repeat)
-    tell_copies(observer, found.copies // repeats, prepared.head.rows)
-    points = [point for i, result in enumerate(found.results) for point in _points(i, result, found.sizes[i])]
-    error = cross_validated_error(reports := [result.report for result in found.results])
+    tell_copies(observer, validated.copies // repeats, prepared.head.rows)
+    points = [point for i, result in enumerate(validated.results) for point in _points(i, result, validated.sizes[i])]
+    error = cross_validated_error(reports := [result.report for result in validated.results])
     assert error is not None
     return Validation(
-        names=found.results[0].names,
+        names=validated.results[0].names,
         points=points,
         error=error,
-        cells=len(found.sizes),
+        cells=len(validated.sizes),
         rows=sum(prepared.class_rows),
-        error_rows=round(found.fresh / repeats),
+        error_rows=round(validated.fresh / repeats),
         seconds=clock.seconds,
         metric=prepared.measured.told,
         labels=prepared.labels.tolist(),
@@ -143,19 +143,19 @@ def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
             if name == DIVISION:
                 divisions[number] = record
                 if cells.route is not None:
-                    own = [result.report for (coarse, _), result in results.items() if coarse == number]
-                    observer.cell_done(sum(sum(r.wrong) for r in own), sum(sum(r.weight) for r in own))
+                    reports = [result.report for (coarse, _), result in results.items() if coarse == number]
+                    observer.cell_done(sum(sum(r.wrong) for r in reports), sum(sum(r.weight) for r in reports))
             elif "/" not in name:
                 results[number, int(name)] = result = unpack(record)
                 if cells.route is None:
                     observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
             observer.work(work.share, work.settings)
-    found = [divisions[number] for number in range(cells.count)]
+    records = [divisions[number] for number in range(cells.count)]
     return _Validated(
         [results[key] for key in sorted(results)],
-        [int(size) for record in found for size in record["sizes"]],
-        sum(int(record["copies"]) for record in found),
-        sum(float(record["fresh"]) for record in found),
+        [int(size) for record in records for size in record["sizes"]],
+        sum(int(record["copies"]) for record in records),
+        sum(float(record["fresh"]) for record in records),
     )
 
 
@@ -204,14 +204,14 @@ def mean_grid(points: list[GridPoint]) -> MeanGrid:
 
 
 def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Over the first axis; the value itself where all are equal."""
+    """Weighted geometric mean over the first axis; the value itself where all are equal."""
     if _equal(values):
         return np.asarray(values[0])
     return np.asarray(np.exp(np.average(np.log(values), axis=0, weights=weights)))
 
 
 def _equal(values: NDArray[np.float64]) -> bool:
-    """Whether nothing changes along the first axis; nan is equal to nan."""
+    """True where nothing changes along the first axis; nan is equal to nan."""
     return np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True)
 
 

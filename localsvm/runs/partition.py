@@ -1,4 +1,4 @@
-"""Dividing rows into cells, without training: what a partition file keeps."""
+"""Division of rows into cells without training, as a partition file keeps it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT = ("cell_size", "scale", "seed", "zero_based", "coarse_size")  # options of
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """What a partition file says.
+    """Summary of a partition file.
 
     Attributes
     ----------
@@ -45,7 +45,10 @@ class _Divider:
         self._cells, self._threads = cells, threads
 
     def records(self, coarse: Iterable[CoarseRows], resources: Any = None, finished: Any = None) -> Generator[Event]:
-        """For each coarse cell "sizes" (cells,), "rows" and "weight" (n,) of its cells, and "state/" and its arrays."""
+        """Yield a record for each coarse cell.
+
+        It has "sizes" (cells,), "rows" and "weight" (n,) of its cells, and "state/" and its arrays.
+        """
         for each in coarse:
             division = self._cells.divide(each, self._threads)
             cells = division.cells
@@ -62,9 +65,9 @@ def partition_only(
     source: Dataset | Engine, config: TrainingConfig, output: str | Path, force: bool = False,
     threads: Threads = ALONE, memory: int | None = None, observer: Observer | None = None, given: Given | None = None,
 ) -> PartitionReport:  # fmt: skip
-    """Divide the rows and write the partition file, for `training.train` to use later.
+    """Divide the rows and write the partition file, for `runs.train.train` to use later.
 
-    source, memory, observer, given : as in `training.train`; rows in memory are consumed.
+    source, memory, observer, given : as in `runs.train.train`; rows in memory are consumed.
     """
     observer = observer or Silent()
     engine = engine_of(source, config, threads, memory)
@@ -74,12 +77,12 @@ def partition_only(
     sizes: list[NDArray[np.int64]] = []
     wanted = range(cells.count)
     for _, _, record in prepared.engine.work(cells, _Divider(cells, threads), wanted, None, None):
-        before = sum(len(own) for own in sizes)
+        before = sum(len(cell_sizes) for cell_sizes in sizes)
         assignment[record["rows"]] = before + np.repeat(np.arange(len(record["sizes"])), record["sizes"])
         weight[record["rows"]] = record["weight"]
         sizes.append(record["sizes"])
         states.append({name.removeprefix("state/"): v for name, v in record.items() if name.startswith("state/")})
-    partition, found = cells.completed(states, [len(own) for own in sizes]), np.concatenate(sizes)
+    partition, all_sizes = cells.completed(states, [len(cell_sizes) for cell_sizes in sizes]), np.concatenate(sizes)
     decided = prepared.config
     kept = {name: v for name in KEPT if (v := getattr(decided, name)) is not None} | {"metric": config.metric_name}
     file = PartitionFile(
@@ -89,8 +92,8 @@ def partition_only(
         partition=(partition.name, partition.state()),
         assignment=assignment,
         weight=weight,
-        sizes=found,
+        sizes=all_sizes,
         centres=partition.centres,
     )
     write_partition(file, force)
-    return PartitionReport(found, prepared.measured.told)
+    return PartitionReport(all_sizes, prepared.measured.told)

@@ -87,7 +87,7 @@ class LocalModel:
         self._threads = ThreadPoolExecutor(self._extent.threads)
 
     def _adopt(self, file: Model) -> CellCheck:
-        """Take over what the file says outside of its cells, if that makes sense; the check of the cells."""
+        """Take over what the file says outside of its cells, if that makes sense; return the check of the cells."""
         config, known, dense = options_of(file)  # rows are read dense if those of training were
         self.zero_based = config.zero_based
         columns = KeptColumns.from_state(file.columns, known, file.config.get("width"), dense)
@@ -108,12 +108,13 @@ class LocalModel:
         self.file.close()
 
     def predict(self, X: Examples) -> NDArray[np.float64]:
-        """(n,) float64 labels for unscaled rows X (n, d), as `decision_function` takes them."""
+        """Labels (n,) float64 of unscaled rows X (n, d), as `decision_function` takes them."""
         return self.target.decide(self.decision_function(X))
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64 for unscaled rows, in float64 where values lie far from 0; see
-        targets.classification for the problems.
+        """Decision values (n, problems) float64 of unscaled rows; see targets.classification for the problems.
+
+        Rows are given in float64 where values lie far from 0.
 
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
@@ -121,11 +122,11 @@ class LocalModel:
         return self._decide(self.chain.apply(X), 1)
 
     def values_of_mapped(self, Z: Examples) -> NDArray[np.float64]:
-        """(n, problems) float64, as `decision_function`, for rows as cells see them, which `chain` gives."""
+        """Values of `decision_function`, (n, problems) float64, of rows as cells see them, which `chain` gives."""
         return self._of_mapped(Z, np.zeros((Z.shape[0], self.target.n_problems)), None)
 
     def calibrated(self) -> Calibration:
-        """The calibration. Raises ModelError for a model without."""
+        """The calibration; raises ModelError for a model without one."""
         if self.calibration is None:
             raise ModelError(
                 f"{self.file.path}: no probabilities in this model; train it again with {opt.probability(1)}"
@@ -133,7 +134,7 @@ class LocalModel:
         return self.calibration
 
     def probabilities(self, X: Examples) -> NDArray[np.float64]:
-        """(n, classes) float64 that sum to 1 for unscaled rows, the classes as in `target.labels`.
+        """Probabilities (n, classes) float64, which sum to 1, of unscaled rows; the classes are as in `target.labels`.
 
         Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
         `calibrated` raises.
@@ -143,14 +144,14 @@ class LocalModel:
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
-        """The rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
+        """Rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
         return read_blocks(
             path, self.chain.reading, zero_based=zero_based, jobs=self._jobs, tell=tell,
             block_bytes=self._extent.text, longest=self._extent.longest,
         )  # fmt: skip
 
     def parse(self, pieces: Iterable[TextPiece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
-        """The same of pieces of a text."""
+        """Rows of pieces of a text, block by block; `tell` is called with what the text of each block holds."""
         for counts, block in blocks_of(pieces, self.chain.reading):
             if counts.rows:
                 tell(counts)
@@ -160,8 +161,8 @@ class LocalModel:
         return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
 
     def _probabilities(self, X: Examples, number: int) -> NDArray[np.float64]:
-        found = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        values = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
+        return np.asarray(values / values.sum(axis=1, keepdims=True))
 
     def predict_blocks(
         self, blocks: Iterable[Dataset], probabilities: bool = False, number: int = 1
@@ -175,9 +176,9 @@ class LocalModel:
             X = self.chain.apply(block.X, read=known)
             first, number = number, number + len(block.y)
             if probabilities:
-                found = self._probabilities(X, first)
-                labels = self.target.labels[found.argmax(axis=1)]
-                yield Predicted(labels, np.empty((len(labels), 0)), block.y, found)
+                class_probabilities = self._probabilities(X, first)
+                labels = self.target.labels[class_probabilities.argmax(axis=1)]
+                yield Predicted(labels, np.empty((len(labels), 0)), block.y, class_probabilities)
             else:
                 decisions = self._decide(X, first)
                 yield Predicted(self.target.decide(decisions), decisions, block.y)
@@ -205,8 +206,10 @@ class LocalModel:
         return out
 
     def _decide_block(self, X: Examples, out: NDArray[np.float64], calibration: Calibration | None) -> None:
-        """Cell by cell, the rows of a cell in strips: one large cell keeps all threads busy, too. What a row gets does
-        not depend on the strip that it lies in.
+        """Decide rows cell by cell, the rows of a cell in strips.
+
+        Strips keep all threads busy with one large cell, too. What a row gets does not depend on the strip that it lies
+        in.
         """
         routes = self.partition.route(within_reach(X)[0]).tocsc()
         cells = [int(c) for c in np.flatnonzero(np.diff(routes.indptr))]
@@ -218,7 +221,7 @@ class LocalModel:
         ]
 
         def evaluate(work: tuple[Examples, Predictor]) -> NDArray[np.float64]:
-            with np.errstate(all="ignore"):  # what is not finite is looked for, and told of its row
+            with np.errstate(all="ignore"):  # `_answers` looks for values that are not finite
                 values = work[1].decision_function(work[0])
                 if calibration is not None:
                     return calibration.of_classes(self.target, values)
@@ -228,9 +231,9 @@ class LocalModel:
         side_by_side = self._threads.map if self._extent.threads > 1 else map  # handing over is not for free
         for first in range(0, len(strips), window):
             part = strips[first : first + window]
-            own = [_places(routes.indices[rows]) for _, rows in part]
-            work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, own, strict=True)]
-            for (_, rows), to, answer in zip(part, own, side_by_side(evaluate, work), strict=True):
+            places = [_places(routes.indices[rows]) for _, rows in part]
+            work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, places, strict=True)]
+            for (_, rows), to, answer in zip(part, places, side_by_side(evaluate, work), strict=True):
                 out[to] += routes.data[rows, None] * answer
 
     def _predictor(self, cell: int, calibration: Calibration | None) -> Predictor:
@@ -247,7 +250,7 @@ class LocalModel:
 
 
 def _places(rows: NDArray[np.integer]) -> slice | NDArray[np.integer]:
-    """Ascending rows; a slice where none is left out, which needs no copy."""
+    """Ascending rows as an index: a slice where none is left out, which needs no copy."""
     return slice(int(rows[0]), int(rows[-1]) + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows
 
 
@@ -256,7 +259,7 @@ def _taken(X: Examples, rows: slice | NDArray[np.integer]) -> Examples:
 
 
 class IndexBase:
-    """Whether the indices of a file start at 0, and whether those of its rows agree with a model's.
+    """First index of a file, 0 or 1, and whether the indices of its rows agree with a model's.
 
     Parameters
     ----------
@@ -279,7 +282,7 @@ class IndexBase:
         self._width, self._has_first = max(self._width, other._width), self._has_first or other._has_first
 
     def seen(self, blocks: Iterable[Dataset]) -> Iterator[Dataset]:
-        """The same blocks, looked at on their way."""
+        """Yield the same blocks, and look at each on its way."""
         for block in blocks:
             if not self._has_first:
                 X = block.X
@@ -287,7 +290,7 @@ class IndexBase:
             yield block
 
     def warning(self, file: str, model: str) -> str:
-        """What may be wrong with the indices, and what to do; empty where nothing is."""
+        """Message on what may be wrong with the indices, and what to do; empty where nothing is."""
         if self._trained and self._given is False:
             return (
                 f"{opt.zero_based(False)}, but {model} was trained with {opt.zero_based}; if both files count from "
@@ -307,7 +310,7 @@ class IndexBase:
 
 
 def merged(blocks: Iterable[Dataset], most_rows: int = ROW_BLOCK, most_bytes: int = BLOCK_BYTES) -> Iterator[Dataset]:
-    """The same rows in fewer blocks, of so many rows or bytes or little more."""
+    """Rows of the blocks in fewer blocks, of `most_rows` rows or `most_bytes` bytes, or little more."""
     waiting: list[Dataset] = []
     rows = size = 0
     for block in blocks:
@@ -376,7 +379,7 @@ class Score:
         return known_recalls(recalls(wrong, mass))
 
     def as_dict(self) -> dict[str, Any]:
-        """For the JSON report."""
+        """Entries of the JSON report."""
         confusion = [{"true": t, "predicted": p, "rows": n} for (t, p), n in sorted(self.confusion.items())]
         return {
             "right": self.right,

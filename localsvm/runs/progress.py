@@ -1,4 +1,4 @@
-"""Progress of a run: who is told of it, and the time that its phases take."""
+"""Progress of a run: the observer that follows it, and the time that its phases take."""
 
 from __future__ import annotations
 
@@ -11,34 +11,42 @@ if TYPE_CHECKING:  # programs show their help without numpy
     import numpy as np
     from numpy.typing import NDArray
 
-SURE = 0.01  # of the work has to be done before the time left is told
+SURE = 0.01  # share of the work that has to be done before the time left is shown
 
 
 class Observer(Protocol):
-    """Is told how a run goes on; the command line draws its progress from it."""
+    """Receiver of the events of a run; the command line draws its progress from them."""
 
     def phase(self, name: str) -> None:
-        """A phase begins: metric, partition, train, write."""
+        """Report that a phase begins: metric, partition, train, write."""
 
     def cells(self, total: int, done: int, what: str = "cells") -> None:
-        """Training begins: so many cells, of which so many came from an interrupted run; or so many coarse cells."""
+        """Report that training begins.
+
+        There are `total` cells, of which `done` came from an interrupted run; or so many coarse cells (`what`).
+        """
 
     def work(self, share: float, settings: int) -> None:
-        """This share of the run's work is done, as far as can be foretold; a part of it are so many settings that are
-        scored of cells which are not finished (of few or of large cells alone).
+        """Report the share of the run's work that is done, as far as can be foretold.
+
+        settings : a part of it are so many settings that are scored, of cells that are not finished (of few or of large
+        cells alone).
         """
 
     def solving(self, steps: int) -> None:
-        """A solver has made so many steps, in units of its own; from any thread, about once a second."""
+        """Report that a solver has made so many steps, in units of its own; from any thread, about once a second."""
 
     def cell_done(self, wrong: float, weight: float) -> None:
-        """A cell is finished; wrong of its weight was decided wrongly when held out (weight 0: nothing was)."""
+        """Report that a cell is finished.
+
+        weight, wrong : the weight of its rows that were held out (0: none were), and how much of it was decided wrong.
+        """
 
     def note(self, text: str) -> None:
-        """Something the user should know."""
+        """Report something that the user should know."""
 
     def warning(self, text: str) -> None:
-        """A note on what may make a poor model."""
+        """Report what may make a poor model."""
 
 
 class Silent:
@@ -67,7 +75,7 @@ class Silent:
 
 
 class Work:
-    """How much of a run's work is done.
+    """Share of a run's work that is done.
 
     The work on a cell is taken to grow with the square of its rows, and that on all coarse cells to be the same.
 
@@ -83,12 +91,15 @@ class Work:
         self._done = complete / coarse
 
     def begin(self, coarse: int, sizes: NDArray[np.int64], settings: int) -> None:
-        """A coarse cell is divided into cells of these sizes, of each of which so many settings may be scored."""
+        """Record that a coarse cell is divided into cells of these sizes.
+
+        settings : how many settings may be scored in each of them.
+        """
         squares = sizes.astype("float64") ** 2
         self._weights[coarse], self._expected = squares / squares.sum() / self._coarse, settings
 
     def record(self, coarse: int, name: str) -> None:
-        """A record of this name is there (`cells.records`): of a cell, of one of its settings, or of a coarse cell."""
+        """Count a record by its name (`cells.records`): of a cell, of one of its settings, or of a coarse cell."""
         cell, _, setting = name.partition("/setting/")
         if setting:
             self._scored.setdefault((coarse, int(cell)), set()).add(int(setting))
@@ -100,18 +111,18 @@ class Work:
 
     @property
     def settings(self) -> int:
-        """Settings that are scored, of cells that are not finished."""
+        """Number of settings that are scored, of cells that are not finished."""
         return sum(map(len, self._scored.values()))
 
     @property
     def share(self) -> float:
-        """From 0 to 1. The final models of a cell count as one setting more."""
-        parts = ((float(self._weights[own][cell]), len(scored)) for (own, cell), scored in self._scored.items())
+        """Share of the work that is done, from 0 to 1. The final models of a cell count as one setting more."""
+        parts = ((float(self._weights[coarse][cell]), len(scored)) for (coarse, cell), scored in self._scored.items())
         return min(1.0, self._done + sum(weight * n / (max(self._expected, n) + 1) for weight, n in parts))
 
 
 class Standing:
-    """How far a run is, in words; an observer adds its own. The time left is foretold by what all work until now took.
+    """Progress of a run in words; an observer adds its own. All work until now foretells the time that is left.
 
     Parameters
     ----------
@@ -126,33 +137,35 @@ class Standing:
         self._began: tuple[float, float] | None = None  # when, and the share then
 
     def cells(self, total: int, done: int, what: str = "cells") -> None:
-        """As of an observer."""
+        """Record that training begins; see `Observer.cells`."""
         self.total, self.done, self._what = total, done, what
 
     def cell_done(self, wrong: float, weight: float) -> None:
-        """As of an observer."""
+        """Record that a cell is finished; see `Observer.cell_done`."""
         self.done += 1
         self._wrong += wrong
         self._weight += weight
 
     def work(self, share: float, settings: int) -> None:
-        """As of an observer; the first call is when the work begins."""
+        """Record the share that is done; see `Observer.work`. The first call is when the work begins."""
         self.share, self.settings, self.steps = share, settings, 0
         self._began = self._began or (self._clock(), share)
 
     def solving(self, steps: int) -> None:
-        """As of an observer."""
+        """Record the steps of a solver; see `Observer.solving`."""
         self.steps = steps
 
     @property
     def counted(self) -> str:
-        """For example "12 of 50 cells"."""
+        """Text such as "12 of 50 cells"."""
         return f"{self.done:,} of {self.total:,} {self._what}"
 
     @property
     def text(self) -> str:
-        """For example "12 of 50 cells, 3 settings of others, error 12.34%, about 4 min left", and between two such
-        events the steps of a solver that is at work, as in "0 of 1 cells, a solver at 81,920 steps".
+        """Text such as "12 of 50 cells, 3 settings of others, error 12.34%, about 4 min left".
+
+        Between two such events it has the steps of a solver that is at work, as in "0 of 1 cells, a solver at 81,920
+        steps".
         """
         parts = [self.counted]
         if self.settings:
@@ -180,7 +193,7 @@ class Clock:
         self._observer = observer
 
     def note(self, text: str) -> None:
-        """Tell the observer."""
+        """Pass a note on to the observer."""
         self._observer.note(text)
 
     @contextmanager

@@ -18,7 +18,7 @@ from localsvm.targets.probabilities import Calibration
 
 @dataclass
 class Summary:
-    """What a run did.
+    """Report of what a run did.
 
     Attributes
     ----------
@@ -71,8 +71,9 @@ def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
 
 
 def cross_validated_recalls(reports: Sequence[CellReport]) -> list[float | None] | None:
-    """The share of right rows of each class, weighted likewise, None for a class without any; None where points are not
-    scored class by class, or nothing was held out.
+    """Share of right rows of each class, weighted as the training rows are; None for a class without any.
+
+    The result is None where points are not scored class by class, or nothing was held out.
     """
     held_out = [r for r in reports if len(r.weight) > 1]
     if not held_out:
@@ -82,7 +83,7 @@ def cross_validated_recalls(reports: Sequence[CellReport]) -> list[float | None]
 
 
 def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:
-    """What the model keeps of the cells' reports.
+    """Entries of the cells' reports that the model keeps.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What a summary says of the rows.
+    """Rows, as a summary describes them.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class TrainedCells:
-    """What a summary says of the cells.
+    """Cells, as a summary describes them.
 
     Attributes
     ----------

@@ -51,8 +51,8 @@ def train(
     Parameters
     ----------
     source : rows in memory, which are consumed, or the engine that has them.
-    resources : without influence on the model; None for one process, the memory that is free, and nobody to tell.
-    partition_file, given : see `preparing.Asked`.
+    resources : without influence on the model; None for one process, the memory that is free, and no observer.
+    partition_file, given : see `preparation.prepare.Asked`.
     force, resume : replace what is at `output`; go on from the journal that an interrupted run left beside it.
 
     Raises
@@ -85,7 +85,7 @@ def train(
 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
-    """What makes probabilities of decision values; None where none are wanted."""
+    """Calibration, which makes probabilities of decision values; None where none are wanted."""
     if not prepared.config.probability:
         return None
     with clock("calibrate"):
@@ -126,7 +126,7 @@ class _Training:
     _reports: dict[str, CellReport] = field(default_factory=dict)
 
     def done(self) -> Trained:
-        """All cells trained, in an order of their own."""
+        """Train all cells that the journal does not have, in any order."""
         prepared, journal, observer = self.prepared, self.journal, self.resources.observer
         if self.resume and journal.empty:
             observer.note(f"nothing to resume at {journal.path}: training from the beginning")
@@ -152,7 +152,7 @@ class _Training:
         return self._completed()
 
     def _keep(self, number: int, name: str, record: Record) -> None:
-        """A coarse cell is counted where there are several, else a cell."""
+        """Append a record to the journal, and count a coarse cell as done where there are several, else a cell."""
         key, coarse = f"{number}/{name}", self.prepared.cells.route is not None
         if key in self.journal:
             return
@@ -172,7 +172,10 @@ class _Training:
         self.journal.settle()  # after the cell is counted: this may take long, and a signal may end it
 
     def _finished(self) -> dict[int, Finished]:
-        """What the journal has of each coarse cell; ValueError for anything that is no record of this run."""
+        """Finished work of each coarse cell, from the journal.
+
+        Raises ValueError for anything that is no record of this run.
+        """
         cells: dict[int, set[int]] = {}
         scores: dict[int, dict[int, dict[int, Scores]]] = {}
         complete: set[int] = set()
@@ -186,8 +189,8 @@ class _Training:
                 continue
             cell, _, setting = name.partition("/setting/")
             if setting:
-                found = unpack_scores(self.journal[key], int(setting))
-                scores.setdefault(number, {}).setdefault(int(cell), {})[int(setting)] = found
+                setting_scores = unpack_scores(self.journal[key], int(setting))
+                scores.setdefault(number, {}).setdefault(int(cell), {})[int(setting)] = setting_scores
             else:
                 self._reports[key] = unpack(self.journal[key]).report
                 cells.setdefault(number, set()).add(int(cell))
@@ -206,15 +209,15 @@ class _Training:
         with self.journal.sound():
             for number in range(self.prepared.cells.count):
                 record = self.journal[f"{number}/{DIVISION}"]
-                own = {key.removeprefix("state/"): array for key, array in record.items() if key.startswith("state/")}
-                states.append(own)
+                state = {key.removeprefix("state/"): array for key, array in record.items() if key.startswith("state/")}
+                states.append(state)
                 sizes.append(record["sizes"])
                 copies += int(record["copies"])
                 names += [f"{number}/{cell}" for cell in range(len(record["sizes"]))]
             reports = [self._reports[name] for name in names]
         repeats = len(self.prepared.cells.by_repeat)
         tell_copies(self.resources.observer, copies // repeats, self.prepared.head.rows)
-        partition = self.prepared.cells.completed(states, [len(own) for own in sizes])
+        partition = self.prepared.cells.completed(states, [len(cell_sizes) for cell_sizes in sizes])
         return Trained(names, np.concatenate(sizes), reports, partition, copies)
 
 
@@ -234,8 +237,10 @@ def _write(
 
 
 def run_key(prepared: PreparedRun) -> tuple[str, dict[str, str]]:
-    """What a journal belongs to: a hash of the rows and of all that determines the model's bits, and what was hashed
-    by the names that messages give to it.
+    """Key of a run's journal, and what it is made of.
+
+    The key is a hash of the rows and of all that determines the model's bits. What was hashed has the names that
+    messages give to it.
     """
     options = prepared.asked.config.as_dict()
     method = options.pop("method")

@@ -38,7 +38,7 @@ class Point(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What stays of a scored point.
+    """Part of a scored point that stays.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 
 @dataclass
 class Scores:
-    """What cross-validation found at some settings of one cell's grid.
+    """Scores that cross-validation found at some settings of one cell's grid.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Scores:
 
     @classmethod
     def of(cls, grid: Grid) -> Scores:
-        """Nothing scored yet."""
+        """Scores of a grid of which nothing is scored yet."""
         return cls(np.full((len(grid.settings), grid.n_costs), np.nan))
 
     def merge(self, other: Scores) -> Scores:
@@ -84,10 +84,10 @@ class Path(Protocol):
     costs_at_once: int
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
-        """(loss, tie) of the points with the costs first .. last - 1, which follow those before."""
+        """Solve for the costs first .. last - 1, which follow those before; (loss, tie) of each of these points."""
 
     def keep(self, cost: int) -> Kept:
-        """What stays of a point, whose cost was among the last ones advanced by."""
+        """Part that stays of a point, whose cost was among the last ones advanced by."""
 
 
 def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path]) -> Scores:
@@ -122,7 +122,7 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
 def search_grid(
     grid: Grid, search: Search, score_one: Callable[[int], Scores], known: Mapping[int, Scores] | None = None
 ) -> Generator[Scores, None, Scores]:
-    """All rounds of the search, setting by setting.
+    """Run all rounds of the search, setting by setting.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class CellSelection:
         return finish(self.steps(search))
 
     def steps(self, search: Search, known: Mapping[int, Scores] | None = None) -> Generator[Scores, None, Scores]:
-        """As `search`, setting by setting, without those that are known; see `search_grid`."""
+        """Cross-validate the grid setting by setting, without those that are known; see `search_grid`."""
         n_settings = len(self.grid.settings)
         return search_grid(self.grid, search, lambda i: self._score([i], search, n_settings), known)
 
@@ -180,7 +180,7 @@ class CellSelection:
         return self._score(settings, search, len(settings))
 
     def complete(self, scores: Scores, search: Search) -> Scores:
-        """The same scores with what stays of their best point, whose setting is scored again if that was not kept.
+        """Scores with what stays of their best point, whose setting is scored again if that was not kept.
 
         Solutions depend on the way along the costs, so this goes all of it: the bits are those of a run that was not
         interrupted.
@@ -227,12 +227,12 @@ class CellSelection:
         return self.jobs(range(self.cell.n_folds))
 
     def views(self, jobs: Sequence[Job]) -> dict[tuple[int, int], list[int]]:
-        """(fold, problem) of what may be looked at to prepare, with the places of the jobs that share it."""
-        found: dict[tuple[int, int], list[int]] = {}
+        """Places of the jobs that share what may be looked at to prepare, by (fold, problem) of that."""
+        by_view: dict[tuple[int, int], list[int]] = {}
         for i, job in enumerate(jobs):
             fold = WHOLE if self.method.sees == "rows" else job.fold
-            found.setdefault((fold, job.problem if self.method.sees == "problem" else ALL), []).append(i)
-        return found
+            by_view.setdefault((fold, job.problem if self.method.sees == "problem" else ALL), []).append(i)
+        return by_view
 
     def system(self, view: tuple[int, int], setting: int, purpose: Purpose, settings: int) -> System:
         """The system of a view (fold, problem) at the setting of this index, one of so many settings."""
@@ -250,7 +250,7 @@ class CellSelection:
         return self.grid.costs_for(rows or 1.0)
 
     def _whole_start(self, system: System, known: list[Start] | None, problem: int) -> Start | None:
-        """Of a job of all rows, which are one a problem."""
+        """Start of a job of all rows, of which there is one a problem."""
         n = self.cell.n_folds
         return system.whole_start(known[problem * n : (problem + 1) * n]) if known else None
 
@@ -279,8 +279,8 @@ class CellPath:
             mine = [jobs[i] for i in places]
             solutions = system.solve(mine, [self._solutions[i][-1] for i in places], ROUGHNESS)
             system.held_out(mine, solutions, self._values)
-            for i, found in zip(places, solutions, strict=True):
-                self._solutions[i] = found
+            for i, job_solutions in zip(places, solutions, strict=True):
+                self._solutions[i] = job_solutions
         self._tally = Tally(cell.target)
         self._tally.add(self._values, cell.y, cell.Y, cell.weight)
         return self._tally.losses()

@@ -42,8 +42,9 @@ def stratified(
 def fold_order(
     y: NDArray[np.float64], n_folds: int, rng: np.random.Generator, copies: Numbers | None = None
 ) -> tuple[Numbers, Numbers]:
-    """(n,) int64 rows in the order of their `stratified` folds, where those of a fold keep their order; (folds,) int64
-    how many rows each fold holds out.
+    """Rows (n,) int64 in the order of their `stratified` folds, and (folds,) int64 how many each fold holds out.
+
+    The rows of a fold keep their order.
     """
     folds = stratified(y, n_folds, rng, copies)
     return np.argsort(folds, kind="stable"), np.bincount(folds)

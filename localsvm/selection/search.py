@@ -1,4 +1,4 @@
-"""Which points of a cell's grid are scored: all of them, or those that the held-out error leads to."""
+"""Search of a cell's grid: all points are scored, or those that the held-out error leads to."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Search:
         return tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
 
     def expected(self, n: int, ordered: bool) -> int:
-        """About how many of n settings will be scored."""
+        """Expected number of the n settings that will be scored."""
         whole = self.kind == "full" or not ordered or n <= STRIDE
         return n if whole else len(range(1, n, STRIDE)) + 2
 
@@ -62,8 +62,9 @@ class Search:
         return list(pairwise(edges))
 
     def ends(self, loss: NDArray[np.float64]) -> bool:
-        """Whether a setting is left after these losses (costs,), by ascending cost. Equal ones are no reason: all begin
-        flat.
+        """True where a setting is left after these losses (costs,), by ascending cost.
+
+        Equal losses are no reason: all begin flat.
         """
         if self.kind == "full":
             return False

@@ -32,14 +32,14 @@ class Tally:
 
     @property
     def mass(self) -> Floats:
-        """(parts,) the weight of the rows that were counted."""
+        """Weight (parts,) of the rows that were counted."""
         return self._mass
 
     def losses(self) -> list[tuple[float, float]]:
-        """(loss, tie) of each point."""
+        """Pairs (loss, tie) of each point."""
         losses = self._target.loss(self._wrong, self._mass)
         return [(float(loss), float(tie)) for loss, tie in zip(losses, self._tie, strict=True)]
 
     def wrong(self, point: int) -> Floats:
-        """(parts,) the weight of what a point decides wrongly."""
+        """Weight (parts,) of what a point decides wrongly."""
         return np.asarray(self._wrong[point])

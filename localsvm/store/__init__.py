@@ -1,1 +1,1 @@
-"""What is kept on disk: models, partitions, the journal of a running training, output files."""
+"""Files on disk: models, partitions, the journal of a running training, output files."""

@@ -28,9 +28,9 @@ class Cells:
     first: int = 0
 
     def bounds(self, name: str) -> NDArray[np.int64]:
-        """(cells + 1,) where the rows of each cell begin in arrays[name]."""
-        found: NDArray[np.int64] = self.ptr[name] - self.ptr[name][0]
-        return found
+        """Places (cells + 1,) where the rows of each cell begin in arrays[name]."""
+        starts: NDArray[np.int64] = self.ptr[name] - self.ptr[name][0]
+        return starts
 
 
 def check(place: str, pieces: Pieces, arrays: Mapping[str, Array], known: Mapping[str, int]) -> Lengths:
@@ -43,7 +43,7 @@ def check(place: str, pieces: Pieces, arrays: Mapping[str, Array], known: Mappin
 
 
 def check_cells(place: str, pieces: Pieces, cells: Cells, known: Mapping[str, int]) -> Lengths:
-    """As `check`, for many cells at once."""
+    """The lengths of all names, for many cells at once; see `check`."""
     for name in pieces.keys() ^ cells.arrays.keys():
         what = "a piece is missing from the file: " if name in pieces else "no piece has this name: "
         raise Unsound(f"{what}{place}/{name}")
@@ -56,9 +56,9 @@ def check_cells(place: str, pieces: Pieces, cells: Cells, known: Mapping[str, in
             _bind_value(f"{place}/{name}", piece.value, cells, name, lengths)
     for name in sorted(pieces, key=lambda name: pieces[name].ends is None):  # pointers first: others ask them
         piece = pieces[name]
-        for found, expected in zip(_lengths(cells, name), piece.shape, strict=True):
+        for actual, expected in zip(_lengths(cells, name), piece.shape, strict=True):
             if callable(expected):
-                _same(f"{place}/{name}", found, expected(lengths), cells.first)
+                _same(f"{place}/{name}", actual, expected(lengths), cells.first)
         if piece.most is not None and np.any(_lengths(cells, name)[0] > piece.most(lengths)):
             raise Unsound(f"{place}/{name} has too many rows")
         check_values(f"{place}/{name}", piece, cells.arrays[name])
@@ -67,7 +67,7 @@ def check_cells(place: str, pieces: Pieces, cells: Cells, known: Mapping[str, in
 
 
 def check_values(place: str, piece: Piece, array: Array) -> None:
-    """Unsound where a value is not finite or outside the piece's bounds."""
+    """Raise Unsound where a value is not finite or outside the piece's bounds."""
     if not array.size:
         return
     least, most = (np.nanmin, np.nanmax) if piece.nan and not np.isnan(array).all() else (np.min, np.max)
@@ -89,11 +89,11 @@ def _lengths(cells: Cells, name: str) -> list[Any]:
     return [np.diff(cells.ptr[name]), *cells.arrays[name].shape[1:]]
 
 
-def _bind(place: str, piece: Piece, found: list[Any], lengths: Lengths, first: int) -> None:
+def _bind(place: str, piece: Piece, actual: list[Any], lengths: Lengths, first: int) -> None:
     least = max(piece.least, piece.shape[0][1] if isinstance(piece.shape[0], tuple) else 0)
-    if np.any(found[0] < least):
+    if np.any(actual[0] < least):
         raise Unsound(f"{place} has less than {least} rows in a cell")
-    for length, expected in zip(found, piece.shape, strict=True):
+    for length, expected in zip(actual, piece.shape, strict=True):
         if isinstance(expected, str):
             _same(place, length, lengths.setdefault(expected, length), first)
         elif isinstance(expected, tuple):
@@ -103,11 +103,11 @@ def _bind(place: str, piece: Piece, found: list[Any], lengths: Lengths, first: i
             _same(place, length, expected, first)
 
 
-def _same(place: str, found: Any, expected: Any, first: int) -> None:
-    wrong = np.flatnonzero(np.atleast_1d(found != np.asarray(expected)))
+def _same(place: str, actual: Any, expected: Any, first: int) -> None:
+    wrong = np.flatnonzero(np.atleast_1d(actual != np.asarray(expected)))
     if len(wrong):
         cell = int(wrong[0])
-        has, should = (int(v if np.ndim(v) == 0 else v[min(cell, len(v) - 1)]) for v in (found, expected))
+        has, should = (int(v if np.ndim(v) == 0 else v[min(cell, len(v) - 1)]) for v in (actual, expected))
         raise Unsound(f"{place} has a length of {has}{_in_cell(place, first + cell)}, not {should}")
 
 

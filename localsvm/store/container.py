@@ -103,7 +103,7 @@ class Container:
         return self._rows[place].read()
 
     def has(self, place: str) -> bool:
-        """Whether there is such a group or dataset."""
+        """True where there is such a group or dataset."""
         return place in self._items
 
     def attribute(self, place: str, name: str, kind: type[T]) -> T:
@@ -112,20 +112,22 @@ class Container:
         if name not in attributes:
             raise missing(f"{place}@{name}")
         value = attributes[name]
-        found = text(value) if isinstance(value, bytes) else int(value)
-        if not isinstance(found, kind) or (isinstance(found, str) and not (found.isascii() and found.isprintable())):
+        parsed = text(value) if isinstance(value, bytes) else int(value)
+        if not isinstance(parsed, kind) or (
+            isinstance(parsed, str) and not (parsed.isascii() and parsed.isprintable())
+        ):
             raise Unsound(f"{place}@{name} is not {'a whole number' if kind is int else 'a line of text'}")
-        return found
+        return parsed
 
     def json(self, name: str) -> dict[str, Any]:
-        """What the root attribute `name` is the JSON of."""
+        """Value of the root attribute `name`, which is JSON."""
         return parse(f"/@{name}", self.attribute("/", name, str), dict)
 
     def verify(self, later: Collection[str] = ()) -> None:
         """Compare the content with the manifest, but for the datasets that `verify_dataset` is called for later."""
-        self._listed, found = self.json("manifest"), set(self._names())
-        for name in sorted(self._listed.keys() | found):
-            if name not in found:
+        self._listed, names = self.json("manifest"), set(self._names())
+        for name in sorted(self._listed.keys() | names):
+            if name not in names:
                 raise missing(name)
             if name not in later and self._listed.get(name) != self._entry(name):
                 raise changed(self.path, name)
@@ -151,7 +153,7 @@ class Container:
 
 
 def is_hdf5(path: str) -> bool:
-    """Whether a file begins as HDF5 does; False for one that cannot be read."""
+    """True where a file begins as HDF5 does; False for one that cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_SIGNATURE)) == _SIGNATURE
@@ -198,17 +200,17 @@ def parse(place: str, source: str, kind: type[J]) -> J:
         return dict(pairs)
 
     try:
-        found = json.loads(source, parse_constant=number, parse_float=number, object_pairs_hook=keys)
+        parsed = json.loads(source, parse_constant=number, parse_float=number, object_pairs_hook=keys)
     except (ValueError, RecursionError) as error:
         raise Unsound(f"{place} is not JSON") from error
-    if not isinstance(found, kind):
+    if not isinstance(parsed, kind):
         raise Unsound(f"{place} is not a JSON {'object' if kind is dict else 'list'}")
-    return found
+    return parsed
 
 
 @contextmanager
 def checked(path: AnyPath) -> Iterator[None]:
-    """Around what reads a file: errors at damaged or unsound content become a ModelError with the file's name."""
+    """Turn errors at damaged or unsound content into a ModelError with the file's name, around what reads a file."""
     try:
         yield
     except Unsound as error:
@@ -252,8 +254,9 @@ def attribute_entry(value: Any) -> str:
 
 
 def dataset_entry(dtype: np.dtype[Any], shape: tuple[int, ...], digest: str) -> str:
-    """The manifest's entry of a dataset: its dtype, its shape, and `digest`, the SHA-256 of its bytes (little-endian, C
-    order).
+    """The manifest's entry of a dataset: its dtype, its shape, and `digest`.
+
+    digest : the SHA-256 of its bytes (little-endian, C order).
     """
     return f"{dtype.newbyteorder('<').str} {json.dumps(shape)} {digest}"
 
@@ -283,13 +286,13 @@ def _check_signature(path: AnyPath, wanted: str) -> None:
 
 
 def _check_kind(path: AnyPath, kinds: tuple[str, ...], wanted: str, attributes: Any) -> None:
-    found = text(attributes.get("format"))
-    if found not in _KINDS:
+    kind = text(attributes.get("format"))
+    if kind not in _KINDS:
         raise ModelError(f"{path}: an HDF5 file, but not a localsvm {wanted}")
-    if found not in kinds:
+    if kind not in kinds:
         maker = {_KINDS[PARTITION]: "lsvm-partition", _KINDS[MODEL]: "lsvm-train"}.get(wanted)
         remedy = f"; {maker} makes one" if maker else ""
-        raise ModelError(f"{path}: a localsvm {_KINDS[found]}, where a {wanted} is expected{remedy}")
+        raise ModelError(f"{path}: a localsvm {_KINDS[kind]}, where a {wanted} is expected{remedy}")
     if "format_version" not in attributes:
         raise missing("/@format_version")
     version = attributes["format_version"]

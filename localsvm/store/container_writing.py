@@ -78,8 +78,7 @@ class ContainerWriter:
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """Around every call of HDF5: keeps interrupts out of what HDF5 calls back, and raises the sink's
-        error."""
+        """Keep interrupts out of what HDF5 calls back, around every call of it, and raise the sink's error."""
         try:
             with signals_held():
                 yield
@@ -249,8 +248,10 @@ def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False
 
 
 def creation_time() -> str:
-    """The time in UTC; SOURCE_DATE_EPOCH, where set, stands in for it, so that two equal runs give equal
-    files. RunError where that is not a number."""
+    """The time in UTC, or SOURCE_DATE_EPOCH where that is set, so that two equal runs give equal files.
+
+    Raises RunError where the variable is not a number.
+    """
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     if seconds is None:
         return datetime.now(UTC).isoformat(timespec="seconds")

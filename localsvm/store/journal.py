@@ -54,20 +54,20 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def journal_path(model: str | os.PathLike[str]) -> Path:
-    """Where the journal of a run that writes `model` lies: beside the file behind a symbolic link."""
+    """Path of the journal of a run that writes `model`: beside the file behind a symbolic link."""
     return Path(f"{os.path.realpath(model)}.journal")
 
 
 class Journal(Mapping[str, dict[str, NDArray[Any]]]):
-    """What a run has finished, by name, in the order of its completion; made by `open_journal`.
+    """Records of what a run has finished, by name, in the order of its completion; made by `open_journal`.
 
     Only the places of the records are in memory; `journal[name]` reads one. For one thread of one process.
     """
 
-    def __init__(self, path: Path, descriptor: int, about: bytes) -> None:
+    def __init__(self, path: Path, descriptor: int, key_parts: bytes) -> None:
         self.path = path
         self._descriptor = descriptor
-        self._about = about
+        self._key_parts = key_parts
         self._places: dict[str, tuple[int, int]] = {}
         self._end = _HEADER.size
         self._replaces: str | None = None  # the key to begin with, where the first record replaces another journal
@@ -84,7 +84,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 
     @contextmanager
     def sound(self) -> Iterator[None]:
-        """Around what reads records: one whose checksum agrees, but whose content is none of ours, is a ModelError."""
+        """Turn errors in records into a ModelError: the checksum of one agrees, but its content is none of ours."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -123,7 +123,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 
     @property
     def empty(self) -> bool:
-        """Whether it holds no record."""
+        """True where it holds no record."""
         return not self._places
 
     def settle(self) -> None:
@@ -161,8 +161,8 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
             return
         problem = _problem(self.path, header.ljust(_HEADER.size, b"\0"), key)
         if problem == _DIFFERS:
-            found = _read_at(self._descriptor, self._end - _HEADER.size, _HEADER.size)
-            problem = f"{_differences(found, self._about)}; give the same, or {opt.force} to start afresh"
+            journal_parts = _read_at(self._descriptor, self._end - _HEADER.size, _HEADER.size)
+            problem = f"{_differences(journal_parts, self._key_parts)}; give the same, or {opt.force} to start afresh"
         if resume and problem is None:
             self._scan()
         elif force:
@@ -178,7 +178,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
     def _start(self, key: str) -> None:
         self._replaces = None
         os.ftruncate(self._descriptor, 0)
-        head = _sealed(_HEADER, _MAGIC, _VERSION, key.encode(), len(self._about)) + self._about
+        head = _sealed(_HEADER, _MAGIC, _VERSION, key.encode(), len(self._key_parts)) + self._key_parts
         _write_at(self._descriptor, head, 0)
         self._end = len(head)
         self._sync()
@@ -219,7 +219,7 @@ class Journal(Mapping[str, dict[str, NDArray[Any]]]):
 def open_journal(
     path: str | os.PathLike[str],
     key: str,
-    about: Mapping[str, str] | None = None,
+    key_parts: Mapping[str, str] | None = None,
     *,
     resume: bool = False,
     force: bool = False,
@@ -229,7 +229,7 @@ def open_journal(
     Parameters
     ----------
     key : 64 hexadecimal digits that stand for the data and the options which determine the model.
-    about : what the key was made of, by the names that messages give to it; a value that is a SHA-256 is not shown.
+    key_parts : what the key was made of, by the names that messages give to it; a value that is a SHA-256 is not shown.
     resume, force : a journal that is there is continued with `resume` if its key is equal, and replaced with
         `force`, once there is something to record; with both, replaced only if it cannot be continued. With neither
         it is in the way, unless it holds nothing.
@@ -241,7 +241,7 @@ def open_journal(
     """
     with ExitStack() as failed:
         with signals_held():  # so that one that was begun is deleted, as long as it holds nothing
-            journal = Journal(Path(path), _locked(path), json.dumps(dict(about or {})).encode())
+            journal = Journal(Path(path), _locked(path), json.dumps(dict(key_parts or {})).encode())
             failed.callback(os.close, journal._descriptor)
             try:
                 journal._prepare(key, resume, force)
@@ -275,8 +275,8 @@ def _locked(path: str | os.PathLike[str]) -> int:
 
 
 def _problem(path: Path, header: bytes, key: str) -> str | None:
-    """Why a journal with this header cannot be continued by a run with this key; None when it can."""
-    magic, version, found, _, _ = _HEADER.unpack(header)
+    """Reason why a journal with this header cannot be continued by a run with this key; None when it can."""
+    magic, version, journal_key, _, _ = _HEADER.unpack(header)
     if magic != _MAGIC:
         raise ModelError(f"{path}: in the way, and not a journal of localsvm; move it, or name another model")
     if version > _VERSION:
@@ -285,22 +285,22 @@ def _problem(path: Path, header: bytes, key: str) -> str | None:
         return f"its version {version} is older than localsvm; give {opt.force} to start afresh"
     if not _intact(_HEADER, header):
         return f"its header is damaged; give {opt.force} to start afresh"
-    return None if found == key.encode() else _DIFFERS
+    return None if journal_key == key.encode() else _DIFFERS
 
 
 def _differences(before: bytes, now: bytes) -> str:
-    """What of `about` is not as it was, for a message."""
+    """Differences between the parts of two keys, for a message. before, now : the parts as JSON."""
     try:
         was, is_now = (dict(json.loads(text)) for text in (before, now))
     except ValueError:  # damaged
         was = is_now = {}
-    told = []
+    differences = []
     for name in [*is_now, *(set(was) - set(is_now))]:
         old, new = was.get(name, "not given"), is_now.get(name, "not given")
         if old != new:
-            told.append(f"{name} differs" if _DIGEST.fullmatch(old + new) else f"{name} was {old}, is {new}")
-    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-    return ", ".join(told[:_SHOWN]) + more or "the data or the options differ from those of the interrupted run"
+            differences.append(f"{name} differs" if _DIGEST.fullmatch(old + new) else f"{name} was {old}, is {new}")
+    more = f" and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+    return ", ".join(differences[:_SHOWN]) + more or "the data or the options differ from those of the interrupted run"
 
 
 def _sealed(layout: struct.Struct, *values: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""What a model or a partition file says of its metric, and of what comes before it."""
+"""Metric of a model or a partition file, and what comes before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localsvm.store.pieces import Array
 
 @dataclass(frozen=True)
 class MetricFile:
-    """See `Model` and `write_partition`; `kind` is MODEL or PARTITION."""
+    """Part of a model or a partition file; see `Model` and `write_partition`. `kind` is MODEL or PARTITION."""
 
     path: AnyPath
     kind: str
@@ -25,7 +25,9 @@ class MetricFile:
 
 
 def load_metric(path: AnyPath) -> MetricFile:
-    """Read it, verified. The cells of a model are neither verified nor read.
+    """Read the metric of a file, and what comes before it, verified.
+
+    The cells of a model are neither verified nor read.
 
     Raises
     ------

@@ -34,7 +34,7 @@ BLOCK_BYTES = 1 << 23  # of cells that are verified together
 
 @dataclass(frozen=True)
 class ModelContent:
-    """What a model file holds beside its cells.
+    """Content of a model file beside its cells.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class Model:
 
 @dataclass(frozen=True)
 class PartitionFile:
-    """What a partition file holds.
+    """Content of a partition file.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ def _write_columns(writer: ContainerWriter, columns: Array | None) -> None:
 
 
 def check_finite(what: str, arrays: Mapping[str, Array]) -> None:
-    """RunError where one of the arrays, of a cell or of what `what` names, holds a number that is not finite."""
+    """Raise RunError where one of the arrays, which are those of `what`, holds a number that is not finite."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and name not in MAY_BE_NAN and not np.isfinite(array).all():
             raise RunError(

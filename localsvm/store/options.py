@@ -1,4 +1,4 @@
-"""Options that were stored as JSON: whether they are all there, none else, and each of its type."""
+"""Check of options that were stored as JSON: they are all there, none else, and each of its type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEDS = 10**1000  # seeds are smaller; Python writes whole numbers of up to 4300
 
 
 def check_options(place: str, options: Mapping[str, Any], types: Mapping[str, str], later: set[str]) -> None:
-    """Unsound unless the options are those of `types`, which gives their annotations.
+    """Raise Unsound unless the options are those of `types`, which gives their annotations.
 
     later: those that came after the first files, which a file may be without.
     """

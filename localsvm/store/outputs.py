@@ -21,7 +21,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def special(path: str | os.PathLike[str]) -> bool:
-    """Whether the path is a device, a pipe or a socket, such as /dev/null."""
+    """True where the path is a device, a pipe or a socket, such as /dev/null."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
@@ -98,16 +98,16 @@ def _temporary(target: Path) -> tuple[Path, int]:
 
 
 def _remove_abandoned(left: Path) -> None:
-    """Remove it if it is a file whose owner has ended; a link or a pipe of that name is not ours."""
+    """Remove the file `left` if its owner has ended; a link or a pipe of that name is not ours."""
     with suppress(OSError):
-        found = os.open(left, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(left, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            if not stat.S_ISREG(os.fstat(found).st_mode):
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return
-            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.unlink()
         finally:
-            os.close(found)
+            os.close(descriptor)
 
 
 def _move(temporary: Path, path: str | os.PathLike[str], force: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the arrays of a file have to be, stated once by whom they belong to, and checked before anything uses them.
+"""Descriptions of the arrays of a file, each made once by whom it belongs to, and checked before anything uses it.
 
 A `Piece` says the dtype, the shape and the values of one array. Names in shapes are lengths: those of one name are
 equal, and those that are `known` (as "features") have that value. So a cell of a kernel method is, in part,

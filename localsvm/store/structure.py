@@ -1,4 +1,4 @@
-"""Whether an HDF5 file is built as ours are, looked at before any of its content is read.
+"""Check that an HDF5 file is built as ours are, made before any of its content is read.
 
 A file can make HDF5 open other files (external links, raw data elsewhere, virtual datasets), load plugins for its
 filters, declare shapes without data, and go round in circles. HDF5 reads beyond its buffer where a compressed chunk
@@ -27,7 +27,7 @@ _LAYOUTS = (h5d.COMPACT, h5d.CONTIGUOUS, h5d.CHUNKED)
 
 
 class StoredLayout(NamedTuple):
-    """How a dataset is stored.
+    """Layout of a dataset in the file.
 
     Attributes
     ----------
@@ -92,16 +92,16 @@ class StoredRows:
 def structure(file: h5py.File) -> dict[str, h5py.Group | StoredRows]:
     """All groups and datasets by path, "/" first. Unsound where the file is not built as ours are."""
     size, root = int(file.id.get_filesize()), file["/"].id
-    found: dict[str, h5py.Group | StoredRows] = {}
-    _walk(root, "/", {h5o.get_info(root).addr}, found, size)
-    stored = sum(item.stored for item in found.values() if isinstance(item, StoredRows))
+    items: dict[str, h5py.Group | StoredRows] = {}
+    _walk(root, "/", {h5o.get_info(root).addr}, items, size)
+    stored = sum(item.stored for item in items.values() if isinstance(item, StoredRows))
     if stored > size:
         raise Unsound(f"its datasets share storage: they have {stored} bytes in a file of {size}")
-    return found
+    return items
 
 
-def _walk(group: Any, path: str, seen: set[int], found: dict[str, h5py.Group | StoredRows], size: int) -> None:
-    found[path] = h5py.Group(group)
+def _walk(group: Any, path: str, seen: set[int], items: dict[str, h5py.Group | StoredRows], size: int) -> None:
+    items[path] = h5py.Group(group)
     _check_attributes(group, path, size)
     for name in group:
         place = f"{path.rstrip('/')}/{name.decode('ascii', 'replace')}"
@@ -109,22 +109,22 @@ def _walk(group: Any, path: str, seen: set[int], found: dict[str, h5py.Group | S
             raise Unsound(f"{place[:100]!a} is no name of ours")
         if group.links.get_info(name).type != h5l.TYPE_HARD:
             raise Unsound(f"{place} is a soft or an external link")
-        about = h5o.get_info(group, name)
-        if about.addr in seen:
+        info = h5o.get_info(group, name)
+        if info.addr in seen:
             raise Unsound(f"{place} is an object that has another name, too")
-        seen.add(about.addr)
-        if about.type not in (h5o.TYPE_GROUP, h5o.TYPE_DATASET):
+        seen.add(info.addr)
+        if info.type not in (h5o.TYPE_GROUP, h5o.TYPE_DATASET):
             raise Unsound(f"{place} is neither a group nor a dataset")
         item = h5o.open(group, name)
-        if about.type == h5o.TYPE_GROUP:
-            _walk(item, place, seen, found, size)
+        if info.type == h5o.TYPE_GROUP:
+            _walk(item, place, seen, items, size)
         else:
-            found[place] = StoredRows(item, _layout(item, place))
+            items[place] = StoredRows(item, _layout(item, place))
             _check_attributes(item, place, size)
 
 
 def _layout(item: Any, place: str) -> StoredLayout:
-    """How a dataset is stored; Unsound unless as ours are, all its data in the file."""
+    """Layout of a dataset; Unsound unless it is as ours are, all its data in the file."""
     creation = item.get_create_plist()  # a virtual dataset looks for its sources as soon as its shape is asked for
     way = creation.get_layout()
     if way not in _LAYOUTS or creation.get_external_count():
@@ -149,11 +149,11 @@ def _layout(item: Any, place: str) -> StoredLayout:
 
 
 def _filters(creation: Any, dtype: np.dtype[Any], place: str) -> tuple[bool, bool]:
-    found = [creation.get_filter(i) for i in range(creation.get_nfilters())]
-    codes = [code for code, *_ in found]
+    filters = [creation.get_filter(i) for i in range(creation.get_nfilters())]
+    codes = [code for code, *_ in filters]
     if codes != [code for code in _FILTERS if code in codes]:
         raise Unsound(f"{place}: the filters {codes} are none of ours")
-    if any(code == h5z.FILTER_SHUFFLE and tuple(values) != (dtype.itemsize,) for code, _, values, _ in found):
+    if any(code == h5z.FILTER_SHUFFLE and tuple(values) != (dtype.itemsize,) for code, _, values, _ in filters):
         raise Unsound(f"{place}: its shuffle filter does not fit its type")
     return h5z.FILTER_DEFLATE in codes, h5z.FILTER_FLETCHER32 in codes
 

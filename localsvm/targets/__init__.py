@@ -1,1 +1,1 @@
-"""What the labels mean: the problems that are solved for them, and how decision values become labels."""
+"""Meaning of the labels: the problems that are solved for them, and how decision values become labels."""

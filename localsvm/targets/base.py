@@ -17,16 +17,16 @@ class Target(ABC):
     @property
     @abstractmethod
     def n_problems(self) -> int:
-        """How many problems are solved, and decision values a row has."""
+        """Number of problems that are solved, and of decision values that a row has."""
 
     @property
     @abstractmethod
     def problems_a_row(self) -> int:
-        """In how many problems a row takes part."""
+        """Number of problems in which a row takes part."""
 
     @property
     def leaves_out(self) -> bool:
-        """Whether each problem is about some of the rows alone."""
+        """True where each problem is about some of the rows alone."""
         return self.problems_a_row < self.n_problems
 
     @abstractmethod
@@ -35,15 +35,15 @@ class Target(ABC):
 
     @abstractmethod
     def encode(self, y: Values) -> Values:
-        """(n, problems) float64: what each problem is to learn of the labels y (n,)."""
+        """Targets (n, problems) float64 that each problem is to learn, from the labels y (n,)."""
 
     def counts(self, y: Values) -> tuple[int, ...]:
-        """How many of the labels y (n,) each class has; () where there are no classes."""
+        """Number of the labels y (n,) that each class has; () where there are no classes."""
         return ()
 
     @abstractmethod
     def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
-        """What some points of the grid decide wrongly, summed over rows.
+        """Weight of the rows that some points of the grid decide wrongly.
 
         Parameters
         ----------
@@ -59,12 +59,13 @@ class Target(ABC):
 
     @abstractmethod
     def mass(self, y: Values, weight: Values) -> Values:
-        """(parts,) float64: the weight of the rows of each part of the score; y, weight : (n,) float64."""
+        """Weight (parts,) float64 of the rows of each part of the score; y, weight : (n,) float64."""
 
     @abstractmethod
     def loss(self, wrong: Values, mass: Values) -> Values:
-        """(points,) float64: what selection compares, from `wrong` (points, parts) and `mass` (parts,), each summed
-        over all rows. From 0 to 1, smaller is better.
+        """Loss (points,) float64 that selection compares, from 0 to 1; smaller is better.
+
+        wrong, mass : (points, parts) and (parts,), each summed over all rows.
         """
 
     @abstractmethod
@@ -83,4 +84,4 @@ class Target(ABC):
 
     @abstractmethod
     def decide(self, values: Values) -> Values:
-        """(n,) answers from decision values (n, problems)."""
+        """Answers (n,) from decision values (n, problems)."""

@@ -27,7 +27,7 @@ ENOUGH, ROUNDING = 1e-9, 1e-14
 
 @dataclass(frozen=True)
 class Examples:
-    """Held-out values and what they should tell.
+    """Held-out values, and the classes that they should lead to.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Examples:
 
     @classmethod
     def of(cls, target: Classification, held_out: HeldOut, cell: int, step: int = 1) -> Examples:
-        """Every so many-th row of a cell."""
+        """Rows of a cell, every `step`-th."""
         values, y, count = held_out.cell(cell)
         y, count = y[::step], count[::step]
         Y = target.encode(y).T
@@ -57,27 +57,29 @@ def calibrate(target: Classification, held_out: HeldOut) -> Calibration:
     step = max(1, -(-int(held_out.sizes.sum()) * target.n_problems // SAMPLE_VALUES))
     sample = _together([Examples.of(target, held_out, i, step) for i in cells])
     whole, information = sigmoids(sample)
-    found = np.tile(whole, (len(cells), 1, 1))
+    cell_sigmoids = np.tile(whole, (len(cells), 1, 1))
     first = 0
     for i in cells:
         last = first + -(-int(held_out.sizes[i]) // step)
         if len(cells) > 1:
-            found[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, PRIOR_ROWS * information))
-        sample.values[:, first:last] = found[i, :, :1] * sample.values[:, first:last] + found[i, :, 1:]
+            cell_sigmoids[i], _ = sigmoids(Examples.of(target, held_out, i), (whole, PRIOR_ROWS * information))
+        sample.values[:, first:last] = cell_sigmoids[i, :, :1] * sample.values[:, first:last] + cell_sigmoids[i, :, 1:]
         first = last
     # pairs of many classes are no better for a curve, on hold-outs
     curve = curve_of(sample) if target.scheme == "ova" or len(target.labels) == 2 else np.empty((0, 2))
     powers = powers_of(target, expit(bent(curve, sample.values)).T, sample) if len(target.labels) > 2 else np.ones(2)
-    return Calibration(found, curve, powers)
+    return Calibration(cell_sigmoids, curve, powers)
 
 
 def sigmoids(rows: Examples, prior: tuple[Values, Values] | None = None) -> tuple[Values, Values]:
-    """Slope and intercept of each problem: those that minimise
+    """Slope and intercept of each problem.
+
+    They minimise
 
         sum_i w_i (log(1 + exp z_i) - t_i z_i) + 1/2 (s - m)' Q (s - m),    z_i = s_0 f_i + s_1.
 
-    By Newton's method with a line search (Lin, Lin and Weng 2007); t_i as in Platt 1999, so that z stays finite where
-    the classes are separable.
+    They are found by Newton's method with a line search (Lin, Lin and Weng 2007); t_i is as in Platt 1999, so that
+    z stays finite where the classes are separable.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ def sigmoids(rows: Examples, prior: tuple[Values, Values] | None = None) -> tupl
 
 
 def softened(rows: Examples) -> Values:
-    """(problems, n) Platt's targets: (n+ + 1) / (n+ + 2) for positive rows, 1 / (n- + 2) for the others."""
+    """Platt's targets (problems, n): (n+ + 1) / (n+ + 2) for positive rows, 1 / (n- + 2) for the others."""
     above = (rows.weight * rows.positive).sum(axis=1, keepdims=True)
     below = (rows.weight * ~rows.positive).sum(axis=1, keepdims=True)
     return np.asarray(np.where(rows.positive, (above + 1.0) / (above + 2.0), 1.0 / (below + 2.0)))
@@ -125,8 +127,8 @@ def newton(
 ) -> Values:
     """Minimise one convex function of two numbers for each row of s (k, 2), all side by side.
 
-    objective (k,) with the prior; derivatives (k, 2) and (k, 2, 2) without it. Ends where the next steps would lower
-    each objective by less than ENOUGH, or by what rounding leaves of it.
+    objective (k,) with the prior; derivatives (k, 2) and (k, 2, 2) without it. The steps end where the next
+    ones would lower each objective by less than ENOUGH, or by what rounding leaves of it.
     """
     best = objective(s)
     for _ in range(STEPS):
@@ -167,8 +169,8 @@ def curve_of(rows: Examples) -> Values:
     p = np.clip(expit(z), SMALLEST, 1.0 - SMALLEST)
     sums = [np.add.reduceat(x, first) for x in (w, w * t, w * p, w * p * (1.0 - p), w * p * (1.0 - p) * z)]
     total, target, expected, uncertain, middle = sums
-    told = expected / total
-    shift = logit((target + CURVE_PRIOR_ROWS * told) / (total + CURVE_PRIOR_ROWS)) - logit(told)
+    predicted = expected / total
+    shift = logit((target + CURVE_PRIOR_ROWS * predicted) / (total + CURVE_PRIOR_ROWS)) - logit(predicted)
     middle = middle / uncertain
     apart = np.append(True, np.diff(middle) > 0)
     middle, shift = middle[apart], shift[apart]

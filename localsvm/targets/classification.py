@@ -36,7 +36,7 @@ class Classification(Target):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """(negative class, positive class) of each problem; -1 is all other classes."""
+        """Pairs (negative class, positive class), one a problem; -1 is all other classes."""
         k = len(self.labels)
         if k == 2:
             return [(0, 1)]
@@ -51,12 +51,12 @@ class Classification(Target):
 
     @property
     def n_problems(self) -> int:
-        """One for two classes; with `ova` one a class, with `ava` one a pair."""
+        """Number of problems: one for two classes; with `ova` one a class, with `ava` one a pair."""
         return len(self.pairs)
 
     @property
     def problems_a_row(self) -> int:
-        """In how many problems a row takes part."""
+        """Number of problems in which a row takes part."""
         k = len(self.labels)
         return 1 if k <= 2 else k if self.scheme == "ova" else k - 1
 
@@ -65,15 +65,15 @@ class Classification(Target):
         return sum(sorted(class_rows)[-2:]) if self.scheme == "ava" and len(self.labels) > 2 else 0
 
     def codes(self, y: NDArray[np.float64]) -> NDArray[np.intp]:
-        """(n,) the number of each row's class."""
+        """Number (n,) of each row's class."""
         return np.searchsorted(self.labels, y)
 
     def counts(self, y: NDArray[np.float64]) -> tuple[int, ...]:
-        """How many of the labels y (n,) each class has."""
+        """Number of the labels y (n,) that each class has."""
         return tuple(np.bincount(self.codes(y), minlength=len(self.labels)).tolist())
 
     def encode(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n, problems) in {-1, 0, +1} for the labels y; 0 where a row takes no part."""
+        """Targets (n, problems) in {-1, 0, +1} for the labels y; 0 where a row takes no part."""
         codes = self.codes(y)
         pairs = self.pairs
         targets = np.zeros((len(y), len(pairs)))
@@ -104,14 +104,14 @@ class Classification(Target):
         votes[:, j] += (decisions > 0) + share
 
     def votes(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n, classes) what all problems say for each class, from (n, problems) decision values; see `vote`."""
+        """Votes (n, classes) of all problems, from (n, problems) decision values; see `vote`."""
         votes = np.zeros((len(decisions), len(self.labels)))
         for p in range(len(self.pairs)):
             self.vote(votes, p, decisions[:, p])
         return votes
 
     def decide(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) labels from (n, problems) decision values.
+        """Labels (n,) from (n, problems) decision values.
 
         One problem: positive above 0. ova: the largest value. ava: the most pairs won; ties go to the larger sum of
         values clipped to [-1, 1]. Further ties go to the smaller label.
@@ -121,8 +121,9 @@ class Classification(Target):
         return np.asarray(self.labels[self.votes(decisions).argmax(axis=1)])
 
     def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
-        """The weight of the rows whose combined decision is wrong, of all or of each class; the hinge loss of all
-        binary problems, each clipped at 2, weighted.
+        """Weight of the rows whose combined decision is wrong, of all or of each class; and the tie.
+
+        The tie is the hinge loss of all binary problems, each clipped at 2, weighted.
         """
         hinge = np.zeros(len(values))
         for p, target in enumerate(Y.T):
@@ -132,7 +133,7 @@ class Classification(Target):
         return np.asarray([[point @ part for part in parts] for point in wrong]), hinge  # equal sums stay equal
 
     def mass(self, y: Values, weight: Values) -> Values:
-        """(1,) the weight of all rows, or (classes,) that of each class."""
+        """Weight (1,) of all rows, or (classes,) of each class."""
         return np.asarray([part.sum() for part in self._parts(y, weight)])
 
     def loss(self, wrong: Values, mass: Values) -> Values:
@@ -149,7 +150,7 @@ class Classification(Target):
         return [np.where(codes == k, weight, 0.0) for k in range(len(self.labels))]
 
     def _chosen(self, values: Values) -> NDArray[np.intp]:
-        """(points, n) numbers of the classes that decision values (points, problems, n) decide for."""
+        """Numbers (points, n) of the classes that decision values (points, problems, n) decide for."""
         if len(self.labels) == 2:
             return (values[:, 0] > 0).astype(np.intp)
         votes = np.zeros((len(values), values.shape[2], len(self.labels)))
@@ -172,16 +173,19 @@ class Classification(Target):
 
 
 def recalls(wrong: Values, mass: Values) -> Values:
-    """(..., classes) float64: the share of each class that is decided rightly; nan for a class without rows."""
-    found = 1.0 - wrong / np.where(mass > 0.0, mass, np.nan)
-    return np.asarray(np.maximum(found, 0.0))  # sums of all rows may be a rounding apart
+    """Share (..., classes) float64 of each class that is decided rightly; nan for a class without rows."""
+    shares = 1.0 - wrong / np.where(mass > 0.0, mass, np.nan)
+    return np.asarray(np.maximum(shares, 0.0))  # sums of all rows may be a rounding apart
 
 
 def recall_product(recalls: Values) -> Values:
-    """(...) float64, from (..., classes). A class without rows has no part: no answer to it can be right or wrong."""
+    """Product (...) float64 of recalls (..., classes).
+
+    A class without rows has no part: no answer to it can be right or wrong.
+    """
     return np.asarray(np.nanprod(recalls, axis=-1))
 
 
 def known_recalls(recalls: Values) -> list[float | None]:
-    """As JSON can hold them: None for a class without rows."""
+    """Recalls as JSON can hold them: None for a class without rows."""
     return [None if np.isnan(recall) else float(recall) for recall in recalls]

@@ -1,4 +1,4 @@
-"""What calibration is given: the held-out values of a run."""
+"""Held-out values of a run, which calibration is given."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ class HeldOut(Protocol):
     sizes: NDArray[np.int64]
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], Values, Values]:
-        """(problems, n) held-out values, (n,) labels, and (n,) how many rows each stands for."""
+        """Held-out values (problems, n), labels (n,), and (n,) how many rows each stands for."""

@@ -25,7 +25,7 @@ COUPLED_FLOATS = 1 << 20  # of the matrices of coupling that are in memory toget
 
 @dataclass(frozen=True)
 class Calibration:
-    """What makes probabilities of decision values.
+    """Numbers that make probabilities of decision values.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Calibration:
 
     @classmethod
     def from_state(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """From the arrays that the model file keeps."""
+        """Make it from the arrays that the model file keeps."""
         return cls(arrays["sigmoids"], arrays["curve"], arrays["powers"])
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -48,15 +48,15 @@ class Calibration:
         return {"sigmoids": self.sigmoids, "curve": self.curve, "powers": self.powers}
 
     def describe(self) -> dict[str, Any]:
-        """What a summary tells of it, as JSON can hold it."""
+        """Entries of a summary about it, as JSON can hold them."""
         return {"sigmoids": self.sigmoids[..., 0].size, "knots": len(self.curve), "powers": self.powers.tolist()}
 
     def in_cell(self, target: Classification, cell: int) -> CellProbabilities:
-        """What a cell's predictor is given in place of the target: its values are then probabilities of problems."""
+        """Target that a cell's predictor is given: its values are then probabilities of problems."""
         return CellProbabilities(target.labels, target.scheme, sigmoids=self.sigmoids[cell], curve=self.curve)
 
     def of_classes(self, target: Classification, p: Values) -> Values:
-        """(n, classes) float64 that sum to 1, from the probabilities (n, problems) of the positive classes."""
+        """Probabilities (n, classes) float64 that sum to 1, from those (n, problems) of the positive classes."""
         if len(target.labels) == 2:
             return np.column_stack([1.0 - p[:, 0], p[:, 0]])
         return np.exp(log_shares(self.powers, *logarithms(one_a_class(target, p))))
@@ -64,7 +64,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class CellProbabilities(Classification):
-    """The same problems, whose values are probabilities: of the positive class, among the two sides of the problem.
+    """Problems whose values are probabilities: of the positive class, among the two sides of the problem.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class CellProbabilities(Classification):
         p = expit(bent(self.curve, self.sigmoids[problem, 0] * values + self.sigmoids[problem, 1]))
         models = np.bincount(problem, minlength=self.n_problems)
         out = np.zeros((len(values), self.n_problems))
-        for m, own in enumerate(problem):
-            out[:, own] += p[:, m]
+        for m, k in enumerate(problem):
+            out[:, k] += p[:, m]
         return np.where(models > 0, out / np.maximum(models, 1), 0.5)
 
 
@@ -97,7 +97,7 @@ def bent(curve: Values, z: Values) -> Values:
 
 
 def one_a_class(target: Classification, p: Values) -> Values:
-    """(n, classes) probabilities, not yet adding up to 1 for ova, from those of the problems."""
+    """Probabilities (n, classes), not yet adding up to 1 for ova, from those of the problems."""
     if target.scheme == "ova":
         return p
     block = max(1, COUPLED_FLOATS // len(target.labels) ** 2)
@@ -106,10 +106,10 @@ def one_a_class(target: Classification, p: Values) -> Values:
 
 
 def coupled(target: Classification, p: Values) -> Values:
-    """(n, classes) probabilities that agree best with those of the pairs (n, pairs).
+    """Probabilities (n, classes) that agree best with those of the pairs (n, pairs).
 
-    Minimises sum_i sum_{j != i} (r_ji p_i - r_ij p_j)^2 over the p that sum to 1, r_ij the probability of i among i and
-    j: the second approach of Wu, Lin and Weng 2004, which LIBSVM takes too, by its linear system.
+    They minimise sum_i sum_{j != i} (r_ji p_i - r_ij p_j)^2 over the p that sum to 1, r_ij the probability of i among i
+    and j: the second approach of Wu, Lin and Weng 2004, which LIBSVM takes too, by its linear system.
     """
     k = len(target.labels)
     low, high = np.asarray(target.pairs).T
@@ -119,21 +119,21 @@ def coupled(target: Classification, p: Values) -> Values:
     system = np.ones((len(p), k + 1, k + 1))
     system[:, k, k] = 0.0
     system[:, :k, :k] = -np.swapaxes(r, 1, 2) * r
-    own = np.arange(k)
-    system[:, own, own] = (r**2).sum(axis=1)
+    classes = np.arange(k)
+    system[:, classes, classes] = (r**2).sum(axis=1)
     right = np.zeros((len(p), k + 1, 1))
     right[:, k] = 1.0
     return np.asarray(np.linalg.solve(system, right)[:, :k, 0].clip(0.0, 1.0))
 
 
 def logarithms(p: Values) -> tuple[Values, Values]:
-    """log p and log(1 - p), of p kept from 0 and 1."""
+    """Logarithms of p and of 1 - p, of p kept from 0 and 1."""
     p = np.clip(p, SMALLEST, 1.0 - SMALLEST)
     return np.log(p), np.log1p(-p)
 
 
 def log_shares(powers: Values, log_p: Values, log_rest: Values) -> Values:
-    """(n, classes) logarithms of the probabilities in the proportions p^a (1 - p)^-b."""
+    """Logarithms (n, classes) of the probabilities in the proportions p^a (1 - p)^-b."""
     from scipy.special import log_softmax
 
     return np.asarray(log_softmax(powers[0] * log_p - powers[1] * log_rest, axis=1))

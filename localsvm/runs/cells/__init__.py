@@ -1,1 +1,1 @@
-"""From coarse cells to trained cells: division, work units, records."""
+"""Path from coarse cells to trained cells: division, work units, records."""

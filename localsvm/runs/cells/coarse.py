@@ -39,7 +39,7 @@ Streams = list[tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Division:
-    """A coarse cell in cells.
+    """Division of a coarse cell into cells.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Division:
 def with_coarse_size(config: TrainingConfig, rows: int, values: int) -> TrainingConfig:
     """The options with the size of coarse cells decided: a function of them and of the rows alone, wherever these lie.
 
-    values : of a row, zeros that are not stored left out.
+    values : number of values of a row, zeros that are not stored left out.
     """
     kind = partition_name(config, rows)
     most = max(FEW_CELLS * config.cell_size, COARSE_VALUES // max(1, values))
@@ -69,7 +69,7 @@ def with_coarse_size(config: TrainingConfig, rows: int, values: int) -> Training
 
 
 def partition_name(config: TrainingConfig, rows: int) -> str:
-    """The partition of so many rows."""
+    """Name of the partition of so many rows."""
     divided = config.method.divides and rows > config.cell_size
     return config.partition or ("voronoi" if divided else "none")
 
@@ -92,23 +92,23 @@ class CoarseCells(ABC):
 
     @property
     def count(self) -> int:
-        """How many coarse cells there are."""
+        """Number of coarse cells."""
         return self.by_repeat[-1].stop
 
     @abstractmethod
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
-        """A coarse cell in cells."""
+        """Divide a coarse cell into cells."""
 
     @abstractmethod
     def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
-        """The partition of the run.
+        """Complete the partition of the run, and return it.
 
         states, cells : the partition inside each coarse cell, and how many cells it has.
         """
 
 
 class Whole(CoarseCells):
-    """All rows are one coarse cell, in each repeat; they are divided in the order of the repeats."""
+    """One coarse cell of all rows, in each repeat; rows are divided in the order of the repeats."""
 
     kind = "repeat"
 
@@ -163,7 +163,7 @@ class Sketched(CoarseCells):
         self._coarse_size = config.coarse_size
 
     def sample(self, repeat: int, numbers: Numbers) -> NDArray[np.bool_]:
-        """Which of the rows with these numbers are in the sample that the coarse cells of a repeat come from."""
+        """Mask of the rows with these numbers: those in the sample that the coarse cells of a repeat come from."""
         return drawn(numbers, self._rows, self._coarse_size, self._keys[repeat])
 
     def sketch(self, samples: Sequence[Drawn], threads: Threads = ALONE) -> None:
@@ -171,18 +171,18 @@ class Sketched(CoarseCells):
         streams: list[SeedStream] = []
         self.by_repeat = []
         for step, sample, rng in zip(self._steps, samples, self._rngs, strict=True):
-            own = step.sketch(sample.X, sample.y, self._rows, rng, threads)
-            self.by_repeat.append(range(len(streams), len(streams) + len(own)))
-            streams += own
+            repeat_streams = step.sketch(sample.X, sample.y, self._rows, rng, threads)
+            self.by_repeat.append(range(len(streams), len(streams) + len(repeat_streams)))
+            streams += repeat_streams
         self._streams = streams
 
     def route(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
-        """See `CoarseCells`."""
+        """Coarse cell of each row; see `CoarseCells`."""
         return self._steps[repeat].coarse.assign(X)
 
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
         number, rows = coarse.coarse, coarse.rows
-        repeat = next(i for i, own in enumerate(self.by_repeat) if number in own)
+        repeat = next(i for i, numbers in enumerate(self.by_repeat) if number in numbers)
         rng = np.random.default_rng(self._streams[number])
         part = inside(self._kind, repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
         cells = part.training_cells()
@@ -191,13 +191,13 @@ class Sketched(CoarseCells):
 
     def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
         fine = [REGISTRY[self._kind].from_state(state) for state in states]
-        for step, own in zip(self._steps, self.by_repeat, strict=True):
-            step.complete(fine[own.start : own.stop])
+        for step, numbers in zip(self._steps, self.by_repeat, strict=True):
+            step.complete(fine[numbers.start : numbers.stop])
         return self.partition
 
 
 class Shuffled(CoarseCells):
-    """Random chunks, so many to a coarse cell: those that `Chunks` makes of all rows."""
+    """Random chunks of all rows, as `Chunks` makes them: up to CHUNK_ROWS rows, or one chunk, are a coarse cell."""
 
     def __init__(self, config: TrainingConfig, rows: int) -> None:
         first = partition_stream(config)
@@ -212,11 +212,11 @@ class Shuffled(CoarseCells):
         self.partition = parts[0] if config.repeats == 1 else Repeated(parts)
 
     def route(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
-        """See `CoarseCells`."""
+        """Coarse cell of each row; see `CoarseCells`."""
         return np.asarray(self._of(repeat)[numbers] // self._together, np.int32)
 
     def _of(self, repeat: int) -> NDArray[np.int32]:
-        """(rows,) the chunk of each row."""
+        """Chunk (rows,) of each row."""
         while len(self._chunk) <= repeat:
             chunk = np.empty(self._rows, np.int32)
             parts = np.array_split(self._rngs[len(self._chunk)].permutation(self._rows), self._chunks)
@@ -256,7 +256,7 @@ class Stored(CoarseCells):
             self.route = self._routed
 
     def _routed(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
-        """Merged rows go with the coarse cell that they lie in, as they weigh there."""
+        """Coarse cell of each row; merged rows go with the one that they lie in, as they weigh there."""
         return self.partition.coarse.assign(X)  # type: ignore[attr-defined,no-any-return]
 
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
@@ -275,5 +275,5 @@ class Stored(CoarseCells):
 
 
 def partition_stream(config: TrainingConfig, repeat: int = 0) -> np.random.Generator:
-    """The random numbers of a partition."""
+    """Generator of the random numbers of a partition."""
     return np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(PARTITION_KEY, repeat)))

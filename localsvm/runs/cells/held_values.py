@@ -13,7 +13,7 @@ from localsvm.store.journal import Journal
 
 
 class HeldValues:
-    """See `targets.held_out.HeldOut`.
+    """Held-out values of a run, from its journal; see `targets.held_out.HeldOut`.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class HeldValues:
         self._factor = count / mass if mass else None
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
-        """(problems, n) values, (n,) labels and (n,) how many rows each stands for, by their weights."""
+        """Values (problems, n), labels (n,) and how many rows (n,) each row stands for, by their weights."""
         record = self._journal[self._names[index]]
         count = record["held/count"] if self._factor is None else record["held/mass"] * self._factor
         if "held/fresh" in record:  # the others chose the metric, and are flattered by it

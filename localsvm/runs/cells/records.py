@@ -1,4 +1,4 @@
-"""What a journal keeps of a run: a trained cell, the scores of a setting, how a coarse cell is divided, as arrays."""
+"""Records of a journal, as arrays: a trained cell, the scores of a setting, how a coarse cell is divided."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ RECORDS = "records 7"  # how they are packed: a journal of other records belongs
 Record = dict[str, NDArray[Any]]
 
 
-def division_record(own: SharedCells) -> Record:
-    """What is kept of a coarse cell beside its cells: "state/" and the arrays of the partition inside, "sizes" (cells,)
-    int64, "copies" how many rows are copies of others, "fresh" how many rows say what the error is.
+def division_record(cells: SharedCells) -> Record:
+    """Record of a coarse cell beside its cells.
+
+    It has "state/" and the arrays of the partition inside, "sizes" (cells,) int64, "copies" how many rows are copies of
+    others, and "fresh" how many rows say what the error is.
     """
-    state = {f"state/{name}": array for name, array in own.state.items()}
-    fresh = own.count.array.sum() if own.fresh is None else own.fresh.array @ own.count.array
-    return state | {"sizes": own.sizes, "copies": np.asarray(own.copies), "fresh": np.asarray(float(fresh))}
+    state = {f"state/{name}": array for name, array in cells.state.items()}
+    fresh = cells.count.array.sum() if cells.fresh is None else cells.fresh.array @ cells.count.array
+    return state | {"sizes": cells.sizes, "copies": np.asarray(cells.copies), "fresh": np.asarray(float(fresh))}
 
 
-def held(own: SharedCells, cell: int) -> Record:
-    """What calibration asks of a cell: "held/y", "held/count", and as far as the run has them "held/mass" and
-    "held/fresh", of its rows in the order of `CellResult.values`.
+def held(cells: SharedCells, cell: int) -> Record:
+    """Values of a cell that calibration asks for, of its rows in the order of `CellResult.values`.
+
+    They are "held/y", "held/count", and as far as the run has them "held/mass" and "held/fresh".
     """
-    rows = own.rows()[cell]
-    shared = {"y": own.y, "count": own.count, "mass": own.mass, "fresh": own.fresh}
+    rows = cells.rows()[cell]
+    shared = {"y": cells.y, "count": cells.count, "mass": cells.mass, "fresh": cells.fresh}
     return {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
 
 
@@ -60,7 +63,7 @@ def unpack(arrays: Record) -> CellResult:
 
 
 def pack_scores(scores: Scores) -> Record:
-    """The scores of one setting as arrays, for the journal; what is kept for the final solutions is none."""
+    """The scores of one setting as arrays, for the journal, without what is kept for the final solutions."""
     return {"loss": scores.loss, "best": np.asarray([scores.best.loss, scores.best.tie, scores.best.cost])}
 
 

@@ -1,4 +1,4 @@
-"""All cells of a run through the pool: which work units, in which order, how many at once."""
+"""Schedule of all cells of a run: which work units go to the pool, in which order, how many at once."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ Unit = Callable[[Any], Any]  # of work
 
 
 class Pool(Protocol):
-    """Where work is done: calls each piece of work with what its worker keeps from piece to piece."""
+    """Workers, which call each piece of work with what they keep from piece to piece."""
 
     def unordered(self, work: deque[Unit]) -> Iterator[tuple[Unit, Any]]:
-        """(work, result) as they finish, in any order; the caller may append to `work` while it iterates.
+        """Yield (work, result) as they finish, in any order; the caller may append to `work` while it iterates.
 
-        A piece of work is called with what its worker keeps; it and its result must survive pickle. Where that gives a
-        generator, what it yields is told first, as (work, what it yields) when it is there; the result is what it
-        returns.
+        A piece of work is called with what its worker keeps; it and its result must survive pickle. Where the call
+        gives a generator, the pool yields (work, what the generator yields) as soon as that is there; the result is
+        what the generator returns.
         """
 
 
-# (workers, what each of them keeps, who is told of what is unusual): a pool to be entered
+# (workers, what makes the object that each of them keeps, what is called with notes): a pool to be entered
 PoolFactory = Callable[[int, Callable[[], Any], Callable[[str], None]], AbstractContextManager[Pool]]
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What an interrupted run has done of a coarse cell.
+    """Work on a coarse cell that an interrupted run has finished.
 
     Attributes
     ----------
@@ -77,14 +77,14 @@ class Finished:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run may use, and who is told; without influence on the result.
+    """Resources of a run, and its observer; without influence on the result.
 
     Attributes
     ----------
     jobs : the most workers, and cores to use.
     memory : bytes that the run may use with its data, None for what the machine has free beside them.
-    observer, pool : who is told of what is unusual, and what makes the pool.
-    work : is told how coarse cells are divided.
+    observer, pool : the observer of what is unusual, and what makes the pool.
+    work : counts the work that is done, from the division of coarse cells on.
     threads : of this process, that divide the first coarse cell.
     """
 
@@ -116,8 +116,8 @@ class CellTrainer:
         self._labels, self.class_rows, self.fit = labels, class_rows, fit
         self.target = config.target(labels)
 
-    def inputs(self, own: SharedCells) -> RunInputs:
-        """What the work on a cell is given."""
+    def inputs(self, cells: SharedCells) -> RunInputs:
+        """Inputs of the work on a cell."""
         assert self.config.select is not None, "decided by for_classes"
         return RunInputs(
             method=self.config.method,
@@ -125,26 +125,26 @@ class CellTrainer:
             folds=self.config.folds,
             select=self.config.select,
             seed=self.config.seed,
-            X=own.X.handle(),
-            y=own.y.handle(),
-            count=own.count.handle(),
-            mass=None if own.mass is None else own.mass.handle(),
+            X=cells.X.handle(),
+            y=cells.y.handle(),
+            count=cells.count.handle(),
+            mass=None if cells.mass is None else cells.mass.handle(),
             class_weights=self.config.class_weights,
-            fresh=None if own.fresh is None else own.fresh.handle(),
+            fresh=None if cells.fresh is None else cells.fresh.handle(),
             fit=self.fit,
             probability=self.config.probability,
             search=Search(self.config.grid),
         )
 
     def divided(self, coarse: CoarseRows, threads: Threads = ALONE) -> SharedCells:
-        """A coarse cell in cells."""
+        """Divide a coarse cell into cells."""
         return shared_cells(coarse, self._cells, self.config, self._measured, threads)
 
     def records(
         self, coarse: Iterable[CoarseRows], resources: Resources | None = None,
         finished: Mapping[int, Finished] | None = None,
     ) -> Generator[Event]:  # fmt: skip
-        """The records of cells as they finish, largest cells first; after those of a coarse cell that of its division.
+        """Records of cells as they finish, largest cells first; the record of the division ends a coarse cell.
 
         Parameters
         ----------
@@ -169,30 +169,30 @@ class CellTrainer:
         run = _Scheduled(self, resources, finished or {})
         yield from run.records(first, (self.divided(each) for each in rows))
 
-    def of_shared(self, own: SharedCells, resources: Resources) -> Generator[Event]:
-        """As `records`, of one coarse cell that is divided."""
-        yield from _Scheduled(self, resources, {}).records(own, iter(()))
+    def of_shared(self, cells: SharedCells, resources: Resources) -> Generator[Event]:
+        """Records of one coarse cell that is divided; see `records`."""
+        yield from _Scheduled(self, resources, {}).records(cells, iter(()))
 
-    def grid(self, own: SharedCells) -> Grid:
+    def grid(self, cells: SharedCells) -> Grid:
         """A grid of as many points as that of each cell."""
-        return self.config.method.grid(self.inputs(own).cell((0,), 0, 1, (1,)), 1.0, self.config.folds)
+        return self.config.method.grid(self.inputs(cells).cell((0,), 0, 1, (1,)), 1.0, self.config.folds)
 
     def squares(self, sizes: Any) -> float:
-        """What work on cells of these sizes grows with: see SMALL_RUN."""
+        """Sum of squared cell sizes, times the problems of a row: the work grows with it; see SMALL_RUN."""
         return float((np.asarray(sizes, np.float64) ** 2).sum()) * self.target.problems_a_row
 
     def place(self, number: int) -> str:
-        """Of a coarse cell, for messages; "" where there is one."""
+        """Text that names a coarse cell, for messages; "" where there is one."""
         return f" of {self._cells.kind} {number}" if self._cells.count > 1 else ""
 
     @property
     def coarse_cells(self) -> int:
-        """How many there are."""
+        """Number of coarse cells."""
         return self._cells.count
 
     @property
     def whole(self) -> bool:
-        """Whether all rows are one coarse cell, in each repeat."""
+        """True where all rows are one coarse cell, in each repeat."""
         return self._cells.route is None
 
 
@@ -205,7 +205,7 @@ class _Scheduled:
         self._waiting: deque[Unit] = deque()
 
     def records(self, first: SharedCells, further: Iterator[SharedCells]) -> Generator[Event]:
-        """Of the first coarse cell, and of those that follow."""
+        """Records of the first coarse cell, and of those that follow."""
         trainer, resources = self._trainer, self._resources
         memory = CellMemory(trainer, first, resources)
         todo = self._todo(first)
@@ -230,7 +230,7 @@ class _Scheduled:
             shared.forget()  # what this process, too, mapped
 
     def _results(self, pool: Pool) -> Iterator[tuple[WorkUnit, Any]]:
-        """What the pool finishes; meanwhile the observer hears of solvers, of this process or of its workers."""
+        """Results of the pool; meanwhile the observer gets the steps of solvers, of this process or of its workers."""
         with listening(self._resources.observer.solving):
             for unit, result in pool.unordered(self._waiting):
                 if isinstance(result, Beat):
@@ -241,56 +241,56 @@ class _Scheduled:
 
     def _refilled(self, further: Iterator[SharedCells]) -> Iterator[Event]:
         """Divide coarse cells until enough units wait."""
-        while len(self._waiting) < WAITING * self._workers and (own := next(further, None)) is not None:
-            yield from self._add(own)
+        while len(self._waiting) < WAITING * self._workers and (cells := next(further, None)) is not None:
+            yield from self._add(cells)
 
-    def _todo(self, own: SharedCells) -> list[int]:
-        """Cells, largest first."""
-        done = self._finished.get(own.number, Finished()).cells
-        return [int(i) for i in np.argsort(-own.sizes, kind="stable") if int(i) not in done]
+    def _todo(self, cells: SharedCells) -> list[int]:
+        """Numbers of the cells that are not finished, largest first."""
+        done = self._finished.get(cells.number, Finished()).cells
+        return [int(i) for i in np.argsort(-cells.sizes, kind="stable") if int(i) not in done]
 
-    def _add(self, own: SharedCells) -> Iterator[Event]:
+    def _add(self, cells: SharedCells) -> Iterator[Event]:
         """Queue the cells of a coarse cell."""
-        trainer, known = self._trainer, self._finished.get(own.number, Finished())
-        todo = self._todo(own)
-        self._begin(own, known)
+        trainer, known = self._trainer, self._finished.get(cells.number, Finished())
+        todo = self._todo(cells)
+        self._begin(cells, known)
         if not todo:
-            yield own.number, DIVISION, division_record(own)
+            yield cells.number, DIVISION, division_record(cells)
             return
-        few = len(todo) * (trainer.coarse_cells - own.number) < 4 * self._workers
-        grid = trainer.grid(own)
+        few = len(todo) * (trainer.coarse_cells - cells.number) < 4 * self._workers
+        grid = trainer.grid(cells)
         if known.scores and {s.loss.shape for of in known.scores.values() for s in of.values()} != {
             Scores.of(grid).loss.shape
         }:
             raise ModelError(f"the journal has scores of another grid; give {opt.force} to start afresh")
-        inputs, edges = trainer.inputs(own), own.edges.tolist()
+        inputs, edges = trainer.inputs(cells), cells.edges.tolist()
         units = [
             WorkUnit(
-                inputs, i, edges[i], edges[i + 1], own.streams[i], own.fold_rows[i], own.division.average,
-                coarse=own.number, place=trainer.place(own.number), known=known.scores.get(i, {}),
-                tells=few or trainer.squares(own.sizes[[i]]) > SMALL_RUN, room=self._room,
+                inputs, i, edges[i], edges[i + 1], cells.streams[i], cells.fold_rows[i], cells.division.average,
+                coarse=cells.number, place=trainer.place(cells.number), known=known.scores.get(i, {}),
+                tells=few or trainer.squares(cells.sizes[[i]]) > SMALL_RUN, room=self._room,
             )
             for i in todo
         ]  # fmt: skip
         queue = _Queue(units, self._cores, self._waiting)
-        self._open[own.number] = _Open(own, queue, len(todo))
+        self._open[cells.number] = _Open(cells, queue, len(todo))
         if few and self._workers > 1 and trainer.config.folds > 1 and trainer.config.method.sees == "rows":
             queue.split(grid)
         else:
             queue.whole()
 
-    def _begin(self, own: SharedCells, known: Finished) -> None:
+    def _begin(self, cells: SharedCells, known: Finished) -> None:
         trainer, observer, work = self._trainer, self._resources.observer, self._resources.work
-        grid, search = trainer.grid(own), Search(trainer.config.grid)
-        if trainer.whole and not own.number:
+        grid, search = trainer.grid(cells), Search(trainer.config.grid)
+        if trainer.whole and not cells.number:
             before = sum(len(done.cells) for done in self._finished.values())
-            observer.cells(trainer.coarse_cells * len(own.sizes), before)
-        work.begin(own.number, own.sizes, search.expected(len(grid.settings), grid.ordered))
+            observer.cells(trainer.coarse_cells * len(cells.sizes), before)
+        work.begin(cells.number, cells.sizes, search.expected(len(grid.settings), grid.ordered))
         for cell in known.cells:
-            work.record(own.number, str(cell))
+            work.record(cells.number, str(cell))
         for cell, settings in known.scores.items():
             for setting in settings:
-                work.record(own.number, f"{cell}/setting/{setting}")
+                work.record(cells.number, f"{cell}/setting/{setting}")
         observer.work(work.share, work.settings)
         if known.scores and work.settings:
             observer.note(f"settings scored before, in cells that are not finished: {work.settings}")
@@ -305,8 +305,8 @@ class _Scheduled:
                 opened.queue.scored(unit, result)
             return
         check_finite(f"cell {unit.index}{unit.place}", result.state)
-        own = held(opened.cells, result.index) if self._trainer.config.probability else {}
-        yield number, str(result.index), pack(result) | own
+        held_record = held(opened.cells, result.index) if self._trainer.config.probability else {}
+        yield number, str(result.index), pack(result) | held_record
         opened.left -= 1
         if not opened.left:
             yield number, DIVISION, division_record(opened.cells)
@@ -321,26 +321,26 @@ class _Open:
 
 
 class CellMemory:
-    """What the work on cells needs, and how many workers have it; see `Resources`.
+    """Memory that the work on cells needs, and the number of workers that have it; see `Resources`.
 
-    own : the first coarse cell; those that follow are taken to be like it.
+    cells : the first coarse cell; those that follow are taken to be like it.
     """
 
-    def __init__(self, trainer: CellTrainer, own: SharedCells, resources: Resources) -> None:
-        self._trainer, self._own, self._resources = trainer, own, resources
+    def __init__(self, trainer: CellTrainer, cells: SharedCells, resources: Resources) -> None:
+        self._trainer, self._cells, self._resources = trainer, cells, resources
 
     def worker_bytes(self) -> int:
         """Memory that the work on the largest cell needs, beside the data and the process itself."""
-        size = self._largest_cell(int(self._own.sizes.max()))
+        size = self._largest_cell(int(self._cells.sizes.max()))
         method = self._trainer.config.method
         method.check(size)
         return method.memory(size) + size.held_out_bytes(method)
 
     def workers(self) -> int:
-        """How many workers fit into the memory; RunError where not even one does. The model does not depend on it."""
-        own, jobs = self._own, self._resources.jobs
-        largest = int(own.sizes.max())
-        worker, held_bytes, limit = self.worker_bytes(), own.nbytes + PROCESS_BYTES, self._limit()
+        """Number of workers that fit into the memory; RunError where none does. The model does not depend on it."""
+        cells, jobs = self._cells, self._resources.jobs
+        largest = int(cells.sizes.max())
+        worker, held_bytes, limit = self.worker_bytes(), cells.nbytes + PROCESS_BYTES, self._limit()
         addresses = addresses_left()  # of this process; a worker has as many
         short = addresses is not None and worker > addresses
         if worker > limit or short:
@@ -359,35 +359,35 @@ class CellMemory:
 
     def _limit(self) -> int:
         """Memory for the work, beside the data and this process."""
-        taken, memory = self._own.nbytes + PROCESS_BYTES, self._resources.memory
+        taken, memory = self._cells.nbytes + PROCESS_BYTES, self._resources.memory
         return max(0, memory - taken if memory is not None else available_memory())
 
     def spare(self, workers: int) -> int:
-        """What each of so many workers may use beside what the work on the largest cell needs."""
+        """Bytes that each of so many workers may use beside what the work on the largest cell needs."""
         left = self._limit() // workers - (PROCESS_BYTES if workers > 1 else 0)
         addresses = addresses_left()
         spare = SPARE_SHARE * (min(left, left if addresses is None else addresses) - self.worker_bytes())
         return max(0, int(spare if self._resources.memory is not None else min(spare, SPARE_BYTES)))
 
     def _few_entries(self) -> bool:
-        """Whether the rows of a single cell have few entries; several cells, which may differ, are not looked at."""
-        cells = self._own.rows()
-        return len(cells) == 1 and few_entries(self._own.X.handle().rows(cells[0]))
+        """True where the rows of a single cell have few entries; several cells, which may differ, are not looked at."""
+        rows = self._cells.rows()
+        return len(rows) == 1 and few_entries(self._cells.X.handle().rows(rows[0]))
 
     def _largest_cell(self, rows: int) -> CellSize:
-        own, target, config = self._own, self._trainer.target, self._trainer.config
-        mass = own.count if own.mass is None else own.mass
+        cells, target, config = self._cells, self._trainer.target, self._trainer.config
+        mass = cells.count if cells.mass is None else cells.mass
         return CellSize(
             rows=rows,
-            features=own.X.widest(own.rows()),
+            features=cells.X.widest(cells.rows()),
             weight=float(mass.array.max()) * max([1.0, *(w for _, w in config.class_weights)]),
             solutions=config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(self._trainer.class_rows)),
             folds=config.folds,
             problems=target.n_problems,
-            columns=own.X.features,
-            entries=own.X.most_entries(own.rows()),
-            dense=own.X.dense,
+            columns=cells.X.features,
+            entries=cells.X.most_entries(cells.rows()),
+            dense=cells.X.dense,
             few=self._few_entries(),
         )
 
@@ -395,33 +395,36 @@ class CellMemory:
 class _Queue:
     """The work units of a coarse cell that wait, and what is known of cells that are split into settings.
 
-    waiting : of all coarse cells.
+    waiting : the units of all coarse cells.
     """
 
     def __init__(self, units: list[WorkUnit], cores: int, waiting: deque[Unit]) -> None:
         self._units, self._cores = {unit.index: unit for unit in units}, cores // max(1, len(units))
-        self._found: dict[int, Scores] = {}
+        self._scores: dict[int, Scores] = {}
         self._open: dict[int, int] = {}
         self._waiting = waiting
 
     def whole(self) -> None:
-        """A unit a cell."""
+        """Queue one unit for each cell."""
         self._waiting.extend(part for unit in self._units.values() for part in self._threaded([unit]))
 
     def split(self, grid: Grid) -> None:
-        """Split all units into the settings that the search begins with; grid: as large as theirs."""
+        """Split all units into the settings that the search begins with.
+
+        grid : a grid as large as theirs.
+        """
         self._ordered = grid.ordered
         if len(grid.settings) <= 1:
             self.whole()
             return
         for cell in self._units:
-            self._found[cell] = Scores.of(grid)
+            self._scores[cell] = Scores.of(grid)
             self._waiting.extend(self._next(cell))
 
     def scored(self, done: WorkUnit, scores: Scores) -> None:
         """Take in the scores of a unit; after the last one of a round comes the next round, or the model."""
         cell = done.index
-        self._found[cell] = self._found[cell].merge(scores)
+        self._scores[cell] = self._scores[cell].merge(scores)
         self._open[cell] -= 1
         if not self._open[cell]:
             self._waiting.extendleft(self._next(cell))
@@ -429,13 +432,13 @@ class _Queue:
     def _next(self, cell: int) -> list[WorkUnit]:
         """The next round of the search without settings that are known, a unit a setting; at its end the model."""
         unit = self._units[cell]
-        while settings := unit.inputs.search.next_settings(self._found[cell].loss, self._ordered):
+        while settings := unit.inputs.search.next_settings(self._scores[cell].loss, self._ordered):
             for i in unit.known.keys() & settings:
-                self._found[cell] = self._found[cell].merge(unit.known[i])
+                self._scores[cell] = self._scores[cell].merge(unit.known[i])
             if parts := [replace(unit, settings=(i,), known={}) for i in settings if i not in unit.known]:
                 self._open[cell] = len(parts)
                 return self._threaded(parts)
-        return self._threaded([replace(unit, scores=self._found.pop(cell))])
+        return self._threaded([replace(unit, scores=self._scores.pop(cell))])
 
     def _threaded(self, parts: list[WorkUnit]) -> list[WorkUnit]:
         """The parts of a cell's work with the threads that are left for each, of the cell's share of the cores."""

@@ -53,14 +53,14 @@ class SharedCells:
 
     @property
     def nbytes(self) -> int:
-        """What is held in memory."""
+        """Bytes of memory that it holds."""
         shared = [self.y, self.count, *(each for each in (self.mass, self.fresh) if each is not None)]
         arrays = [*(array.array for array in shared), *self.state.values()]
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays)
 
     @property
     def state(self) -> State:
-        """Of the partition inside the coarse cell."""
+        """State of the partition inside the coarse cell."""
         return self.division.state
 
     @property
@@ -74,7 +74,7 @@ class SharedCells:
         return np.diff(self.edges)
 
     def rows(self) -> list[slice]:
-        """Where the rows of each cell are."""
+        """Places of the rows of each cell."""
         return [slice(int(first), int(last)) for first, last in pairwise(self.edges)]
 
 
@@ -93,11 +93,13 @@ def shared_cells(
     def ordered(of_cells: list[Any]) -> Any:
         return np.concatenate([values[order] for values, (order, _) in zip(of_cells, orders, strict=True)])
 
-    own = division.cells
-    order: Numbers = ordered([cell.rows for cell in own])
-    count = ordered([np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in own])
-    mass = None if own[0].mass is None else SharedArray.copy(ordered([cell.mass for cell in own]))
-    fresh = None if own[0].fresh is None else SharedArray.copy(ordered([cell.fresh for cell in own]))
+    training_cells = division.cells
+    order: Numbers = ordered([cell.rows for cell in training_cells])
+    count = ordered([np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in training_cells])
+    mass = None if training_cells[0].mass is None else SharedArray.copy(ordered([cell.mass for cell in training_cells]))
+    fresh = (
+        None if training_cells[0].fresh is None else SharedArray.copy(ordered([cell.fresh for cell in training_cells]))
+    )
     return SharedCells(
         number=coarse.coarse,
         X=SharedExamples(rows.X, order, threads),
@@ -105,7 +107,7 @@ def shared_cells(
         count=SharedArray.copy(count),
         mass=mass,
         fresh=fresh,
-        edges=np.cumsum([0, *(len(cell.rows) for cell in own)]).astype(np.int64),
+        edges=np.cumsum([0, *(len(cell.rows) for cell in training_cells)]).astype(np.int64),
         fold_rows=[tuple(held.tolist()) for _, held in orders],
         division=replace(division, cells=[]),
         copies=0 if same is None else int(np.count_nonzero(same != np.arange(len(same)))),
@@ -115,9 +117,9 @@ def shared_cells(
 def _fold_order(
     rows: Drawn, division: Division, cell: int, config: TrainingConfig, same: Numbers | None
 ) -> tuple[Numbers, Numbers]:
-    own = division.cells[cell].rows
+    cell_rows = division.cells[cell].rows
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(*division.streams[cell], 0)))
-    return fold_order(rows.y[own], config.folds, rng, None if same is None else same[own])
+    return fold_order(rows.y[cell_rows], config.folds, rng, None if same is None else same[cell_rows])
 
 
 def _weighed(rows: Drawn, cells: list[TrainingCell], fresh: NDArray[np.bool_] | None) -> list[TrainingCell]:
@@ -133,12 +135,12 @@ def _weighed(rows: Drawn, cells: list[TrainingCell], fresh: NDArray[np.bool_] | 
         count[cell.rows] = 1.0 if cell.weight is None else cell.weight
     matrix = Matrix(rows.X)
     mass = summed(matrix, rows.y, weight, count)
-    own = None if fresh is None else summed(matrix, rows.y, weight * fresh, count)
-    found: list[TrainingCell] = []
+    fresh_mass = None if fresh is None else summed(matrix, rows.y, weight * fresh, count)
+    weighed: list[TrainingCell] = []
     for cell in cells:
         kept = cell.rows[mass[cell.rows] > 0]
         if not len(kept):
-            raise DataError(f"all rows of cell {len(found)} have the weight 0; divide the rows without them")
-        share = None if own is None else own[kept] / mass[kept]
-        found.append(TrainingCell(kept, count[kept], None if rows.weight is None else mass[kept], share))
-    return found
+            raise DataError(f"all rows of cell {len(weighed)} have the weight 0; divide the rows without them")
+        share = None if fresh_mass is None else fresh_mass[kept] / mass[kept]
+        weighed.append(TrainingCell(kept, count[kept], None if rows.weight is None else mass[kept], share))
+    return weighed

@@ -1,5 +1,6 @@
-"""The work on one cell: folds, selection, the final models. Runs in a worker; everything here is a function of the
-seed.
+"""Work on one cell: folds, selection, the final models.
+
+It runs in a worker; everything here is a function of the seed.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What all cells of a coarse cell have in common; see `SharedCells` for how rows lie in shared memory.
+    """Inputs that all cells of a coarse cell share; see `SharedCells` for how rows lie in shared memory.
 
     Attributes
     ----------
@@ -109,8 +110,9 @@ class RunInputs:
         self, stream: tuple[int, ...], first: int, last: int, fold_rows: tuple[int, ...], threads: Threads = ALONE,
         scratch: Scratch | None = None, room: int = 0,
     ) -> Cell:  # fmt: skip
-        """The training cell of rows first .. last - 1, with random numbers of this name and so many rows in each fold;
-        without a copy of them.
+        """The training cell of rows first .. last - 1, without a copy of them.
+
+        stream : the name of its random numbers. fold_rows : the number of its rows in each fold. room : see `WorkUnit`.
         """
         rows = slice(first, last)
         y = self.y.open()[rows]
@@ -134,7 +136,7 @@ class RunInputs:
 
 @dataclass(frozen=True)
 class WorkUnit:
-    """What a worker is given: the cell of rows first .. last - 1, and what is to be done with it.
+    """Work for a worker: the cell of rows first .. last - 1, and what is to be done with it.
 
     Attributes
     ----------
@@ -145,7 +147,7 @@ class WorkUnit:
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
     known : scores of settings that an interrupted run has scored, by their indices.
-    tells : whether the scores of each setting are told when they are there.
+    tells : whether the scores of each setting are yielded when they are there.
     threads : how many may work inside it.
     room : bytes that it may use beside what it needs.
     """
@@ -170,7 +172,7 @@ class WorkUnit:
         return f"cell {self.index}{self.place} ({self.last - self.first:,} rows)"
 
     def __call__(self, scratch: Scratch) -> Generator[Scores, None, Any]:
-        """Yields what is told; returns a CellResult, or the Scores of the settings where there are some.
+        """Do the work: yield scores if `tells`, and return a CellResult, or the Scores of `settings` if there are some.
 
         scratch: the worker's.
         """
@@ -196,8 +198,9 @@ class WorkUnit:
         return (yield from steps) if self.tells else finish(steps)
 
     def _error(self, cell: Cell, kept: Kept) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The weight of the rows that say what the error is, and how much of it the best point decides wrongly, for
-        each part of the score.
+        """Weight of the rows that say what the error is, and the weight that the best point decides wrongly of it.
+
+        Both have a number for each part of the score.
         """
         weight, wrong = cell.weight, kept.wrong
         if self.inputs.fresh is not None and kept.values is not None:

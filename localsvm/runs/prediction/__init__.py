@@ -1,1 +1,1 @@
-"""What predictions share: how much at once, text in parts, scores, pictures."""
+"""Parts of a prediction: how much it works on at once, text in parts, scores, pictures."""

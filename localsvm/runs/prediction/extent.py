@@ -1,4 +1,4 @@
-"""How much a prediction works on at once, within the memory of the run: of no influence on any bit of it."""
+"""Sizes of what a prediction works on at once, within the memory of the run: of no influence on any bit of it."""
 
 from __future__ import annotations
 

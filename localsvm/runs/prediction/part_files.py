@@ -31,7 +31,7 @@ class FilePart(NamedTuple):
 
 
 class Cluster(Protocol):
-    """See `parallel.spark.SparkApplication`."""
+    """Machines that read text in parts; see `parallel.spark.SparkApplication`."""
 
     @property
     def cores(self) -> int: ...
@@ -56,25 +56,31 @@ def text_of(engine: Cluster, path: str) -> Any:
 
 
 def _plain_files(path: str) -> list[str]:
-    """Where links, whose names count, lead to; empty where there are no files, or others than plain text among them."""
+    """Real paths of the files at `path`; empty where there are none, or others than plain text among them.
+
+    The paths are where links lead to; their order and their suffixes are those of the links.
+    """
     if os.path.isfile(path):
-        found = [path]
+        paths = [path]
     elif os.path.isdir(path):
         inside = sorted(each for each in Path(path).iterdir() if each.name[0] not in "_.")
         if folder := next((each for each in inside if each.is_dir()), None):
             raise RunError(NESTED.format(path=folder))
-        found = [str(each) for each in inside if each.is_file()]
+        paths = [str(each) for each in inside if each.is_file()]
     else:
         return []
-    if any(each.endswith((PARQUET, *SUFFIXES)) for each in found):
+    if any(each.endswith((PARQUET, *SUFFIXES)) for each in paths):
         return []
-    for each in found:
+    for each in paths:
         _check_plain(each)
-    return [os.path.realpath(each) for each in found]
+    return [os.path.realpath(each) for each in paths]
 
 
 def _check_plain(path: str) -> None:
-    """RunError for compressed text that is not called so: the engine knows it by its name. DataError for no text."""
+    """Raise RunError for compressed text that is not called so, as the engine knows it by its name.
+
+    Raises DataError for no text.
+    """
     with open_source(path) as source:
         if source.kind is not None:
             ending = next(suffix for suffix, kind in SUFFIXES.items() if kind == source.kind)
@@ -84,22 +90,22 @@ def _check_plain(path: str) -> None:
 
 def _cut(path: str, size: int) -> list[FilePart]:
     with open(path, "rb") as file:
-        found = spans(path, file.fileno(), os.path.getsize(path), 0, size)
-    return [FilePart(path, span.begin, span.end) for span in found]
+        line_spans = spans(path, file.fileno(), os.path.getsize(path), 0, size)
+    return [FilePart(path, span.begin, span.end) for span in line_spans]
 
 
 def head(files: list[str], lines: int) -> bytes:
     """The first lines of files, or all where there are fewer."""
-    found: list[bytes] = []
+    first_lines: list[bytes] = []
     for path in files:
         with open(path, "rb") as file:
-            own = list(islice(file, lines - len(found)))
-        found += [_whole(line, first=number == 0) for number, line in enumerate(own)]
-    return b"".join(found)
+            file_lines = list(islice(file, lines - len(first_lines)))
+        first_lines += [_whole(line, first=number == 0) for number, line in enumerate(file_lines)]
+    return b"".join(first_lines)
 
 
 def pieces(parts: Iterable[FilePart]) -> Iterator[bytes]:
-    """Their text, some lines at a time. RunError where the file is not there."""
+    """Text of the parts, some lines at a time. RunError where a file is not there."""
     for part in parts:
         try:
             with open(part.path, "rb") as file:

@@ -21,10 +21,10 @@ class WritableText(Protocol):
     name: str
 
     def each(self, work: Callable[[int, Iterator[bytes]], Any]) -> list[Any]:
-        """What `work` makes of the number and the pieces of each part, in their order."""
+        """Results of `work` on the number and the pieces of each part, in the order of the parts."""
 
     def in_order(self, work: Callable[[int, Iterator[bytes]], Any]) -> Generator[Any]:
-        """The same, part by part, with few of them in memory."""
+        """Yield the results of `work`, part by part, with few of them in memory."""
 
 
 class Writer(Protocol):
@@ -34,7 +34,7 @@ class Writer(Protocol):
 
 
 class Place(NamedTuple):
-    """Lines and rows."""
+    """Numbers of lines and rows."""
 
     lines: int = 0
     rows: int = 0
@@ -44,7 +44,7 @@ BEGINNING = Place()
 
 
 class Answer(NamedTuple):
-    """Of a part: its predictions as text, how right they are, what its indices are like, and how many lines it has."""
+    """Predictions of a part as text, how right they are, what its indices are like, and how many lines it has."""
 
     text: str
     score: Score
@@ -54,7 +54,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is done to each part.
+    """Work that is done on each part.
 
     Attributes
     ----------
@@ -102,9 +102,9 @@ def _opened(path: str) -> LocalModel:
 
 
 def places(name: str, zero_based: bool, part: int, pieces: Pieces) -> Place:
-    """How many lines and rows a part has."""
-    found = [piece.count() for piece in lined(name, zero_based, 0, part, pieces)]
-    return Place(sum(each.lines for each in found), sum(each.rows for each in found))
+    """Numbers of lines and rows of a part."""
+    counts = [piece.count() for piece in lined(name, zero_based, 0, part, pieces)]
+    return Place(sum(each.lines for each in counts), sum(each.rows for each in counts))
 
 
 def predict_text(text: WritableText, task: Prediction, score: Score, indices: IndexBase) -> Iterator[str]:
@@ -132,6 +132,6 @@ def predict_text(text: WritableText, task: Prediction, score: Score, indices: In
 
 
 def only(task: Prediction, wanted: int, part: int, pieces: Pieces) -> None:
-    """A task of one part."""
+    """Do the task on the part of the number `wanted` alone."""
     if part == wanted:
         task(part, pieces)

@@ -1,4 +1,4 @@
-"""What a picture of a metric shows: its weights, and for one onto a plane rows, support vectors and decision values."""
+"""Content of a picture of a metric: its weights, and for one onto a plane rows, support vectors and decision values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Labelled = tuple[Dense, Floats]  # scaled rows (n, d), and their labels (n,)
 
 @dataclass(frozen=True)
 class Shown:
-    """A metric, and what can be shown of the file that it is from.
+    """A metric, and what can be shown of its file.
 
     Attributes
     ----------
@@ -54,19 +54,19 @@ class Shown:
 
 @contextmanager
 def shown(path: str | Path) -> Iterator[Shown]:
-    """What can be shown of a model or partition file; ModelError where it has no metric, or several."""
+    """Yield what can be shown of a model or partition file; ModelError where it has no metric, or several."""
     file = load_metric(path)
     method = method_called(str(dict(file.config.get("method", {})).get("name")))
-    own = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
-    if file.kind != MODEL or (file.metric is None and not own):
+    learned_by_method = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
+    if file.kind != MODEL or (file.metric is None and not learned_by_method):
         yield _of_given(read_given(path))
         return
     with LocalModel(path) as model:
-        yield _of_learned(model) if own else _of_model(model)
+        yield _of_learned(model) if learned_by_method else _of_model(model)
 
 
 def sampled(blocks: Iterable[Labelled], most: int, rng: np.random.Generator) -> Labelled:
-    """At most so many of all rows, at random and in their order."""
+    """Sample of at most so many of all rows, at random and in their order."""
     kept: tuple[Dense, Floats, Floats] | None = None
     for X, y in blocks:
         key = rng.random(len(y))
@@ -80,7 +80,7 @@ def sampled(blocks: Iterable[Labelled], most: int, rng: np.random.Generator) -> 
 
 
 def principal_plane(X: Dense) -> tuple[Floats, Floats]:
-    """(n, 2) the rows on their two leading principal axes, and (2,) the shares of the variance."""
+    """Rows (n, 2) on their two leading principal axes, and (2,) the shares of the variance."""
     centred = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
     _, size, axes = np.linalg.svd(centred, full_matrices=False)
     total = float(np.square(size).sum()) or 1.0
@@ -114,7 +114,7 @@ def _of_model(model: LocalModel) -> Shown:
 
 
 def _of_learned(model: LocalModel) -> Shown:
-    """The one model of a cell; its support vectors are kept before they are mapped."""
+    """The metric of the one model of a cell, to be shown; its support vectors are kept before they are mapped."""
     if model.file.n_cells > 1 or int(model.file.row_ptr["model_fold"][-1]) != 1:
         raise ModelError(
             f"{model.file.path}: several metrics, of problems, folds or cells; a picture is of one: train {opt.method} "

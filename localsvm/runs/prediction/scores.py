@@ -75,7 +75,7 @@ class ProbabilityScores:
     def _count(self, p: Floats, codes: NDArray[np.intp]) -> None:
         from sklearn.metrics import log_loss
 
-        own, truth = np.arange(len(codes)), np.eye(len(self.labels))[codes]
+        rows, truth = np.arange(len(codes)), np.eye(len(self.labels))[codes]
         known = np.arange(len(self.labels))
         self._log_loss += float(log_loss(codes, np.maximum(p, SMALLEST), normalize=False, labels=known))
         self._squares += float(((p - truth) ** 2).sum())
@@ -84,12 +84,14 @@ class ProbabilityScores:
             for side in (0, 1):
                 self._of_class[side, k] += np.bincount(bins[truth[:, k] == side, k], minlength=BINS)
         top = p.argmax(axis=1)
-        for i, weight in enumerate((None, (top == codes).astype(np.float64), p[own, top])):
-            self._top[i] += np.bincount(bins[own, top], weight, minlength=BINS)
+        for i, weight in enumerate((None, (top == codes).astype(np.float64), p[rows, top])):
+            self._top[i] += np.bincount(bins[rows, top], weight, minlength=BINS)
 
     def reliability(self) -> Floats:
-        """(bins, 3) float64: rows, share of right labels and mean probability of the most probable label, in 15 bins of
-        about equal count. (scikit-learn's calibration_curve takes all rows at once, not counts of them.)
+        """Rows, share of right labels and mean probability of the most probable label, (bins, 3) float64.
+
+        The 15 bins have about equal counts. (scikit-learn's calibration_curve takes all rows at once, not counts of
+        them.)
         """
         rows = self._top[0].cumsum()
         group = np.minimum((rows - self._top[0] / 2) * RELIABILITY_BINS // max(1.0, rows[-1]), RELIABILITY_BINS - 1)
@@ -98,7 +100,7 @@ class ProbabilityScores:
         return np.column_stack([sums[:, 0], sums[:, 1:] / sums[:, :1]])
 
     def curves(self, k: int | None = None) -> Curves | None:
-        """Those of a class, or of all classes' rows together; None where no row, or every one, is of the class."""
+        """Curves of a class, or of all classes' rows together; None where no row, or every one, is of the class."""
         from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
         counts = self._of_class[:, k] if k is not None else self._of_class.sum(axis=1)
@@ -112,11 +114,14 @@ class ProbabilityScores:
         return Curves(false, true, precision, recall, float(auc(false, true)), float(average))
 
     def as_dict(self) -> dict[str, Any]:
-        """For report.json. With two classes the Brier score is that of one of them, with more the sum over all."""
-        rows, found = max(1, self.rows), [self.curves(k) for k in range(len(self.labels))]
+        """Entries of report.json.
+
+        With two classes the Brier score is that of one of them, with more the sum over all.
+        """
+        rows, curves = max(1, self.rows), [self.curves(k) for k in range(len(self.labels))]
         bins = self.reliability()
         share = bins[:, 0] / max(1.0, bins[:, 0].sum())
-        known = [c for c in found if c is not None]
+        known = [c for c in curves if c is not None]
         return {
             "rows": self.rows,
             "log_loss": self._log_loss / rows,
@@ -130,7 +135,7 @@ class ProbabilityScores:
                     "roc_area": None if c is None else c.area,
                     "average_precision": None if c is None else c.average_precision,
                 }
-                for label, c in zip(self.labels, found, strict=True)
+                for label, c in zip(self.labels, curves, strict=True)
             ],
             "reliability": [dict(zip(("rows", "right", "probability"), b, strict=True)) for b in bins.tolist()],
         }

@@ -1,1 +1,1 @@
-"""What a run learns of all rows before any cell is trained, and where they lie."""
+"""Preparation of a run: what it learns of all rows before any cell is trained, and where they lie."""

@@ -1,4 +1,4 @@
-"""What the phases before training need, in bytes: each is refused before it begins where the run's memory is too small.
+"""Bytes that the phases before training need; a phase is refused before it begins where memory is too small.
 
 Estimates are of the most that is held together: the rows, what a phase makes of them, and its scratch arrays. A limit
 of the system (RLIMIT_DATA) cannot stand in for them: where OpenBLAS meets it, it ends the process with its own lines,
@@ -41,7 +41,7 @@ STREAM = "; linear methods keep none with lsvm-train -s sgd --stream"
 
 
 def beyond_memory(config: TrainingConfig, path: str | Path, budget: Budget) -> str:
-    """What to do with the rows of an input that do not fit into the memory."""
+    """Remedy where the rows of an input do not fit into the memory, for a message."""
     if not budget.room:  # not even for the program
         return MORE
     if read_once(path):
@@ -51,7 +51,10 @@ def beyond_memory(config: TrainingConfig, path: str | Path, budget: Budget) -> s
 
 
 def held_bytes(rows: int, size: int, threads: int) -> int:
-    """What a run in memory holds at most before it trains, of so many rows of so many bytes: see `Demand.division`."""
+    """Bytes that a run in memory holds at most before it trains; see `Demand.division`.
+
+    rows, size : of the data, and the bytes of these rows.
+    """
     return 2 * size + (16 + ROW_BYTES) * rows + threads * min(WORKING, OF_ROWS * size)
 
 
@@ -66,35 +69,35 @@ class Demand:
         self._config, self._threads = config, threads.count
 
     def scaling(self, learned: bool) -> None:
-        """Learning and applying the scaling."""
+        """Check the scaling of the rows, and where it is to be `learned`, also its learning."""
         if self._memory is not None:
             X, mode = self._memory.data.X, self._config.scale
             flat = "scale sparse rows by std, row or none, or " if not is_dense(X) and mode in CENTRED else ""
-            own = made_bytes(X, mode, self._threads) if learned else 0
-            self._memory.room(f"scaling by {mode}", own, flat and flat + MORE)
+            needed = made_bytes(X, mode, self._threads) if learned else 0
+            self._memory.room(f"scaling by {mode}", needed, flat and flat + MORE)
 
     def metric(self, labels: NDArray[np.float64]) -> int:
-        """Learning the metric, and mapping the rows by it; how many threads can take part."""
+        """Check learning the metric and mapping the rows by it; the number of threads that can take part."""
         if (memory := self._memory) is None:
             return self._threads
         X, asked, classes = memory.data.X, self._config.metric_name, len(labels)
         needs = {count: measuring_bytes(X, asked, classes, count) for count in range(self._threads, 0, -1)}
-        count = next((count for count, own in needs.items() if memory.fits(own)), 1)
+        count = next((count for count, need in needs.items() if memory.fits(need)), 1)
         memory.room("learning the metric", needs[count], f"{MORE}, or {opt.metric('none')}", scratch=False)
         return count
 
     def mapping(self, columns: int) -> None:
-        """Mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
+        """Check mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
         if self._memory is not None:
             X: Any = self._memory.data.X
             if isinstance(X, np.ndarray):
-                made = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
+                needed = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
             else:
-                made = 2 * X.data.nbytes  # the weights of its entries, and the products
-            self._memory.room("mapping the rows by the metric", made)
+                needed = 2 * X.data.nbytes  # the weights of its entries, and the products
+            self._memory.room("mapping the rows by the metric", needed)
 
     def division(self) -> None:
-        """Dividing the rows into cells, and copying them in their order into memory that workers share."""
+        """Check dividing the rows into cells, and copying them in their order into memory that workers share."""
         if self._memory is None:
             return
         X: Any = self._memory.data.X
@@ -110,7 +113,7 @@ class Demand:
 
 
 class StreamDemand:
-    """What the phases of training on a stream need beside the blocks that a pass holds, in bytes.
+    """Bytes that the phases of training on a stream need beside the blocks that a pass holds.
 
     Parameters
     ----------
@@ -123,11 +126,11 @@ class StreamDemand:
         self._dense = stream.dense or scale in ("zscore", "minmax")  # once scaled
 
     def survey(self) -> int:
-        """Learning the scaling, and a sample of the rows."""
+        """Bytes for learning the scaling, and for a sample of the rows."""
         return 8 * OF_COLUMNS * self._stream.features + SAMPLED * self._sample_bytes()
 
     def training(self, method: Descending, target: Target, folds: int) -> int:
-        """What a linear method makes of the sample, and then every pass that solves or scores."""
+        """Bytes of what a linear method makes of the sample, and then of every pass that solves or scores."""
         block = self._stream.block
         drawn = self._size(min(self._sample, self._stream.rows), self._entries(self._sample), target, folds)
         size = self._size(block.rows, block.entries, target, folds)
@@ -138,7 +141,10 @@ class StreamDemand:
         return int(self._sample_bytes() + max(passing, method.memory(drawn)))
 
     def one_pass(self, method: LearningOnce, target: Target, part: int, threads: int) -> int:
-        """Rows that are kept for each cost and problem, and what solving on them and a part takes on each thread."""
+        """Bytes of the rows that are kept for each cost and problem, and of solving on them and a part on each thread.
+
+        part : rows of a part.
+        """
         rows = method.kept_rows + part
         size = self._size(rows, rows * self._stream.features, target, 1)
         learners = target.n_problems * method.grid_for(self._stream.features).n_points
@@ -146,11 +152,11 @@ class StreamDemand:
         return int(self._sample_bytes() + self._scaled() + kept + threads * method.solving_bytes(size))
 
     def _scaled(self) -> int:
-        """Copies of a block."""
+        """Bytes of the copies of a block."""
         return COPIES * self._bytes(self._stream.block.rows, self._stream.block.entries)
 
     def _size(self, rows: int, entries: int, target: Target, folds: int) -> CellSize:
-        """A block, or the sample, as if it were a cell."""
+        """Size of a block, or of the sample, as if it were a cell."""
         return CellSize(
             rows=rows, features=self._stream.features, weight=1.0, solutions=folds * target.problems_a_row, part=0,
             folds=folds, problems=target.n_problems, entries=entries, dense=self._dense,
@@ -160,7 +166,7 @@ class StreamDemand:
         return self._bytes(min(self._sample, self._stream.rows), self._entries(self._sample))
 
     def _entries(self, sample: int) -> int:
-        """Of a sample, whose rows have as many as those of all blocks on average."""
+        """Entries of a sample, whose rows have as many as those of all blocks on average."""
         return int(min(sample, self._stream.rows) * self._stream.entries / self._stream.rows)
 
     def _bytes(self, rows: int, entries: int) -> int:

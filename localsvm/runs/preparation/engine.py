@@ -1,4 +1,4 @@
-"""Which engine reads a file: rows in memory, or in scratch files."""
+"""Choice of the engine that reads a file: rows in memory, or in scratch files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def engine_for(
 ) -> Engine:  # fmt: skip
     """The rows of a LIBSVM file: read into memory, or for scratch files where that is asked for or chosen.
 
-    note : is told where it is chosen.
+    asked, note : whether scratch files are asked for; what is called with a message where they are chosen.
     """
     budget = budget or Budget.of(None)
     counts = None if asked else needs_disk(path, config, budget, jobs)
@@ -55,7 +55,11 @@ def engine_of(source: Dataset | Engine, config: TrainingConfig, threads: Threads
 
 
 def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: int) -> Counts | None:
-    """What a file holds, if a run in memory would be refused as its rows do not fit, and several coarse cells would."""
+    """Counts of a file whose rows are for scratch files; None for one whose rows are for memory.
+
+    They are for scratch files if a run in memory would be refused as they do not fit, and there are several coarse
+    cells.
+    """
     if not budget.room or not os.path.isfile(path) or not _large(path, budget):  # no room: not even for the program
         return None
     counts = counts_of(path, config.zero_based, budget, jobs)
@@ -68,5 +72,8 @@ def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: i
 
 
 def _large(path: str | Path, budget: Budget) -> bool:
-    """Whether a file may hold more rows than the budget: an entry is 4 bytes of text or more, and 16 as dense ones."""
+    """True where a file may hold more rows than the budget.
+
+    An entry is 4 bytes of text or more, and 16 as dense ones.
+    """
     return 16 * os.path.getsize(path) > budget.room

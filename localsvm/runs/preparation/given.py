@@ -66,7 +66,7 @@ class Given:
 
 
 def _why_none(file: MetricFile) -> str:
-    """And what has one."""
+    """Reason why a file has no metric, and what has one, for the end of a message."""
     name = dict(file.config.get("method", {})).get("name")
     method = method_called(name) if isinstance(name, str) else None
     if method is not None and method.learns_metric:
@@ -116,8 +116,8 @@ def _options_of(file: MetricFile) -> tuple[int, dict[str, Any]]:
 
 
 def _digest(file: MetricFile) -> str:
-    about = [about_metric(file.config), file.config["metric"]]
-    total = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    description = [about_metric(file.config), file.config["metric"]]
+    total = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     assert file.metric is not None, "there is one"
     columns = {} if file.columns is None else {"": file.columns}
     states = file.scaling, (file.metric[0], metric_arrays(file.metric)), ("columns", columns)

@@ -46,43 +46,47 @@ class Measured:
     Attributes
     ----------
     metric : None for the Euclidean one.
-    about : how it was chosen, for the summary; None where none was asked for.
+    description : how it was chosen, for the summary; None where none was asked for.
     fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
     learned : ascending, the `contents` of the rows that did, mapped, where it was learned from a sample.
     from_file : this run did not learn it.
     """
 
     metric: Metric | None = None
-    about: dict[str, Any] | None = None
+    description: dict[str, Any] | None = None
     fresh: NDArray[np.bool_] | None = None
     learned: Hashes | None = None
     from_file: bool = False
 
     def fresh_of(self, rows: Drawn) -> NDArray[np.bool_] | None:
-        """(n,) which of some mapped rows are fresh; None where all count."""
+        """Mask (n,) of the mapped rows that are fresh; None where all count."""
         if self.fresh is not None:
             return self.fresh[rows.numbers]
         if self.learned is None:
             return None
-        own = contents(rows.X)
-        place = np.searchsorted(self.learned, own)
-        return np.asarray(self.learned[np.minimum(place, len(self.learned) - 1)] != own)
+        hashes = contents(rows.X)
+        place = np.searchsorted(self.learned, hashes)
+        return np.asarray(self.learned[np.minimum(place, len(self.learned) - 1)] != hashes)
 
     @property
     def told(self) -> dict[str, Any] | None:
-        """`about`, and a note on the error where the metric is from a file."""
-        return {**(self.about or {}), "note": ALL_ROWS} if self.from_file and self.metric is not None else self.about
+        """`description`, and a note on the error where the metric is from a file."""
+        return (
+            {**(self.description or {}), "note": ALL_ROWS}
+            if self.from_file and self.metric is not None
+            else self.description
+        )
 
     @property
     def asked(self) -> str:
         """The metric that was asked for when it was learned."""
-        if self.about is None:
+        if self.description is None:
             return EUCLIDEAN
-        return "auto" if "best" in self.about else str(self.about["name"])
+        return "auto" if "best" in self.description else str(self.description["name"])
 
     def as_dict(self) -> dict[str, Any]:
-        """What a file's config says of it."""
-        return {} if self.about is None else {"metric": self.asked, "learned": self.about}
+        """Entries of a file's config about the metric."""
+        return {} if self.description is None else {"metric": self.asked, "learned": self.description}
 
 
 def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
@@ -102,8 +106,8 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     fresh[first_rows(rng.permutation(n), learn_rows(n, config.metric_name), same)] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
     labelled, codes = _labelled(data, labels, config)
-    found = _measured(labelled, codes, rows, rng, config, threads)
-    return found if found.metric is None else replace(found, fresh=fresh)
+    measured = _measured(labelled, codes, rows, rng, config, threads)
+    return measured if measured.metric is None else replace(measured, fresh=fresh)
 
 
 def measure_drawn(
@@ -117,31 +121,31 @@ def measure_drawn(
         return known
     rng, wanted = LearningPlan.rng(config.seed, -1, 0), learn_rows(rows, config.metric_name)
     if len(drawn.y) > wanted:  # where frequent rows are among them
-        own = np.sort(LearningPlan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
-        weight = None if drawn.weight is None else drawn.weight[own]
-        drawn = Dataset(rows_of(drawn.X, own), drawn.y[own], weight=weight)
+        places = np.sort(LearningPlan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
+        weight = None if drawn.weight is None else drawn.weight[places]
+        drawn = Dataset(rows_of(drawn.X, places), drawn.y[places], weight=weight)
     labelled, codes = _labelled(drawn, labels, config)
-    found = _measured(labelled, codes, np.arange(len(codes), dtype=np.int64), rng, config, threads)
-    if found.metric is None:
-        return found
-    return replace(found, learned=np.unique(contents(found.metric.apply(drawn.X))))
+    measured = _measured(labelled, codes, np.arange(len(codes), dtype=np.int64), rng, config, threads)
+    if measured.metric is None:
+        return measured
+    return replace(measured, learned=np.unique(contents(measured.metric.apply(drawn.X))))
 
 
 @dataclass(frozen=True)
 class MetricDraw:
-    """Which of many rows a metric is learned from: by their values, so that equal rows go together."""
+    """Draw of the rows that a metric is learned from: by their values, so that equal rows go together."""
 
     bound: int
     key: int
 
     @classmethod
     def of(cls, config: TrainingConfig, rows: int) -> MetricDraw:
-        """Of so many rows."""
+        """Draw from so many rows."""
         bound = (learn_rows(rows, config.metric_name) << 64) // rows
         return cls(bound, draw_key(LearningPlan.rng(config.seed, -1, 10)))
 
     def __call__(self, block: Block) -> NDArray[np.bool_]:
-        """(n,) of a block."""
+        """Mask (n,) of the rows of a block that are drawn."""
         return hashed(block.contents, self.key) < np.uint64(self.bound)
 
 
@@ -155,67 +159,70 @@ def _untried(
     if rank is not None and rank > shape[1]:
         raise OptionError(f"{opt.metric(asked)}: there are only {shape[1]} features; give at most rank:{shape[1]}")
     why = untried(shape, len(labels)) if asked == "auto" else ""
-    return Measured(about=asdict(NONE_TRIED) | {"why": why}) if why else None
+    return Measured(description=asdict(NONE_TRIED) | {"why": why}) if why else None
 
 
 def _measured(
     data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
     config: TrainingConfig, threads: Threads,
 ) -> Measured:  # fmt: skip
-    """Learned from these rows of the data. rng: of those that choose."""
+    """Metric learned from these rows of the data. rng : draws the rows that choose it."""
     asked, dense, features = config.metric_name, is_dense(data.X), data.X.shape[1]
-    name, about = "diag" if asked == "diag" else "full", {"name": asked}
+    name, description = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
             plan = _choice_plan(dense, features)
             same = copies(Matrix(rows_of(data.X, some)), threads)
             choice = choose(data, some, stratified_folds(codes[some], rng, same), plan, config.seed, threads, same)
-            name, about = choice.name, asdict(choice)
+            name, description = choice.name, asdict(choice)
         if name == EUCLIDEAN:
-            return Measured(about=about)
+            return Measured(description=description)
         if asked in BASELINES:
-            own = LearningPlan.rng(config.seed, -1, 5)
-            values = learned_by(asked, np.asarray(data.X[rows], np.float64), codes[rows], own)
+            baseline_rng = LearningPlan.rng(config.seed, -1, 5)
+            values = learned_by(asked, np.asarray(data.X[rows], np.float64), codes[rows], baseline_rng)
         else:
             values = _learned(data, rows, name, check_metric(asked), config.seed).values
-    return Measured(Metric(_sized(values)), about=about)
+    return Measured(Metric(_sized(values)), description=description)
 
 
 def untried(shape: tuple[int, int], classes: int) -> str:
-    """Which of the reasons UNTRIED auto has to keep the Euclidean metric; "" where it tries others.
+    """Reason, of UNTRIED, for which auto keeps the Euclidean metric; "" where it tries others.
 
     shape : of all rows.
     """
     n, features = int(shape[0]), int(shape[1])
-    found = classes < 2, min(n, SAMPLE) * features > SAMPLE_VALUES, classes > 2 and n * classes > LABELS
-    return next((why for why, holds in zip(UNTRIED, found, strict=True) if holds), "")
+    conditions = classes < 2, min(n, SAMPLE) * features > SAMPLE_VALUES, classes > 2 and n * classes > LABELS
+    return next((why for why, holds in zip(UNTRIED, conditions, strict=True) if holds), "")
 
 
 def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
-    """What `measure` by a metric that is asked for, and then mapping the rows X, hold at most beside these."""
+    """Bytes that `measure`, and then mapping the rows X, hold at most beside these.
+
+    asked : the metric that is asked for.
+    """
     if asked == "auto" and untried(X.shape, classes):
         return 0
     n, features = int(X.shape[0]), int(X.shape[1])
     dense, rows, problems = is_dense(X), learn_rows(n, asked), 1 if classes == 2 else classes
     if asked in BASELINES:
-        own = baseline_bytes(asked, rows, features)
+        needed = baseline_bytes(asked, rows, features)
     else:
         plan, some = _choice_plan(dense, features), min(rows, CHOICE_ROWS)
-        own = learning_bytes(rows, features, asked not in ("auto", "diag") or "full" in plan.names)
+        needed = learning_bytes(rows, features, asked not in ("auto", "diag") or "full" in plan.names)
         if asked == "auto":
-            own = max(own, choosing_bytes(some, features, dense, plan, threads))
+            needed = max(needed, choosing_bytes(some, features, dense, plan, threads))
     applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
-    return max(own + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
+    return max(needed + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
 
 
 def learn_rows(rows: int, asked: str) -> int:
-    """Of so many, how many a metric is learned from."""
+    """Number of rows, of so many, that a metric is learned from. asked : the metric."""
     return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
 
 
 def _choice_plan(dense: bool, features: int) -> LearningPlan:
-    """What auto tries."""
+    """Plan of the metrics that auto tries."""
     return replace(CHOICE_PLAN, names=("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",))
 
 
@@ -247,5 +254,5 @@ def _learned(data: MetricRows, rows: NDArray[np.int64], name: str, rank: int | N
 
 
 def _sized(L: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Such that the squares of its entries sum up to the number of features, as those of the Euclidean metric do."""
+    """Map whose squared entries sum up to the number of features, as those of the Euclidean metric do."""
     return np.ascontiguousarray(L * np.sqrt(len(L) / np.square(L).sum()), np.float32)

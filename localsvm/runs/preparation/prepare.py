@@ -1,4 +1,4 @@
-"""What a run learns of all rows before any cell is trained: labels, features, metric, coarse cells."""
+"""Preparation of a run: labels, features, metric, coarse cells, learned of all rows before any cell is trained."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run is asked for.
+    """Options and files that a run is asked to use.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """What all coarse cells of a run share.
+    """Everything that all coarse cells of a run share.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class PreparedRun:
     off_centre: int
 
     def as_dict(self) -> dict[str, Any]:
-        """What prediction has to know of the training data."""
+        """Facts about the training data that prediction needs."""
         known = self.chain.as_dict() | {"partition": self.cells.partition.name, "weighted": self.head.weighted}
         return known | self.measured.as_dict() | ({"classes": self.head.classes} if self.head.classes else {})
 
@@ -104,7 +104,7 @@ def prepare(engine: Engine, asked: Asked, threads: Threads, clock: Clock, observ
     Parameters
     ----------
     engine : the rows. Those that fit are taken into memory where they are one coarse cell.
-    threads, clock, observer : workers, the phases of the run, and who is told; of no influence on the result.
+    threads, clock, observer : workers, the phases of the run, and its observer; of no influence on the result.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def prepare(engine: Engine, asked: Asked, threads: Threads, clock: Clock, observ
 
 
 class _Preparing:
-    """The stages, one after the other; each has what the one before has found."""
+    """Stages of the preparation, one after the other; each uses what the one before has found."""
 
     def __init__(self, engine: Engine, asked: Asked, threads: Threads, clock: Clock, observer: Observer) -> None:
         self._asked, self._threads, self._clock, self._observer = asked, threads, clock, observer
@@ -168,7 +168,7 @@ class _Preparing:
         )
 
     def _looked(self) -> tuple[TrainingConfig, Head]:
-        """The first look, and the size of coarse cells; a run of one takes its rows into memory."""
+        """First look at the rows, and the size of coarse cells; a run of one coarse cell takes its rows into memory."""
         asked, given = self._asked, self._asked.given
         config = asked.config
         if config.undivided:
@@ -215,16 +215,16 @@ class _Preparing:
 
     def _content(self, digests: tuple[int, int], head: Head) -> dict[str, str]:
         rows, weights = (named(total, head.rows) for total in digests)
-        found = {CONTENT: rows, "the weights of the rows": weights if head.weighted else ""}
+        fingerprints = {CONTENT: rows, "the weights of the rows": weights if head.weighted else ""}
         if self._file is not None:
             if self._file.config.get("fingerprint") != rows:
                 shifted = SHIFTED if "origin" in self._file.scaling[1] else ""
                 raise ModelError(OTHER_DATA.format(path=self._file.path) + shifted)
             content = Path(self._file.path).read_bytes()
-            found["the content of --partition-file"] = hashlib.sha256(content).hexdigest()
+            fingerprints["the content of --partition-file"] = hashlib.sha256(content).hexdigest()
         if self._asked.given is not None:
-            found["the content of --metric-file"] = self._asked.given.digest
-        return found
+            fingerprints["the content of --metric-file"] = self._asked.given.digest
+        return fingerprints
 
     def _scaled(self, config: TrainingConfig, head: Head, moments: Moments | None) -> Chain:
         """The chain without its metric; rows go through it from now on."""
@@ -301,19 +301,19 @@ def scaled(chain: Chain, X: Examples) -> Examples:
 
 
 def tell_left_out(observer: Observer, kept: int, left_out: int) -> None:
-    """Tell of rows that have the weight 0."""
+    """Report rows that have the weight 0."""
     observer.note(f"{left_out:,} of {kept + left_out:,} rows have the weight 0 and are left out")
 
 
 def tell_copies(observer: Observer, repeated: int, rows: int) -> None:
-    """Tell of rows that are copies of one before, if there are some."""
+    """Report rows that are copies of one before, if there are some."""
     if repeated:
         what = "is a copy of another one" if repeated == 1 else "are copies of others"
         observer.note(f"{repeated:,} of {rows:,} rows {what}; copies stay in one fold")
 
 
 def tell_off_centre(observer: Observer, columns: int) -> None:
-    """Tell of columns that are far from 0 where that matters, if there are some."""
+    """Warn of columns that are far from 0 where that matters, if there are some."""
     if columns:
         what = "feature is" if columns == 1 else "features are"
         observer.warning(

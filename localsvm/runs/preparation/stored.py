@@ -1,4 +1,4 @@
-"""What a model or a partition file says outside of its cells: whether it makes sense, before anything is made of it."""
+"""Content of a model or a partition file outside of its cells, checked before anything is made of it."""
 
 from __future__ import annotations
 
@@ -62,25 +62,28 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
 
 
 def config_of(stored: Mapping[str, Any], columns: NDArray[Any] | None, size: int) -> tuple[TrainingConfig, int, bool]:
-    """What a model's config says, by itself and of the columns. size: bytes of the file."""
-    about = {name: value for name, value in stored.items() if name in ABOUT}
-    check_options("/@config", about, ABOUT, OPTIONAL)
+    """Options of a model's config, the number of features, and whether training rows were dense.
+
+    columns : of the model, which have to agree with its config. size : bytes of the file.
+    """
+    description = {name: value for name, value in stored.items() if name in ABOUT}
+    check_options("/@config", description, ABOUT, OPTIONAL)
     config = TrainingConfig.from_dict({name: v for name, v in stored.items() if name not in ABOUT})
     if config.cell_size < 1:
         raise Unsound("/@config: the option cell_size is below 1")
-    features = int(about["features"])
+    features = int(description["features"])
     # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
-    if not 1 <= features <= MOST_FEATURES or (about["dense"] and 4 * features > size):
+    if not 1 <= features <= MOST_FEATURES or (description["dense"] and 4 * features > size):
         raise Unsound(f"/@config: a file of {size} bytes does not have {features} features")
-    if columns is None and "width" in about:
+    if columns is None and "width" in description:
         raise Unsound("a piece is missing from the file: /columns")
-    if columns is not None and "width" not in about:
+    if columns is not None and "width" not in description:
         raise Unsound("/@config: the option width is missing")
-    return config, features, bool(about["dense"])
+    return config, features, bool(description["dense"])
 
 
 def check_kept(config: Mapping[str, Any]) -> None:
-    """Unsound unless a partition file's config is as `runs.division.partition_only` writes it."""
+    """Raise Unsound unless a partition file's config is as `runs.partition.partition_only` writes it."""
     check_options("/@config", config, KEPT, KEPT_LATER)
     try:
         TrainingConfig(**{name: config[name] for name in KEPT.keys() - KEPT_ABOUT if name in config})
@@ -91,13 +94,13 @@ def check_kept(config: Mapping[str, Any]) -> None:
 
 
 def check_coarse(coarse_size: int | None, partition: Mapping[str, Any]) -> None:
-    """Unsound unless a partition has coarse cells where an option asks for them, and nowhere else."""
+    """Raise Unsound unless a partition has coarse cells where an option asks for them, and nowhere else."""
     if (coarse_size is not None) != any(name.rpartition("/")[2] == POINTER for name in partition):
         raise Unsound("/@config: the option coarse_size is not that of /partition")
 
 
 def calibration_of(model: Model, problems: int) -> Calibration | None:
-    """What makes probabilities of the model's decision values, None where it has none."""
+    """Calibration of a model, which makes probabilities of its decision values; None where it has none."""
     if model.calibration is None:
         return None
     kind, arrays = model.calibration
@@ -130,12 +133,12 @@ def _check_report(report: tuple[str, dict[str, NDArray[Any]]], n_cells: int, cla
     if not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise Unsound("/report@names are no names of parameters")
     pieces = {"chosen": floats64("cells", len(names), nan=True), "support": Piece("i8", ("cells", "classes"), low=0)}
-    own = {name: piece for name, piece in pieces.items() if name == "chosen" or name in report[1]}
-    check("/report", own, report[1], {"cells": n_cells, "classes": classes})
+    expected = {name: piece for name, piece in pieces.items() if name == "chosen" or name in report[1]}
+    check("/report", expected, report[1], {"cells": n_cells, "classes": classes})
 
 
 def check_partition(file: PartitionFile, head: Head, mapped: int) -> None:
-    """Unsound unless a partition file gives training cells to all rows.
+    """Raise Unsound unless a partition file gives training cells to all rows.
 
     mapped: columns of the rows after the metric.
     """

@@ -1,1 +1,1 @@
-"""Training on rows that are not held: in passes over a file."""
+"""Training on rows that are not held in memory, in passes over a file."""

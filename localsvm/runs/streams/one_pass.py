@@ -85,12 +85,12 @@ class OnePassCell:
         return fitted, report
 
     def _learners(self) -> list[Learner]:
-        """For each cost, one a problem."""
+        """Learners, for each cost one a problem."""
         seeds = np.random.SeedSequence(self.seed, spawn_key=(0, 2)).spawn(len(self.costs) * self.target.n_problems)
         return [self.method.learner(self.gammas, self.stream.features, np.random.default_rng(s)) for s in seeds]
 
     def _threads(self, jobs: int) -> int:
-        """As many as memory has room for; RunError where there is none for one."""
+        """Number of threads that the memory has room for; RunError where it has none for one."""
         count = min(jobs, len(self.costs) * self.target.n_problems)
         needs = [self.demand.one_pass(self.method, self.target, self._most, k + 1) for k in range(count)]
         count = max(1, sum(map(self.stream.fits, needs)))
@@ -113,7 +113,7 @@ class OnePassCell:
             first += n
 
     def _rows(self, part: StreamPart, Y: Floats, cost: float, problem: int) -> Any:
-        """Those that take part in a problem."""
+        """Rows of a part that take part in a problem."""
         rows = np.flatnonzero(Y[:, problem])
         return self.method.part(part.X[rows], Y[rows, problem], cost * part.weight[rows], part.number[rows])
 

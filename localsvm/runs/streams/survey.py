@@ -19,7 +19,7 @@ from localsvm.features.scaling import MEASURED, Scaling
 
 @dataclass(frozen=True)
 class Survey:
-    """What the first pass over a file finds.
+    """Result of the first pass over a file.
 
     Attributes
     ----------
@@ -62,19 +62,19 @@ class _Labels:
 def surveyed(stream: Stream, scale: str, sample: int, rng: np.random.Generator) -> Survey:
     """Make one pass over the rows and keep a random sample of at most `sample` of them."""
     chosen = np.sort(rng.choice(stream.rows, min(sample, stream.rows), replace=False))
-    found: list[Examples] = []
+    sampled_blocks: list[Examples] = []
     moments: Moments | None = None
     counted = _Labels()
     for first, X, y, weight in stream.blocks():
         counted.add(y, weight)
-        found.append(X[chosen[slice(*np.searchsorted(chosen, [first, first + len(y)]))] - first])
+        sampled_blocks.append(X[chosen[slice(*np.searchsorted(chosen, [first, first + len(y)]))] - first])
         if scale in MEASURED:
-            own = Moments.of(X)
-            moments = own if moments is None else merge(moments, own)
+            block_moments = Moments.of(X)
+            moments = block_moments if moments is None else merge(moments, block_moments)
     columns = KeptColumns(stream.columns, stream.width, stream.dense)
     origin = Origin.fit(stream.shift, stream.columns, stream.features)
     chain = Chain(columns, origin, Scaling.fit(moments, scale))
     labels = np.asarray(sorted(counted.rows))
-    rows = np.concatenate(found) if stream.dense else as_examples(sparse.vstack(found, format="csr"))
+    rows = np.concatenate(sampled_blocks) if stream.dense else as_examples(sparse.vstack(sampled_blocks, format="csr"))
     class_rows, class_mass = (np.asarray([of[label] for label in labels]) for of in (counted.rows, counted.mass))
     return Survey(labels, class_rows, class_mass, chain, thinned(chain.scaled(rows, read=True)))

@@ -110,7 +110,7 @@ def _sampled(stream: Stream, config: TrainingConfig) -> int:
 
 
 def _described(stream: Stream) -> dict[str, Any]:
-    """What prediction has to know of the data, as `PreparedRun.as_dict` has it."""
+    """Facts about the data that prediction needs, as `PreparedRun.as_dict` has them."""
     known = {"features": stream.features, "dense": stream.dense, "partition": "none", "weighted": stream.weighted}
     return known if stream.columns is None else known | {"width": stream.width}
 
@@ -168,22 +168,22 @@ class StreamedCell:
             mass = self.target.mass(self.survey.labels, self._factors * self.survey.class_mass)
             best, wrong = scores.best, scores.kept.wrong
         state = self.represent(best.setting)
-        found = self.solve(best.cost, state, [WHOLE])
+        descended = self.solve(best.cost, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.mass)[best.cost])
-        fitted = self.method.packed(state, cost, found)
+        fitted = self.method.packed(state, cost, descended)
         return fitted, CellReport(
             self.stream.rows, 0.0, fitted.report, tuple(mass.tolist()), tuple(wrong.tolist()), grid.n_points
         )
 
     def represent(self, setting: int) -> State:
-        """What the method makes of a sample of the rows, at a setting of the grid."""
+        """State that the method makes of a sample of the rows, at a setting of the grid."""
         random = np.random.SeedSequence(self.config.seed, spawn_key=(0, 1))
         return self.method.represent(self.survey.sample, self.grid.setting(setting), random)
 
     def solve(self, c: int, state: State, left_out: list[int]) -> Descended:
-        """All binary problems without each of some folds, at cost number c.
+        """Solve all binary problems without each of some folds, at cost number c.
 
-        Problem p without left_out[k] is number p * len(left_out) + k of what is found.
+        Problem p without left_out[k] is number p * len(left_out) + k of the result.
         """
         seen = self.stream.mass - np.asarray([0 if k == WHOLE else self._fold_mass[k] for k in left_out])
         costs = np.asarray([self.grid.costs_for(float(n) or 1.0)[c] for n in seen])
@@ -191,24 +191,24 @@ class StreamedCell:
         def blocks() -> Iterator[DescentBlock]:
             for part in self.stream.parts(self.survey.scaled):
                 Y = np.repeat(self.target.encode(part.y).T, len(left_out), axis=0)
-                own = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
-                yield DescentBlock(self.method.rows(part.X, state), Y, np.tile(own, (len(Y) // len(left_out), 1)))
+                row_costs = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
+                yield DescentBlock(self.method.rows(part.X, state), Y, np.tile(row_costs, (len(Y) // len(left_out), 1)))
 
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
-    def tally(self, found: Descended, state: State) -> Tally:
-        """Of one point, each row by the models that did not see it; found: without each fold."""
+    def tally(self, descended: Descended, state: State) -> Tally:
+        """Tally of one point, each row by the models that did not see it. descended : without each fold."""
         tally, folds = Tally(self.target), self.config.folds
         for part in self.stream.parts(self.survey.scaled):
             rows, edges = self.method.rows(part.X, state), pairwise(np.searchsorted(part.folds, range(folds + 1)))
             held = [(k, *edge) for k, edge in enumerate(edges)]
-            models = range(0, len(found.weights), folds)
-            f = [np.concatenate([rows.values(found.weights[m + k], a, z) for k, a, z in held]) for m in models]
+            models = range(0, len(descended.weights), folds)
+            f = [np.concatenate([rows.values(descended.weights[m + k], a, z) for k, a, z in held]) for m in models]
             tally.add(np.asarray(f)[None], part.y, self.target.encode(part.y), self.weight(part))
         return tally
 
     def weight(self, part: StreamBlock) -> NDArray[np.float64]:
-        """(n,) factor of each row on C and on the loss."""
+        """Factor (n,) of each row on C and on the loss."""
         return self._factors[self.target.codes(part.y)] * part.weight
 
     def _path(self, setting: int) -> StreamedPath:
@@ -230,5 +230,8 @@ class StreamedPath:
         return [point for tally in self._tallies.values() for point in tally.losses()]
 
     def keep(self, cost: int) -> Kept:
-        """No start and no values: the model is solved from zero, and values would take memory of the data's size."""
+        """Keep no start and no values.
+
+        The model is solved from zero, and values would take memory of the data's size.
+        """
         return Kept([], None, self._tallies[cost].wrong(0))
