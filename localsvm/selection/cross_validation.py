@@ -2,7 +2,7 @@
 
 For each setting of the grid that the search asks for, all problems are solved without each fold, along ascending costs.
 The point of the smallest held-out loss is chosen; ties go to the smaller tie of the target (for classes the hinge
-loss), then to the smaller cost, then to the earlier setting. docs/selection.md says why.
+loss), then to the smaller cost, then to the earlier setting. See docs/selection.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In each cell and problem a sigmoid makes log odds of a decision value, z = slope f + intercept; one curve of the whole
 run bends them; the mean over a problem's fold models is its probability. With many classes, the probabilities of
 all-vs-all problems are coupled, those of one-vs-all problems are taken as they are, and two powers of the whole run
-weigh the classes against each other. docs/probabilities.md has the formulas and why they are these.
+weigh the classes against each other. docs/probabilities.md has the formulas.
 """
 
 from __future__ import annotations

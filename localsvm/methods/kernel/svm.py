@@ -21,7 +21,7 @@ class KernelSVM(KernelMethod):
 
     name: ClassVar[str] = "svm"
     tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
-    default_metric: ClassVar[str] = "auto"  # hold-outs in docs/metric.md
+    default_metric: ClassVar[str] = "auto"  # see docs/metric.md
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""
