@@ -86,7 +86,7 @@ def train(
 
 def predict(
     master: str, file: str, model: str, output: str | None, decision_values: bool, probability: bool,
-    found: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
+    collected: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
@@ -102,7 +102,7 @@ def predict(
         text = text_of(spark, file)
         lines = partial(PredictionLines, decision_values=decision_values, probabilities=probability)
         task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
-        for part in predict_text(text, task, *found):
+        for part in predict_text(text, task, *collected):
             write(part)
 
 

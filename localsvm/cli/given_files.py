@@ -43,9 +43,9 @@ def given_metric(file: str | None, options: dict[str, Any], partition_file: str 
         raise click.UsageError("--metric-file: --partition-file has a metric of its own; give one of the two.")
     given = {name: value for name, value in options.items() if value is not None}
     _refuse(given, FIXED_BY_METRIC, METRIC)
-    found = read_given(seekable(file, "a file with a metric"))
-    _zero_based(given, found.options, "file of the metric")
-    return found
+    metric = read_given(seekable(file, "a file with a metric"))
+    _zero_based(given, metric.options, "file of the metric")
+    return metric
 
 
 def _refuse(given: dict[str, Any], fixed: dict[str, str], by: str) -> None:

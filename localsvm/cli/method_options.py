@@ -104,8 +104,8 @@ def _group(name: str, methods: dict[str, type[Method]]) -> Group:
 def parameter(method: str, name: str) -> Field[Any] | None:
     """The option for a parameter of a method's grid, which is named as its field or as one of its flags."""
     flag = f"--{name.replace('_', '-')}"
-    own = options_of(methods()[method])
-    return next((option for option in own if option.name == name or flag in option.metadata["flags"]), None)
+    candidates = options_of(methods()[method])
+    return next((option for option in candidates if option.name == name or flag in option.metadata["flags"]), None)
 
 
 def create(name: str, given: dict[str, Any]) -> Method:

@@ -96,9 +96,9 @@ def _beyond(axes: Any, plane: Floats) -> str:
 
 def _rows(axes: Any, plane: Floats, y: Floats, labels: Floats) -> None:
     """Rows in the colours of their labels, ascending; the first ones have their own."""
-    own = labels[:MOST_CLASSES]
-    parts = [(y == label, f"C{i}", label_text(float(label))) for i, label in enumerate(own)]
-    parts.append((~np.isin(y, own), "0.5", "others"))
+    coloured = labels[:MOST_CLASSES]
+    parts = [(y == label, f"C{i}", label_text(float(label))) for i, label in enumerate(coloured)]
+    parts.append((~np.isin(y, coloured), "0.5", "others"))
     for part, colour, name in parts:
         if part.any():
             axes.scatter(*plane[part].T, s=9, color=colour, label=name, linewidths=0, zorder=2)

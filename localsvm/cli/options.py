@@ -60,8 +60,8 @@ def together(*decorators: Decorator) -> Decorator:
 
 def learning(function: Callback) -> Callback:
     """The method and its options, which are looked up for the commands that have them alone."""
-    for own in reversed(method_options.options()):
-        function.__dict__.setdefault("__click_params__", []).append(own)
+    for method_option in reversed(method_options.options()):
+        function.__dict__.setdefault("__click_params__", []).append(method_option)
     known = tuple(method_options.methods())
     method = option(
         "-m",

@@ -97,8 +97,8 @@ def predict(
         score, indices = Score(model.target), IndexBase(model, zero_based)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            own = decision_values, probability, (score, indices), zero_based, force
-            cluster.predict(url, test_file, model_file, output, *own)
+            arguments = decision_values, probability, (score, indices), zero_based, force
+            cluster.predict(url, test_file, model_file, output, *arguments)
         else:
             with text_output(output, force) as out:
                 lines = PredictionLines(out, model.target, decision_values, probability)

@@ -70,8 +70,8 @@ def spread(values: Iterable[float]) -> dict[str, float] | None:
     """The smallest, the median and the largest of some values; None if there are none."""
     import statistics
 
-    found = list(values)
-    return {"smallest": min(found), "median": statistics.median(found), "largest": max(found)} if found else None
+    items = list(values)
+    return {"smallest": min(items), "median": statistics.median(items), "largest": max(items)} if items else None
 
 
 def spread_text(values: dict[str, float] | None) -> str:
@@ -143,10 +143,10 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     )
 
 
-def calibration_text(found: dict[str, Any]) -> str:
+def calibration_text(calibration: dict[str, Any]) -> str:
     """What makes probabilities of decision values, as `Calibration.describe` tells it."""
-    sigmoids = f"{found['sigmoids']:,} sigmoids" if found["sigmoids"] > 1 else "a sigmoid"
-    curve = f", a curve of {found['knots']:,} knots" if found["knots"] else ""
+    sigmoids = f"{calibration['sigmoids']:,} sigmoids" if calibration["sigmoids"] > 1 else "a sigmoid"
+    curve = f", a curve of {calibration['knots']:,} knots" if calibration["knots"] else ""
     return f"by {sigmoids}{curve}"
 
 

@@ -140,11 +140,11 @@ class WholeNumber(click.IntRange):
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = whole(str(value))
-        if found is None:
+        number = whole(str(value))
+        if number is None:
             least = "" if self.min is None else f" from {self.min}"
             self.fail(f"{value!r} is not a whole number{least}.", param, ctx)
-        return super().convert(found, param, ctx)
+        return super().convert(number, param, ctx)
 
 
 class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
@@ -153,10 +153,10 @@ class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only i
     name = "rows"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = whole(str(value))
-        if found is None or found < SMALLEST_CELL:
+        size = whole(str(value))
+        if size is None or size < SMALLEST_CELL:
             self.fail(f"{str(value)!r}: {other_tools.COST}.", param, ctx)
-        return found
+        return size
 
 
 class ZeroOrOne(click.types.BoolParamType):

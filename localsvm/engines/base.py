@@ -103,9 +103,9 @@ class Block:
 
     def between(self, first: int, last: int) -> Block:
         """The rows of these numbers."""
-        own = slice(first - self.first, last - self.first)
-        weight = None if self.weight is None else self.weight[own]
-        return Block(first, between(self.X, own.start, own.stop), self.y[own], weight, self.columns)
+        part = slice(first - self.first, last - self.first)
+        weight = None if self.weight is None else self.weight[part]
+        return Block(first, between(self.X, part.start, part.stop), self.y[part], weight, self.columns)
 
     def rows(self, chosen: NDArray[np.intp]) -> Drawn:
         """Some of the rows."""
@@ -164,7 +164,7 @@ class Labels:
         """See `Statistic`."""
         nothing = (0, 0.0)
         pairs = {label: (a.get(label, nothing), b.get(label, nothing)) for label in a.keys() | b.keys()}
-        return {label: (own[0] + more[0], own[1] + more[1]) for label, (own, more) in pairs.items()}
+        return {label: (first[0] + more[0], first[1] + more[1]) for label, (first, more) in pairs.items()}
 
 
 class Digest:

@@ -51,18 +51,18 @@ class Memory:
         """See `Engine`."""
         return self
 
-    def fits(self, own: int) -> bool:
+    def fits(self, size: int) -> bool:
         """Whether so many bytes fit in beside the rows and labels."""
-        return self._held + own <= self._budget.room
+        return self._held + size <= self._budget.room
 
-    def room(self, what: str, own: int, remedy: str = "", scratch: bool = True) -> None:
+    def room(self, what: str, size: int, remedy: str = "", scratch: bool = True) -> None:
         """RunError where so many bytes do not fit in beside the rows, the labels, and the scratch arrays of threads.
 
         what : needs them, without its verb.
         """
         rows = size_of(self.data.X)
         shared = self.threads.count * min(WORKING, OF_ROWS * rows) if scratch else 0
-        self._budget.check(f"{what} needs", self._held + shared + own, remedy)
+        self._budget.check(f"{what} needs", self._held + shared + size, remedy)
 
     @property
     def remedy(self) -> str:
@@ -115,8 +115,8 @@ class Memory:
             return [statistic.of(block) for statistic in statistics]
 
         for first in range(0, len(numbers), step):
-            own = numbers[first : first + step]
-            for number, values in zip(own, threads.map(lambda i, own=own: of(own[i]), len(own)), strict=True):  # type: ignore[misc]
+            part = numbers[first : first + step]
+            for number, values in zip(part, threads.map(lambda i, part=part: of(part[i]), len(part)), strict=True):  # type: ignore[misc]
                 tree.put((0, number), values)
         return tree.result()
 
@@ -150,29 +150,29 @@ class Memory:
 
     def _coarse(self, cells: CoarseRouting, wanted: Sequence[int]) -> Iterator[CoarseRows]:
         data = self.data
-        for repeat, own in enumerate(cells.by_repeat):
-            todo = [coarse for coarse in wanted if coarse in own]
+        for repeat, coarse_cells in enumerate(cells.by_repeat):
+            todo = [coarse for coarse in wanted if coarse in coarse_cells]
             if not todo:
                 continue
             rows = np.arange(len(data.y), dtype=np.int64)
-            bounds = group(rows, self._routed(cells, repeat), len(own))
+            bounds = group(rows, self._routed(cells, repeat), len(coarse_cells))
             for coarse in todo:
-                chosen = rows[bounds[coarse - own.start] : bounds[coarse - own.start + 1]]
+                chosen = rows[bounds[coarse - coarse_cells.start] : bounds[coarse - coarse_cells.start + 1]]
                 weight = None if data.weight is None else data.weight[chosen]
                 yield CoarseRows(coarse, Drawn(chosen, rows_of(data.X, chosen), data.y[chosen], weight))
 
     def _routed(self, cells: CoarseRouting, repeat: int) -> Any:
         """(n,) int32 the coarse cell of each row among those of the repeat."""
         X: Any = self.data.X
-        found = np.empty(len(self.data.y), np.int32)
+        routed = np.empty(len(self.data.y), np.int32)
         blocks = list(row_blocks(X, STRIP))
         assert cells.route is not None, "asked by `work`"
         route = cells.route
 
         def one(i: int) -> None:
             part = blocks[i]
-            own: Examples = between(X, part.start, part.stop)
-            found[part] = route(repeat, np.arange(part.start, part.stop), own)
+            rows: Examples = between(X, part.start, part.stop)
+            routed[part] = route(repeat, np.arange(part.start, part.stop), rows)
 
         self.threads.map(one, len(blocks))
-        return found
+        return routed

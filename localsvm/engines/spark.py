@@ -116,16 +116,16 @@ class Spark:
     def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
         """See `Engine`: one pass. Rows of a block that two parts have come here."""
         tree, ends = InOrder(statistics), []
-        for found in self._text.each(partial(_reduced, self.form, statistics)):
-            for node, values in found.nodes.items():
+        for reduced in self._text.each(partial(_reduced, self.form, statistics)):
+            for node, values in reduced.nodes.items():
                 tree.put(node, values)
-            ends += found.ends
+            ends += reduced.ends
         size = self.form.head.block_rows
         pieces: dict[int, list[Block]] = {}
         for end in ends:
             pieces.setdefault(end.first // size, []).append(end)
-        for number, own in pieces.items():
-            rows = together([Drawn(block.numbers, block.X, block.y) for block in own])
+        for number, blocks in pieces.items():
+            rows = together([Drawn(block.numbers, block.X, block.y) for block in blocks])
             tree.add(Block(number * size, rows.X, rows.y, columns=self.form.columns), number)
         return tree.result()
 
@@ -157,13 +157,13 @@ class _Reduced:
 def _reduced(form: Form, statistics: Sequence[Statistic], part: int, pieces: Pieces) -> _Reduced:
     size, tree, ends = form.head.block_rows, InOrder(statistics), []
     waiting: list[Block] = []
-    for number, whole, own in _cut(form.blocks(part, pieces), size, form.rows):
-        waiting.append(own)
+    for number, whole, piece in _cut(form.blocks(part, pieces), size, form.rows):
+        waiting.append(piece)
         if whole == sum(len(block.y) for block in waiting):
             rows = together([Drawn(block.numbers, block.X, block.y) for block in waiting])
             tree.add(Block(number * size, rows.X, rows.y, columns=form.columns), number)
             waiting = []
-        elif own.first + len(own.y) == number * size + whole:
+        elif piece.first + len(piece.y) == number * size + whole:
             ends += waiting
             waiting = []
     return _Reduced(tree.nodes, ends + waiting)
@@ -192,13 +192,13 @@ def _assigned(
     for rows in _held(form.blocks(part, pieces)):
         X = reduce(lambda X, step: step(X), steps, rows.X)
         mapped = Block(0, X, rows.y)
-        for repeat, own in enumerate(cells.by_repeat):
+        for repeat, coarse_cells in enumerate(cells.by_repeat):
             coarse = cells.route(repeat, rows.numbers, X)
             order = np.argsort(coarse, kind="stable").astype(np.int64)
-            edges = np.searchsorted(coarse[order], np.arange(len(own) + 1))
+            edges = np.searchsorted(coarse[order], np.arange(len(coarse_cells) + 1))
             for number in np.unique(coarse).tolist():
                 chosen = order[edges[number] : edges[number + 1]]
-                yield own.start + number, mapped.rows(chosen)._replace(numbers=rows.numbers[chosen])
+                yield coarse_cells.start + number, mapped.rows(chosen)._replace(numbers=rows.numbers[chosen])
 
 
 def _held(blocks: Iterator[Block]) -> Iterator[Drawn]:
@@ -223,9 +223,9 @@ class _Task:
     level: str
 
 
-def _trained(about: tuple[_Task, int], parts: list[Drawn]) -> list[Event]:
+def _trained(wanted: tuple[_Task, int], parts: list[Drawn]) -> list[Event]:
     """The records of a coarse cell, that of its division at the end: so it is there whole, or not at all."""
-    task, number = about
+    task, number = wanted
     if LEVELS[simd_level()] != task.level:
         raise another_level(LEVELS[simd_level()], task.level)
     rows = together(parts)

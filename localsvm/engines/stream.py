@@ -107,35 +107,35 @@ class Stream:
         self.dense = head.columns.dense
         self.block = replace(self.block, columns=self.features, dense=self.dense)
 
-    def fit_in(self, what: str, own: int, remedy: str = "") -> None:
+    def fit_in(self, what: str, size: int, remedy: str = "") -> None:
         """See that `own` bytes fit in beside what a pass holds, with fewer threads if need be; RunError where not even
         one suffices. what: with its verb.
         """
-        while self._jobs > 1 and not self._fits(own, self._jobs):
+        while self._jobs > 1 and not self._fits(size, self._jobs):
             self._jobs -= 1
-        self._budget.check(what, self._held(own, self._jobs), remedy)
+        self._budget.check(what, self._held(size, self._jobs), remedy)
 
-    def fits(self, own: int) -> bool:
+    def fits(self, size: int) -> bool:
         """Whether `own` bytes fit in, if one thread reads."""
-        return self._fits(own, 1)
+        return self._fits(size, 1)
 
-    def _fits(self, own: int, jobs: int) -> bool:
-        return self._held(own, jobs) <= self._budget.room
+    def _fits(self, size: int, jobs: int) -> bool:
+        return self._held(size, jobs) <= self._budget.room
 
-    def _held(self, own: int, jobs: int) -> int:
-        return own + (0 if self._weights is None else self._weights.nbytes) + self.block.passing_bytes(jobs)
+    def _held(self, size: int, jobs: int) -> int:
+        return size + (0 if self._weights is None else self._weights.nbytes) + self.block.passing_bytes(jobs)
 
     def _measured(self, row_bytes: int) -> Counts:
         """What the file holds, and so its blocks; row_bytes: of a row's weight."""
         path, size = self._path, self._block_bytes
         self.fit_in(f"{path}: its blocks of text need", 0)
-        found = measure(
+        measured = measure(
             path, zero_based=self._zero_based, jobs=self._jobs, block_bytes=size, longest=self._longest
         )  # fmt: skip
-        counts = found.counts
-        self.block = BlockBounds(found.text, found.most.rows, found.most.entries, counts.width)
-        own = self.block.columns_bytes(counts.entries) + 2 * row_bytes * counts.rows
-        self.fit_in(f"{path}: finding the columns that occur needs", own)
+        counts = measured.counts
+        self.block = BlockBounds(measured.text, measured.most.rows, measured.most.entries, counts.width)
+        needed = self.block.columns_bytes(counts.entries) + 2 * row_bytes * counts.rows
+        self.fit_in(f"{path}: finding the columns that occur needs", needed)
         return counts
 
     def parts(self, work: Callable[[Examples], Examples]) -> Iterator[StreamBlock]:

@@ -33,7 +33,7 @@ class Count:
 
     Attributes
     ----------
-    width, found : columns up to the largest index, and (k,) int64 those in which some row is not 0.
+    width, nonzero : columns up to the largest index, and (k,) int64 those in which some row is not 0.
     levels : the SIMD levels of the machines that looked.
     """
 
@@ -42,7 +42,7 @@ class Count:
     entries: int = 0
     stored: int = 0
     width: int = 0
-    found: Columns = field(default_factory=lambda: np.empty(0, np.int64))
+    nonzero: Columns = field(default_factory=lambda: np.empty(0, np.int64))
     levels: frozenset[str] = frozenset()
 
     def __add__(self, other: Count) -> Count:
@@ -52,7 +52,7 @@ class Count:
             self.entries + other.entries,
             self.stored + other.stored,
             max(self.width, other.width),
-            np.union1d(self.found, other.found),
+            np.union1d(self.nonzero, other.nonzero),
             self.levels | other.levels,
         )
 
@@ -97,10 +97,10 @@ class Form:
         row = self.first_rows[part]
         of_text = self.shift if self.shift is None or self.columns is None else self.shift.within(self.columns)
         for piece in lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
-            found = parse_block(piece, Layout(self.width, self.dense, self.columns, of_text))
-            if len(found.y):
-                yield Block(row, found.X, found.y, columns=self.columns)
-            row += len(found.y)
+            parsed = parse_block(piece, Layout(self.width, self.dense, self.columns, of_text))
+            if len(parsed.y):
+                yield Block(row, parsed.X, parsed.y, columns=self.columns)
+            row += len(parsed.y)
 
 
 def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[TextPiece]:
@@ -130,10 +130,12 @@ def counted(
     total = Count(levels=frozenset([LEVELS[simd_level()]]))
     line = 0 if first_lines is None else first_lines[part]
     for piece in lined(name, zero_based, line, part, pieces):
-        own = parse(piece, None, False, far)
-        X: Any = own.X
+        parsed = parse(piece, None, False, far)
+        X: Any = parsed.X
         stored = 0 if isinstance(X, np.ndarray) else X.nnz
-        total += Count(own.counts.rows, own.counts.lines, own.counts.entries, stored, own.counts.width, occurring(X))
+        total += Count(
+            parsed.counts.rows, parsed.counts.lines, parsed.counts.entries, stored, parsed.counts.width, occurring(X)
+        )
     return total
 
 
@@ -153,15 +155,15 @@ def form_of(name: str, zero_based: bool, far: Shift | None, parts: list[Count]) 
     total = reduce(Count.__add__, parts, Count())
     if total.rows == 0:
         raise DataError((NO_ROWS if total.lines else EMPTY).format(path=name))
-    found, stored, shift = total.found, total.stored, far
+    nonzero, stored, shift = total.nonzero, total.stored, far
     if far is not None:
-        varies = np.isin(far.columns, found)
-        found, shift = np.union1d(found, far.columns), far.where(varies)
+        varies = np.isin(far.columns, nonzero)
+        nonzero, shift = np.union1d(nonzero, far.columns), far.where(varies)
         stored += total.rows * int(np.count_nonzero(~varies))
     dense, columns = prefers_dense(total.rows, total.width, total.entries), None
-    if len(found) < total.width:
-        columns = found
-        dense = dense or prefers_dense(total.rows, len(found), stored)
+    if len(nonzero) < total.width:
+        columns = nonzero
+        dense = dense or prefers_dense(total.rows, len(nonzero), stored)
         shift = None if shift is None else shift.among(columns)
     firsts = [np.cumsum([0, *(getattr(part, what) for part in parts)]).tolist() for what in ("rows", "lines")]
     return Form(name, zero_based, total.width, columns, dense, shift, total.rows, stored, *firsts)

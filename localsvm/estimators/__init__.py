@@ -50,9 +50,9 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> type[LocalClassifier]:
     if name.startswith("__"):  # the import machinery asks for some: no reason to load all methods
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = {f"{method.__name__}Classifier": method for method in methods().values()}
-    if name not in found:
+    known = {f"{method.__name__}Classifier": method for method in methods().values()}
+    if name not in known:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = type(name, (LocalClassifier,), {"method": found[name], "__module__": __name__})
-    globals()[name] = made  # made once, and found by pickle
-    return made
+    classifier = type(name, (LocalClassifier,), {"method": known[name], "__module__": __name__})
+    globals()[name] = classifier  # made once, and found by pickle
+    return classifier

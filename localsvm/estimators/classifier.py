@@ -206,22 +206,22 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def best_params_(self) -> list[dict[str, float]]:
         """What cross-validation chose in each cell; where there was no choice, what was given."""
-        return self._found(lambda model: best_params(model.file.report))
+        return self._attribute(lambda model: best_params(model.file.report))
 
     @property
     def n_support_(self) -> NDArray[np.int64]:
         """(classes,) support vectors of each class, over all cells."""
-        return self._found(lambda model: (model.file.report or ("", {}))[1]["support"].sum(axis=0))
+        return self._attribute(lambda model: (model.file.report or ("", {}))[1]["support"].sum(axis=0))
 
     @property
     def coef_(self) -> NDArray[np.float64]:
         """(problems, n_features_in_): the decision function is X @ coef_.T + intercept_."""
-        return self._found(lambda model: self._signed(hyperplane(model)[0]))
+        return self._attribute(lambda model: self._signed(hyperplane(model)[0]))
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
         """(problems,)."""
-        return self._found(lambda model: self._signed(hyperplane(model)[1]))
+        return self._attribute(lambda model: self._signed(hyperplane(model)[1]))
 
     def _signed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of pairs of classes in the order of scikit-learn: see decision_function."""
@@ -249,7 +249,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._opened as opened:
             return function(opened.model(self._jobs()))
 
-    def _found(self, function: Callable[[LocalModel], Result]) -> Result:
+    def _attribute(self, function: Callable[[LocalModel], Result]) -> Result:
         """What the model tells of itself; AttributeError, as scikit-learn has it, where it does not."""
         check_is_fitted(self)
         try:
@@ -318,17 +318,17 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(weights, Mapping):
             raise ParameterError(f'class_weight must be "balanced", a dict of factors or None, not {weights!r}')
         numbers = dict(zip(classes.tolist(), labels.tolist(), strict=True))
-        found, strange = {}, [label for label in weights if label not in numbers]
+        factors, strange = {}, [label for label in weights if label not in numbers]
         for label, weight in weights.items():
             if not isinstance(weight, Real) or not 0.0 < weight <= LARGEST_COST:  # type: ignore[operator]
                 what = f"a positive number up to {LARGEST_COST:g}"
                 raise ParameterError(f"class_weight: the weight of {label!r} must be {what}, not {weight!r}")
             if label in numbers:
-                found[numbers[label]] = float(weight)
-        if strange and len(found) < len(classes):
+                factors[numbers[label]] = float(weight)
+        if strange and len(factors) < len(classes):
             known = ", ".join(map(repr, classes[:8].tolist())) + (", ..." if len(classes) > 8 else "")
             raise ParameterError(f"class_weight: {strange[0]!r} is no label of y; the labels are {known}")
-        return tuple(sorted(found.items()))
+        return tuple(sorted(factors.items()))
 
     def _jobs(self) -> int:
         if self.n_jobs is None:

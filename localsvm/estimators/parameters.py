@@ -125,8 +125,8 @@ ALIKE = 0.75  # of two names, of which one may be meant by the other: "shrinking
 
 def defaults(method: type[Method]) -> dict[str, Any]:
     """The parameters of a method's classifier and their defaults, the method's own first."""
-    own = {f.name: None if f.default == () else f.default for f in _fields(method)}
-    return own | {name: parameter.default for name, parameter in COMMON.items()}
+    of_method = {f.name: None if f.default == () else f.default for f in _fields(method)}
+    return of_method | {name: parameter.default for name, parameter in COMMON.items()}
 
 
 def method_of(method: type[Method], given: dict[str, Any]) -> Method:
@@ -149,8 +149,8 @@ def method_of(method: type[Method], given: dict[str, Any]) -> Method:
 
 def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[float, Any]) -> dict[str, Any]:
     """The parameters of a model's config. classes: what its labels stand for."""
-    own = {item.name: config["method"].get(item.name, item.default) for item in _fields(method)}  # none: see LATER
-    given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in own.items()}
+    stored = {item.name: config["method"].get(item.name, item.default) for item in _fields(method)}  # none: see LATER
+    given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in stored.items()}
     weights = {classes[label]: weight for label, weight in config["class_weights"]}
     known = {"metric": EUCLIDEAN} | {name: config[name] for name in COMMON if name in config}
     return given | known | {"class_weight": weights or None, "random_state": config["seed"]}
@@ -185,12 +185,12 @@ def refuse_unknown(classifier: str, given: Collection[str], known: Collection[st
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:
     try:
-        found = tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+        numbers = tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
     except (TypeError, ValueError):
-        found = ()
-    if not found:
+        numbers = ()
+    if not numbers:
         raise ParameterError(f"{name} takes a number, a list of numbers or None, not {value!r}")
-    return found
+    return numbers
 
 
 def about(method: type[Method]) -> str:
@@ -274,8 +274,8 @@ def in_python(text: str, method: type[Method]) -> str:
 def _names(method: type[Method]) -> dict[str, str]:
     """Parameters by their fields."""
     every = [*methods().values(), method]  # a text may speak of another method
-    own = {item.name: item.name for one in every for item in _fields(one)}
-    return own | {parameter.field: name for name, parameter in COMMON.items() if parameter.field}
+    by_field = {item.name: item.name for one in every for item in _fields(one)}
+    return by_field | {parameter.field: name for name, parameter in COMMON.items() if parameter.field}
 
 
 def _fields(method: type[Method]) -> tuple[Field[Any], ...]:

@@ -97,8 +97,8 @@ class Chain:
             return self.scaling.apply(X, in_place=in_place)
         if X.shape[1] != self.width:
             raise DataError(f"the examples have {X.shape[1]} features, those of training {self.width}")
-        own = self.columns.apply(self.origin.apply(X, in_place=in_place), in_place=in_place)
-        return self.scaling.apply(own, in_place=in_place or _apart(own, X))
+        kept = self.columns.apply(self.origin.apply(X, in_place=in_place), in_place=in_place)
+        return self.scaling.apply(kept, in_place=in_place or _apart(kept, X))
 
     def mapped(self, X: Examples, *, in_place: bool = False) -> Examples:
         """The metric of scaled rows."""
@@ -131,15 +131,15 @@ class Chain:
         """The chain that a file keeps. scaling: its mode and arrays. Unsound if they do not fit."""
         mode, arrays = scaling
         features = columns.columns(columns.width)
-        found = None if mode == "row" else arrays.get(ORIGIN)  # rows of length 1 have none
-        own = {name: array for name, array in arrays.items() if name != ORIGIN or mode == "row"}
-        origin = Origin.from_state(found, columns.kept, features)
+        origin_values = None if mode == "row" else arrays.get(ORIGIN)  # rows of length 1 have none
+        scaling_arrays = {name: array for name, array in arrays.items() if name != ORIGIN or mode == "row"}
+        origin = Origin.from_state(origin_values, columns.kept, features)
         if metric is not None and metric.kind == MATRIX and not columns.dense:
             raise Unsound("/metric: sparse rows have weights alone")
-        return cls(columns, origin, Scaling.from_state(mode, own, features), metric)
+        return cls(columns, origin, Scaling.from_state(mode, scaling_arrays, features), metric)
 
 
-def _apart(made: Examples, X: Any) -> bool:
+def _apart(rows: Examples, X: Any) -> bool:
     """Whether rows lie in memory of their own, not in that of X."""
-    dense = isinstance(made, np.ndarray)
-    return dense and not (isinstance(X, np.ndarray) and np.may_share_memory(made, X))
+    dense = isinstance(rows, np.ndarray)
+    return dense and not (isinstance(X, np.ndarray) and np.may_share_memory(rows, X))

@@ -64,14 +64,14 @@ def moments_of(X: Examples, threads: Threads = ALONE) -> Moments:
     """Moments of all rows X (n, d), n >= 1, in blocks that depend on X alone. The threads do not change the bits."""
     if not is_dense(X):
         threads = ALONE  # each would hold arrays of all columns, which may be very many
-    blocks, found = list(row_blocks(X, _block_size(X))), None
+    blocks, total = list(row_blocks(X, _block_size(X))), None
     step = AHEAD * threads.count if is_dense(X) else 1
     for first in range(0, len(blocks), step):
-        own = blocks[first : first + step]
-        for part in threads.map(lambda i, own=own: Moments.of(between(X, own[i].start, own[i].stop)), len(own)):  # type: ignore[misc]
-            found = part if found is None else merge(found, part)
-    assert found is not None, "there are rows"
-    return found
+        turn = blocks[first : first + step]
+        for part in threads.map(lambda i, turn=turn: Moments.of(between(X, turn[i].start, turn[i].stop)), len(turn)):  # type: ignore[misc]
+            total = part if total is None else merge(total, part)
+    assert total is not None, "there are rows"
+    return total
 
 
 def moments_bytes(X: Any, threads: int) -> int:

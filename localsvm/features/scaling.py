@@ -129,12 +129,12 @@ class Scaling(Transform):
         values = np.empty_like(X.data)
         for rows in row_blocks(X, BLOCK):
             bounds = X.indptr[rows.start : rows.stop + 1]
-            own = slice(bounds[0], bounds[-1])
+            span = slice(bounds[0], bounds[-1])
             if self.factor is None:
-                inverse = _inverse_roots(_sparse_squares(X.data[own], bounds))
-                np.multiply(X.data[own], np.repeat(inverse, np.diff(bounds)), out=values[own], casting="same_kind")
+                inverse = _inverse_roots(_sparse_squares(X.data[span], bounds))
+                np.multiply(X.data[span], np.repeat(inverse, np.diff(bounds)), out=values[span], casting="same_kind")
             else:
-                np.multiply(X.data[own], self.factor[X.indices[own]], out=values[own])
+                np.multiply(X.data[span], self.factor[X.indices[span]], out=values[span])
         return sparse_examples(values, X.indices, X.indptr, X.shape[1])
 
     def _densify(self, X: Any) -> Dense:
@@ -201,10 +201,10 @@ def scaling_of(X: Examples, mode: str, threads: Threads = ALONE) -> Scaling:
 
 def made_bytes(X: Any, mode: str, threads: int = 1) -> int:
     """What scaling makes in memory beside X: moments of its rows, and the scaled rows of a sparse X in memory."""
-    own = moments_bytes(X, threads) if mode in MEASURED else 0
+    size = moments_bytes(X, threads) if mode in MEASURED else 0
     if mode == "none" or is_dense(X):
-        return own
-    return own + int(4 * X.shape[0] * X.shape[1] if mode in CENTRED else 4 * X.nnz)
+        return size
+    return size + int(4 * X.shape[0] * X.shape[1] if mode in CENTRED else 4 * X.nnz)
 
 
 def _inverse(spread: Vector, low: Vector, high: Vector) -> Dense:

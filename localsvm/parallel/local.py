@@ -216,8 +216,8 @@ def _kill(process: Any) -> None:
 
 def _cause(text: str) -> str:
     """How a worker ended, as loky reports it."""
-    if found := re.search(r"\{.*?(?:(SIG\w+)|EXIT)\((-?\d+)\)", text):
-        return found[1] or f"exit code {found[2]}"
+    if match := re.search(r"\{.*?(?:(SIG\w+)|EXIT)\((-?\d+)\)", text):
+        return match[1] or f"exit code {match[2]}"
     return text.splitlines()[0]
 
 

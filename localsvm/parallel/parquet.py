@@ -27,7 +27,7 @@ def lines(context: Any, name: str, files: list[str]) -> Any:
     from pyspark.sql import SparkSession
 
     session = SparkSession(context)
-    found: list[Any] = []
+    texts: list[Any] = []
     alike: dict[str, Any] = {}
     for file in files:
         frame = session.read.parquet(file)
@@ -39,15 +39,15 @@ def lines(context: Any, name: str, files: list[str]) -> Any:
         if _is_vector(columns.get(FEATURES)):  # SQL does not see into it
             label = frame.select(LABEL)._jdf.schema().toDDL()
             frame = session.read.schema(f"{label}, {FEATURES} {AS_STORED}").parquet(file)
-        found.append(frame.selectExpr(text).rdd.map(_encoded))
-    return context.union(found)
+        texts.append(frame.selectExpr(text).rdd.map(_encoded))
+    return context.union(texts)
 
 
 def check_alike(file: str, columns: list[str], first_file: str, expected: list[str]) -> None:
     """RunError where the columns of a file have other names or another order: features go by their place."""
     if columns != expected:
-        told = f"{', '.join(columns)} and not {', '.join(expected)}"
-        raise RunError(f"{file}: its columns are others than those of {first_file}, or in another order: {told}")
+        difference = f"{', '.join(columns)} and not {', '.join(expected)}"
+        raise RunError(f"{file}: its columns are others than those of {first_file}, or in another order: {difference}")
 
 
 def _features(name: str, columns: dict[str, Any]) -> str:

@@ -118,6 +118,6 @@ def _places(indices: NDArray[np.int32], columns: Columns) -> NDArray[np.int32]:
         if table is not None:
             places[begin : begin + BLOCK] = table[np.minimum(part, width)]
             continue
-        found = np.minimum(np.searchsorted(columns, part), len(columns) - 1)
-        places[begin : begin + BLOCK] = np.where(columns[found] == part, found, -1)
+        nearest = np.minimum(np.searchsorted(columns, part), len(columns) - 1)
+        places[begin : begin + BLOCK] = np.where(columns[nearest] == part, nearest, -1)
     return places

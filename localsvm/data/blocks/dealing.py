@@ -17,8 +17,8 @@ def taken_apart(groups: Numbers, most: int) -> Numbers:
     numbers = numbers.reshape(-1).astype(np.int64)
     large = rows[numbers] > most
     numbers[large] = len(rows) + np.arange(np.count_nonzero(large))
-    found: Numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return found
+    apart: Numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return apart
 
 
 def first_rows(order: Numbers, count: int, groups: Numbers | None) -> Numbers:
@@ -31,8 +31,8 @@ def first_rows(order: Numbers, count: int, groups: Numbers | None) -> Numbers:
     """
     if groups is None or count == 0:
         return order[:count]
-    own = taken_apart(groups, min(count, len(order) - count))[order]
-    first, number = np.unique(own, return_index=True, return_inverse=True)[1:]
+    group_of_row = taken_apart(groups, min(count, len(order) - count))[order]
+    first, number = np.unique(group_of_row, return_index=True, return_inverse=True)[1:]
     turn = first[number.reshape(-1)]  # that of the first row of its group
     together = np.argsort(turn, kind="stable")
     ends = np.flatnonzero(np.diff(turn[together], append=-1)) + 1  # of groups, so many rows are before them
@@ -52,11 +52,11 @@ def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generat
     n_folds : at least 1; there are fewer where there are fewer groups.
     groups : (n,) numbers of the rows' groups.
     """
-    own = taken_apart(groups, -(-len(y) // n_folds))
+    group_of_row = taken_apart(groups, -(-len(y) // n_folds))
     labels, code = np.unique(y, return_inverse=True)
-    size = np.bincount(own)
+    size = np.bincount(group_of_row)
     dealer = _Dealer(min(n_folds, len(size)), len(labels))
-    pairs, rows = np.unique(own * len(labels) + code.reshape(-1), return_counts=True)
+    pairs, rows = np.unique(group_of_row * len(labels) + code.reshape(-1), return_counts=True)
     group, label = np.divmod(pairs, len(labels))
     leading = np.lexsort((label, -rows, group))
     leading = leading[np.diff(group[leading], prepend=-1) > 0]  # the largest pair of each group
@@ -73,7 +73,7 @@ def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generat
             at = first[batch] + place
             have = at < first[batch + 1]
             dealer.put(fold[batch[have]], label[at[have]], rows[at[have]])
-    return fold[own]
+    return fold[group_of_row]
 
 
 class _Dealer:

@@ -34,18 +34,18 @@ def contents(X: Examples, columns: Columns | None = None) -> Hashes:
     It does not matter whether rows are dense, and whether columns without a value are left out; columns: those that X
     has, None for all.
     """
-    found = np.empty(X.shape[0], np.uint64)
+    hashes = np.empty(X.shape[0], np.uint64)
     for rows in row_blocks(X, BLOCK):
         part: Any = between(X, rows.start, rows.stop)
         with np.errstate(over="ignore"):
             if isinstance(part, np.ndarray):
                 weights = _odd(np.arange(X.shape[1]) if columns is None else columns)
-                found[rows] = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
+                hashes[rows] = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
             else:
                 entries = part.data.view(np.uint32) * _odd(part.indices if columns is None else columns[part.indices])
                 ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-                found[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
-    return found
+                hashes[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
+    return hashes
 
 
 def digest(rows: Hashes, y: NDArray[np.float64], first: int = 0) -> int:

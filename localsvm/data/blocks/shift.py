@@ -41,8 +41,8 @@ class Shift:
         """For rows that have these columns alone, ascending."""
         places = np.searchsorted(columns, self.columns)
         kept = np.isin(self.columns, columns)
-        found = self.where(kept)
-        return None if found is None else Shift(places[kept].astype(np.int64), found.origin)
+        remaining = self.where(kept)
+        return None if remaining is None else Shift(places[kept].astype(np.int64), remaining.origin)
 
     def within(self, columns: NDArray[np.int64]) -> Shift:
         """The opposite: for the rows that its own rows were cut from, these being the columns that were kept."""

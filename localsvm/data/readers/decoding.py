@@ -182,9 +182,9 @@ class Decoder:
         end, padding = self._taken - len(self._waiting), 0
         while True:
             if self._format.padding:
-                found = len(self._waiting)
+                length = len(self._waiting)
                 self._waiting = self._waiting.lstrip(b"\0")
-                padding += found - len(self._waiting)
+                padding += length - len(self._waiting)
             if len(self._waiting) >= BEGIN or not (more := self._more()):
                 break
             self._waiting += more

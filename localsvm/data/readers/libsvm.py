@@ -204,11 +204,11 @@ def _fill_dense(
     X, y = options.matrix(pieces[0].name, int(rows[-1]), columns), np.empty(rows[-1])
 
     def fill(i: int) -> None:
-        own = slice(rows[i], rows[i + 1])
-        if own.start < own.stop:
-            pieces[i].read_dense(X[own], y[own])
+        row_slice = slice(rows[i], rows[i + 1])
+        if row_slice.start < row_slice.stop:
+            pieces[i].read_dense(X[row_slice], y[row_slice])
             if shift is not None:
-                from_origin(X[own], pieces[i], shift)
+                from_origin(X[row_slice], pieces[i], shift)
 
     for _ in ordered(fill, range(len(pieces)), options.jobs):
         pass
@@ -227,14 +227,14 @@ def _fill_sparse(
     indptr, y = np.zeros(rows[-1] + 1, np.int64), np.empty(rows[-1])
 
     def fill(i: int) -> int:
-        own, at = slice(rows[i], rows[i + 1]), slice(entries[i], entries[i + 1])
-        if own.start == own.stop:
+        row_slice, at = slice(rows[i], rows[i + 1]), slice(entries[i], entries[i + 1])
+        if row_slice.start == row_slice.stop:
             return 0
         if shift is None:
-            return pieces[i].read_sparse(values[at], indices[at], indptr[1:][own], y[own], columns)
+            return pieces[i].read_sparse(values[at], indices[at], indptr[1:][row_slice], y[row_slice], columns)
         part = parse(pieces[i], columns, False, shift)
         X: Any = part.X
-        y[own], indptr[1:][own] = part.y, np.diff(X.indptr)
+        y[row_slice], indptr[1:][row_slice] = part.y, np.diff(X.indptr)
         values[at][: X.nnz], indices[at][: X.nnz] = X.data, X.indices
         return int(X.nnz)
 

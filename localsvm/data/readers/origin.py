@@ -106,8 +106,8 @@ def _stored_in_all_rows(X: Any) -> NDArray[np.int64]:
     """The columns without a 0."""
     head = sparse.csr_array(X, copy=True)
     head.sum_duplicates()
-    columns, found = np.unique(head.indices[head.data != 0], return_counts=True)
-    return np.asarray(columns[found == head.shape[0]], np.int64)
+    columns, occurrences = np.unique(head.indices[head.data != 0], return_counts=True)
+    return np.asarray(columns[occurrences == head.shape[0]], np.int64)
 
 
 def from_zero(X: Examples, shift: Shift) -> Examples:
@@ -129,5 +129,5 @@ def _in_all_rows(head: TextPiece, rows: int, n_features: int | None) -> NDArray[
     head.read_sparse(
         values, indices, lengths, np.empty(counts.rows), counts.width if n_features is None else n_features
     )
-    columns, found = np.unique(indices[: lengths[:rows].sum()], return_counts=True)
-    return np.asarray(columns[found == rows], np.int64)
+    columns, occurrences = np.unique(indices[: lengths[:rows].sum()], return_counts=True)
+    return np.asarray(columns[occurrences == rows], np.int64)
