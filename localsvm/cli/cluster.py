@@ -32,7 +32,7 @@ OTHERWISE = {
 
 
 def check(backend: str | None, master: str | None, train_file: str, output: str, given: dict[str, Any]) -> str | None:
-    """The URL of the master; None for a run on this machine. UsageError for options that do not fit together."""
+    """The URL of the master, None for a run on this machine; UsageError for options that do not fit together."""
     if not _asked(backend, master):
         return None
     _refuse(given)
@@ -42,7 +42,7 @@ def check(backend: str | None, master: str | None, train_file: str, output: str,
 
 
 def check_prediction(backend: str | None, master: str | None, test_file: str, given: dict[str, Any]) -> str | None:
-    """The master that predicts, None for this process; UsageError where what was given does not go together."""
+    """The URL of the master, None for a prediction in this process; UsageError for options that do not fit together."""
     if not _asked(backend, master):
         return None
     _refuse(given)
@@ -91,7 +91,7 @@ def predict(
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
-    found : takes in what the rows say.
+    collected : the score and the index base of the run, which take in what the rows say.
     """
     from localsvm.cli.labels import PredictionLines
     from localsvm.parallel.spark import SparkApplication

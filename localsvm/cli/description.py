@@ -1,4 +1,4 @@
-"""What `lsvm inspect` prints about a model."""
+"""The values and the text that `lsvm inspect` prints of a model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _coarse_cells(model: Model) -> int | None:
-    """How many there are, None where the rows were divided at once."""
+    """Number of coarse cells; None where the rows were divided at once."""
     from localsvm.partition.two_step import POINTER
 
     pointers = [array for name, array in model.partition[1].items() if name.rpartition("/")[2] == POINTER]
@@ -53,7 +53,7 @@ def _coarse_cells(model: Model) -> int | None:
 
 
 def _select(model: Model) -> str:
-    """What the models are: where no fold has one, the whole cells were fitted, whatever --select says."""
+    """Selection of the models: "refit" where only whole cells have a model, whatever --select says."""
     from localsvm.methods.base import WHOLE
 
     if "model_fold" in model.row_ptr and (model.column("model_fold") == WHOLE).all():
@@ -85,7 +85,7 @@ def _models(model: Model) -> dict[str, Any]:
 
 
 def _chosen(model: Model) -> dict[str, Any]:
-    """What was chosen in each cell, by the names of the parameters."""
+    """Spread of the values that the cells chose, by the names of the parameters."""
     if model.report is None or "chosen" not in model.report[1]:
         return {}
     columns = dict(zip(json.loads(model.report[0]), model.report[1]["chosen"].T.tolist(), strict=True))
@@ -97,7 +97,7 @@ def _rows(model: Model, column: str) -> Any:
 
 
 def description_text(facts: dict[str, Any], every: bool = False) -> str:
-    """The facts as a table for people. every: whether to list the weights of all features."""
+    """Table of a description for people. every: whether to list the weights of all features."""
     config, models = facts["config"], facts["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
     weights = ", scored by TPR x TNR" if config.get("scoring") else ""
@@ -123,7 +123,10 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
 
 
 def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
-    """How the parameters were chosen; lists are those that a method chooses from, an empty one is the default grid."""
+    """Text on how the parameters were chosen.
+
+    A list in the options of the method holds the values to choose from; an empty one stands for the default grid.
+    """
     lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
     if all(len(values) == 1 for values in lists):
         return "none (one point)" + (f", {config['folds']} folds for the probabilities" if facts["calibration"] else "")
@@ -153,7 +156,7 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _partition(facts: dict[str, Any], config: dict[str, Any]) -> str:
-    """The partition, and the largest size of its cells, which has no limit without one."""
+    """Text on the partition, the number of cells, and the largest size of a cell where that has a limit."""
     coarse, cells = facts["coarse_cells"], facts["cells"]
     if facts["partition"] == "none" and coarse is None:
         return "none, 1 cell"

@@ -1,4 +1,4 @@
-"""`lsvm inspect`."""
+"""Command `lsvm inspect`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a metric: how it was chosen, and how much each feature weighs in it."""
+"""Texts on a metric: how it was chosen, and how much each feature weighs in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ SHOWN = 10  # weights, unless all are asked for
 
 
 def metric_text(learned: Mapping[str, Any]) -> str:
-    """How a metric was chosen, from `runs.preparation.metric.Measured.told`."""
+    """Text on how a metric was chosen.
+
+    learned : the option `learned` of a model's config, or the report of a `runs.preparation.metric.Measured`.
+    """
     text = _choice_text(learned) if "best" in learned else str(learned["name"])
     return f"{text}; {learned['note']}" if "note" in learned else text
 
@@ -36,8 +39,10 @@ def _z(value: float) -> str:
 
 
 def weights_of(model: Model) -> dict[str, Any] | None:
-    """The metric of a checked model by values that JSON can hold, its features in descending order of their weights;
-    None for a model without. Where the models have a metric each, the weights are the means over these.
+    """The metric of a checked model by values that JSON can hold; None for a model without.
+
+    Its features are in descending order of their weights. Where the models have a metric each, the weights are the
+    means over these.
     """
     from localsvm.runs.preparation.stored import features_of, metrics_of
 

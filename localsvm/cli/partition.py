@@ -1,4 +1,4 @@
-"""`lsvm partition`, `lsvm-partition`."""
+"""Command `lsvm partition`, also as the program `lsvm-partition`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lsvm plot`."""
+"""Command `lsvm plot`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lsvm predict`, `lsvm-predict`."""
+"""Command `lsvm predict`, also as the program `lsvm-predict`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def predict(
 def _predict(
     model: LocalModel, file: str, indices: IndexBase, probability: bool, takers: Sequence[Callable[[Predicted], None]]
 ) -> None:
-    """takers : of the predictions of each block."""
+    """Predict a file block by block; each of the takers is called with the predictions of each block."""
     blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)
     for block in model.predict_blocks(indices.seen(blocks), probability):
         for take in takers:

@@ -1,4 +1,4 @@
-"""What a run prints on stderr while it lasts: a bar on a terminal, a line now and then elsewhere, notes."""
+"""Output of a run on stderr while it lasts: a bar on a terminal, a line now and then elsewhere, notes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SHOWN_CLASSES = 10  # as many curves as there are colours
 
 
 def check(folder: str | None, force: bool) -> None:
-    """Make the folder, before a run; an error where its files could not be written."""
+    """Make the folder before a run; raise an error where its files could not be written."""
     from localsvm.cli import plotting
     from localsvm.cli.paths import check_outputs
     from localsvm.errors import RunError
@@ -32,7 +32,7 @@ def check(folder: str | None, force: bool) -> None:
 
 
 def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
-    """Write all files."""
+    """Write the scores and the pictures into the folder."""
     from localsvm.cli import plotting
     from localsvm.store.outputs import replacing
 
@@ -57,7 +57,11 @@ def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
 
 
 def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
-    """What is drawn: the larger of two labels; of more each against the rest, up to ten, and all together."""
+    """Curves to draw, with their names.
+
+    Of two labels, this is the curve of the larger one. Of more, there is one for each label against the rest, up to
+    SHOWN_CLASSES, and one for all labels together.
+    """
     labels = scores.labels.tolist()
     if len(labels) == 2:
         named: list[tuple[str, Any]] = [(label_text(labels[1]), scores.curves(1))]
@@ -68,7 +72,7 @@ def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
 
 
 def _legend(axes: Any, shown: list[tuple[str, Curves]], place: str) -> None:
-    """The curves' names, or why there is none: rows of one class have neither curve."""
+    """Add the names of the curves, or the reason why there is none: rows of one class have neither curve."""
     if shown:
         axes.legend(loc=place, fontsize="small")
     else:

@@ -84,7 +84,7 @@ class Disk:
         self._head: Head | None = None
 
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
-        """See `Engine`."""
+        """Take the first look, and write the rows down; see `Engine.head`."""
         jobs, weight = self.threads.count, None
         self._counts = counts = self._counts or counts_of(self.name, self._zero_based, self._budget, jobs)
         if self._weights is not None:
@@ -117,7 +117,7 @@ class Disk:
         return self._head
 
     def _written(self, blocks: Generator[Dataset], rows: int, all_rows: bool) -> tuple[Columns, int]:
-        """The columns in which some row is not 0, and how many values are not 0; rows are written down."""
+        """Write the rows down; the columns in which some row is not 0, and the number of values that are stored."""
         read = 0
         occurs = np.zeros(self._rows.columns, np.bool_)
         entries = 0
@@ -162,7 +162,7 @@ class Disk:
         return Head(self.name, rows, entries, columns, shift, absent=absent)
 
     def in_memory(self) -> Memory:
-        """See `Engine`."""
+        """Read all rows into memory; see `Engine.in_memory`."""
         if self._head is None:
             data = read(
                 self.name, zero_based=self._zero_based, shifts=self._shifts, jobs=self.threads.count,
@@ -186,24 +186,24 @@ class Disk:
         return memory
 
     def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
-        """See `Engine`."""
+        """Value of each statistic for all rows; see `Engine.reduce`."""
         tree = InOrder(statistics)
         for number, block in enumerate(self._blocks()):
             tree.add(block, number)
         return tree.result()
 
     def through(self, step: Step) -> None:
-        """See `Engine`."""
+        """Add a step; see `Engine.through`."""
         self._steps.append(step)
 
     def work(
         self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
-        """See `Engine`."""
+        """Events of the work of a trainer; see `Engine.work`."""
         return trainer.records(self._coarse(cells, wanted), resources, finished)
 
     def _blocks(self, values: int | None = None) -> Iterator[Block]:
-        """All rows as they are read, in blocks of so many values; of `Head.block_rows` for None."""
+        """All rows as they are read, in blocks of so many values; in blocks of `Head.block_rows` rows for None."""
         head = self._head
         assert head is not None, "after the first look"
         rows = head.rows
@@ -213,7 +213,7 @@ class Disk:
 
     @property
     def weight(self) -> NDArray[np.float64] | None:
-        """(n,) of the rows, after the first look; None where they have none."""
+        """Weights (n,) of the rows, after the first look; None where they have none."""
         return self._weight
 
     def read_again(self) -> Iterator[Block]:
@@ -231,12 +231,12 @@ class Disk:
         return Block(first, X, y, weight, self._head.columns.kept)
 
     def _step(self, values: int) -> int:
-        """Rows of so many values."""
+        """Number of rows with so many values."""
         assert self._head is not None, "after the first look"
         return max(1, values // max(1, self._head.row_values))
 
     def _read(self, rows: ScratchRows, first: int, last: int) -> Examples:
-        """Rows in the columns that are kept."""
+        """Rows first .. last - 1 in the columns that are kept."""
         assert self._head is not None, "after the first look"
         X, columns = rows.between(first, last), self._head.columns
         constant, value = self._constant
@@ -273,7 +273,7 @@ class Disk:
                 yield CoarseRows(number, Drawn(chosen, X, y[chosen], weight))
 
     def _arranged(self, coarse: NDArray[np.int32], order: NDArray[np.int64], bounds: NDArray[np.int64]) -> ScratchRows:
-        """The rows as they are, coarse cell after coarse cell."""
+        """Scratch files of the rows as they are, coarse cell after coarse cell."""
         entries = None if self._rows.dense else np.diff(self._rows.pointers)[order]
         arranged, filled = ScratchRows(self._folder, self._rows.columns, self._rows.dense, entries), bounds.copy()
         rows, step = len(coarse), self._step(WRITTEN)
@@ -291,7 +291,7 @@ class Disk:
 
 
 def _signature(path: str | Path) -> tuple[int, ...] | None:
-    """What an edit of a file changes; None where there is no file."""
+    """Values that an edit of a file changes; None where there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -300,6 +300,6 @@ def _signature(path: str | Path) -> tuple[int, ...] | None:
 
 
 def counts_of(path: str | Path, zero_based: bool, budget: Budget, jobs: int) -> Counts:
-    """What a file holds."""
+    """Counts of a file."""
     block, longest = budget.block_bytes(BLOCK_BYTES, jobs), budget.text_bytes(LONGEST_LINE)
     return measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block, longest=longest).counts

@@ -48,17 +48,18 @@ class Memory:
         self._budget, self._head = budget, head
 
     def in_memory(self) -> Memory:
-        """See `Engine`."""
+        """The engine itself; see `Engine.in_memory`."""
         return self
 
     def fits(self, size: int) -> bool:
-        """Whether so many bytes fit in beside the rows and labels."""
+        """True where so many bytes fit in beside the rows and labels."""
         return self._held + size <= self._budget.room
 
     def room(self, what: str, size: int, remedy: str = "", scratch: bool = True) -> None:
-        """RunError where so many bytes do not fit in beside the rows, the labels, and the scratch arrays of threads.
+        """Raise RunError where `size` bytes do not fit in beside the rows, the labels, and scratch arrays of threads.
 
-        what : needs them, without its verb.
+        what : the work that needs them, without its verb.
+        scratch : whether threads have scratch arrays.
         """
         rows = size_of(self.data.X)
         shared = self.threads.count * min(WORKING, OF_ROWS * rows) if scratch else 0
@@ -66,7 +67,7 @@ class Memory:
 
     @property
     def remedy(self) -> str:
-        """What to do where the memory is too small."""
+        """Advice for a run whose memory is too small."""
         return self._budget.remedy
 
     @property
@@ -74,7 +75,7 @@ class Memory:
         return size_of(self.data.X) + 16 * len(self.data.y)
 
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
-        """See `Engine`."""
+        """Take the first look; see `Engine.head`."""
         if self._head is not None:
             return self._head
         data, left_out = self.data, 0
@@ -100,7 +101,7 @@ class Memory:
         self.room("making the rows dense, in the columns that occur,", size)
 
     def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
-        """See `Engine`."""
+        """Value of each statistic for all rows; see `Engine.reduce`."""
         data, tree = self.data, InOrder(statistics)
         X: Any = data.X
         entries = X.size if isinstance(X, np.ndarray) else X.nnz
@@ -126,18 +127,18 @@ class Memory:
         return Block(first, between(data.X, first, last), data.y[first:last], weight, data.columns)
 
     def through(self, step: Step) -> None:
-        """See `Engine`."""
+        """Apply a step to the rows; see `Engine.through`."""
         self.data.X = step(self.data.X)
 
     def work(
         self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
-        """See `Engine`."""
+        """Events of the work of a trainer; see `Engine.work`."""
         coarse = self._whole(wanted) if cells.route is None else self._coarse(cells, wanted)
         return trainer.records(coarse, resources, finished)
 
     def _whole(self, wanted: Sequence[int]) -> Iterator[CoarseRows]:
-        """All rows for each; nothing here holds them after the last."""
+        """All rows for each coarse cell; nothing here holds them after the last one."""
         for coarse in wanted:
             yield self._all(coarse, last=coarse == wanted[-1])
 
@@ -162,7 +163,7 @@ class Memory:
                 yield CoarseRows(coarse, Drawn(chosen, rows_of(data.X, chosen), data.y[chosen], weight))
 
     def _routed(self, cells: CoarseRouting, repeat: int) -> Any:
-        """(n,) int32 the coarse cell of each row among those of the repeat."""
+        """Coarse cell (n,) int32 of each row, among those of the repeat."""
         X: Any = self.data.X
         routed = np.empty(len(self.data.y), np.int32)
         blocks = list(row_blocks(X, STRIP))

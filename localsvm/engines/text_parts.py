@@ -1,5 +1,7 @@
-"""How the parts of a text that lies on many machines are read, each by whoever holds it: plain functions of a part's
-number and the pieces of its text. The rows are those that `readers.libsvm.read` makes of the whole text, bit for bit.
+"""Reading of a text in parts that lie on many machines, each by whoever holds it.
+
+The functions are plain ones, of a part's number and the pieces of its text. The rows are those that
+`readers.libsvm.read` makes of the whole text, bit for bit.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ Pieces = Iterator[bytes]
 
 @dataclass(frozen=True)
 class Count:
-    """What a part holds, or several: rows, lines, entries of the text and those that are not 0, and columns.
+    """Counts of a part, or several: rows, lines, entries of the text and those that are not 0, and columns.
 
     Attributes
     ----------
@@ -59,7 +61,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Form:
-    """How the rows of a text are read.
+    """Form in which the rows of a text are read.
 
     Attributes
     ----------
@@ -83,12 +85,12 @@ class Form:
 
     @property
     def features(self) -> int:
-        """d."""
+        """Number of columns of X."""
         return self.width if self.columns is None else len(self.columns)
 
     @property
     def head(self) -> Head:
-        """What an engine says of the rows."""
+        """Head of the rows, which an engine gives."""
         columns = KeptColumns(self.columns, self.width, self.dense)
         return Head(self.name, self.rows, self.stored, columns, self.shift)
 
@@ -111,7 +113,7 @@ def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> 
 
 
 def another_level(theirs: str, ours: str) -> RunError:
-    """Results of several levels would depend on who computed what."""
+    """Error for several SIMD levels: results would depend on who computed what."""
     return RunError(
         f"a worker computes at the SIMD level {theirs}, this machine at {ours}: bits would depend on who computed "
         "what; set LOCALSVM_SIMD to the lower one here, it is handed on"
@@ -119,14 +121,18 @@ def another_level(theirs: str, ours: str) -> RunError:
 
 
 def lines(part: int, pieces: Pieces) -> int:
-    """Of a part."""
+    """Number of lines of a part."""
     return sum(text.count(b"\n") for text in pieces)
 
 
 def counted(
     name: str, zero_based: bool, far: Shift | None, first_lines: Sequence[int] | None, part: int, pieces: Pieces
 ) -> Count:
-    """What a part holds, some columns read from their origin. first_lines: of all parts, None where not known yet."""
+    """Counts of a part, some columns read from their origin.
+
+    far : the columns that have an origin.
+    first_lines : numbers of the first lines of all parts, from 0; None where they are not known yet.
+    """
     total = Count(levels=frozenset([LEVELS[simd_level()]]))
     line = 0 if first_lines is None else first_lines[part]
     for piece in lined(name, zero_based, line, part, pieces):
@@ -140,7 +146,10 @@ def counted(
 
 
 def far_columns(name: str, zero_based: bool, head: Callable[[int], bytes]) -> Shift | None:
-    """Which columns have an origin, as `readers.origin` finds it in the first rows. head: the first so many lines."""
+    """Shift of the columns that have an origin, as `readers.origin` finds it in the first rows.
+
+    head : gives the first so many lines.
+    """
     wanted = HEAD_ROWS
     while True:
         text = head(wanted)
@@ -151,7 +160,7 @@ def far_columns(name: str, zero_based: bool, head: Callable[[int], bytes]) -> Sh
 
 
 def form_of(name: str, zero_based: bool, far: Shift | None, parts: list[Count]) -> Form:
-    """How all rows are to be read, as `read` and `KeptColumns.fit` would. DataError for a text without rows."""
+    """Form in which `read` and `KeptColumns.fit` would read all rows. DataError for a text without rows."""
     total = reduce(Count.__add__, parts, Count())
     if total.rows == 0:
         raise DataError((NO_ROWS if total.lines else EMPTY).format(path=name))

@@ -31,7 +31,7 @@ def load(path: str | os.PathLike[str]) -> LocalClassifier:
     ModelError : the file cannot be read or is no model.
     """
     content = Path(path).read_bytes() if Path(path).is_file() else b""
-    with LocalModel(Path(path)) as model:  # tells what is wrong with a file, and verifies it
+    with LocalModel(Path(path)) as model:  # names what is wrong with a file, and verifies it
         config, method = dict(model.file.config), type(model.method)
         name = "LocalSVC" if method is LocalSVC.method else f"{method.__name__}Classifier"
         classes = classes_of(model.file.labels, config.get("classes"))

@@ -1,4 +1,4 @@
-"""What a file says of its metric: how it was chosen, and whether that fits the metric."""
+"""Record that a file has of its metric: how it was chosen, and whether that fits the metric."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ State = tuple[str, Mapping[str, NDArray[Any]]]
 
 
 def about_metric(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How the metric was chosen, by a config; None where none was asked for. Unsound for what is no such thing."""
+    """Record of a config of how the metric was chosen; None where none was asked for. Unsound for no such record."""
     learned = config.get("learned")
     if not isinstance(learned, dict | None):
         raise Unsound("/@config: the option learned is no dict")

@@ -1,4 +1,4 @@
-"""What scaling asks of rows: a statistic of blocks that can be merged."""
+"""Moments of rows, which scaling asks for: a statistic of blocks that can be merged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moments:
-    """Of some rows, each column by itself. Zeros that are not stored count.
+    """Moments of some rows, each column by itself. Zeros that are not stored count.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Moments:
 
     @property
     def deviation(self) -> Vector:
-        """(d,) the population standard deviation (ddof 0)."""
+        """Population standard deviation (d,) (ddof 0)."""
         return np.asarray(np.sqrt(self.squares / self.rows))
 
 
@@ -75,8 +75,9 @@ def moments_of(X: Examples, threads: Threads = ALONE) -> Moments:
 
 
 def moments_bytes(X: Any, threads: int) -> int:
-    """What `moments_of` holds beside X and the scratch arrays of its threads: statistics of blocks, their merging, and
-    a sparse block that is read from a disk.
+    """Bytes that `moments_of` holds beside X and the scratch arrays of its threads.
+
+    They are those of statistics of blocks, of their merging, and of a sparse block that is read from a disk.
     """
     rows, columns = int(X.shape[0]), int(X.shape[1])
     stored, block = rows * columns if is_dense(X) else int(X.nnz), _block_size(X)

@@ -16,7 +16,7 @@ SUFFIX = ".parquet"
 VECTOR = "org.apache.spark.ml.linalg.VectorUDT"
 AS_STORED = "struct<type:tinyint,size:int,indices:array<int>,values:array<double>>"  # what Spark writes for a vector
 NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
-NULL = "'null'"  # no number, so that the line is told
+NULL = "'null'"  # no number, so that the line is reported
 
 
 def lines(context: Any, name: str, files: list[str]) -> Any:
@@ -44,7 +44,7 @@ def lines(context: Any, name: str, files: list[str]) -> Any:
 
 
 def check_alike(file: str, columns: list[str], first_file: str, expected: list[str]) -> None:
-    """RunError where the columns of a file have other names or another order: features go by their place."""
+    """Raise RunError where the columns of a file have other names or another order: features go by their place."""
     if columns != expected:
         difference = f"{', '.join(columns)} and not {', '.join(expected)}"
         raise RunError(f"{file}: its columns are others than those of {first_file}, or in another order: {difference}")

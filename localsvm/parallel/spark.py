@@ -1,4 +1,4 @@
-"""Where work runs on many machines: Apache Spark, as a `map` over parts of a text and over groups of what they give.
+"""Work on many machines: Apache Spark, as a `map` over parts of a text and over groups of what they give.
 
 What is done to a part or a group is handed in, as plain functions that pickle carries. A mistake of the user that one
 of them finds (a LocalSVMError) is a result like any other: Spark would try again what raises.
@@ -129,14 +129,17 @@ class SparkApplication:
         return _plain((errors or str(error).splitlines() or [type(error).__name__])[-1])
 
     def shared(self, path: str) -> Callable[[], str]:
-        """A file of this machine for all workers: what says there where it is. It must stay until the session ends."""
+        """Share a file of this machine with all workers; what is returned gives its path there.
+
+        The file must stay until the session ends.
+        """
         file = Path(path).resolve()  # Spark names it so, whatever links lead there
         self._context.addFile(file.as_uri())
         return partial(_place_of, file.name)
 
     @property
     def cores(self) -> int:
-        """How many cores the workers have, as far as they have come up."""
+        """Number of cores of the workers, as far as they have come up."""
         return int(self._context.defaultParallelism)
 
     def text(self, path: str) -> Text:
@@ -177,7 +180,7 @@ class SparkApplication:
 
 
 class Text:
-    """The lines of one or several files, in parts that follow each other. Made by `Spark.text` and `Spark.of_parts`."""
+    """The lines of one or several files, in parts that follow each other. `SparkApplication` makes it."""
 
     def __init__(
         self, spark: SparkApplication, name: str, lines: Any,
@@ -192,20 +195,20 @@ class Text:
         return b"".join(line + b"\n" for line in _outcome(self.name, lambda: self.lines.take(lines)))
 
     def each(self, work: Callable[[int, Pieces], Result]) -> list[Result]:
-        """What `work` makes of the number and the pieces of each part, in their order."""
+        """Results of `work` for the number and the pieces of each part, in their order."""
         results = _outcome(
             self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work, self._cut)).collect()
         )
         return [_known(one) for one in results]
 
     def in_order(self, work: Callable[[int, Pieces], Result]) -> Generator[Result]:
-        """The same one by one, few of them in memory; each part is a job of its own."""
+        """Results as of `each`, one by one, few of them in memory; each part is a job of its own."""
         jobs = {part: partial(_worked, work, self._cut, part) for part in range(self.lines.getNumPartitions())}
         for _, result in _side_by_side(self, self.lines, jobs, in_order=True):
             yield result
 
     def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> Groups:
-        """What `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
+        """Values that `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
         pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, self._cut, count))
         return Groups(self, pairs.partitionBy(count, _itself), count)
 
@@ -219,9 +222,9 @@ class Groups:
     def unordered(
         self, work: Callable[[Any, list[Any]], Result], wanted: Mapping[int, Any]
     ) -> Generator[tuple[int, Result]]:
-        """(group, what `work` makes of wanted[group] and its values), as they finish; each group is a job of its own.
+        """Pairs (group, result of `work` for wanted[group] and the values of the group), as they finish.
 
-        The values of a group come in any order.
+        Each group is a job of its own. The values of a group come in any order.
         """
         jobs = {group: partial(_gathered, work, asked) for group, asked in wanted.items()}
         yield from _side_by_side(self._text, self._pairs, jobs, in_order=False, remedy=f"; go on with {opt.resume}")
@@ -230,7 +233,7 @@ class Groups:
 def _side_by_side(
     text: Text, rows: Any, work: Mapping[int, Callable[[Any], list[Any]]], in_order: bool, remedy: str = ""
 ) -> Generator[tuple[int, Any]]:
-    """(part, the only result of its work) of some parts of an RDD, each a job of its own; few of them are begun."""
+    """Pairs (part, the only result of its work) of some parts of an RDD, each a job of its own; few are begun."""
     context = text.spark._context
     waiting = list(work)[::-1]  # the numbers
     most = 2 * max(2, text.spark.cores)  # so that none waits for this program
@@ -252,7 +255,7 @@ def _side_by_side(
 
 
 class _Refused:
-    """What a worker gives in place of a result: a mistake of the user."""
+    """Mistake of the user, which a worker gives in place of a result."""
 
     def __init__(self, error: LocalSVMError) -> None:
         self.error = error
@@ -339,12 +342,12 @@ def _cause(text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """Without the names of Java's classes before it."""
+    """Line without the names of Java's classes before it."""
     return re.sub(r"^(?:.*\bERROR \S+: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (?=\S)", "", line.strip())
 
 
 def _ignored(*_: object) -> None:
-    """In place of a trace of a connection that ended with its process."""
+    """Print nothing, in place of a trace of a connection that ended with its process."""
 
 
 def _check_pyspark() -> None:
@@ -369,7 +372,7 @@ def _check_java() -> None:
 
 
 def _check_master(master: str) -> None:
-    """RunError where nothing answers at the address of a standalone master: Spark itself would try for minutes."""
+    """Raise RunError where nothing answers at the address of a standalone master: Spark would try for minutes."""
     if address := STANDALONE.match(master):
         try:
             socket.create_connection((address[1], int(address[2])), ANSWER_SECONDS).close()

@@ -1,4 +1,4 @@
-"""What runs in a worker process: its beginning, and the work units that it is given."""
+"""Code that runs in a worker process: its beginning, and the work units that it is given."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def parse(piece: TextPiece, n_features: int | None, dense: bool | None, shift: S
 
     Parameters
     ----------
-    piece : Piece
+    piece : TextPiece
     n_features : int or None
         Columns of X; None for as many as this piece needs.
     dense : bool or None

@@ -43,7 +43,7 @@ class Span:
 
 
 def spans(name: str, file: int, size: int, begin: int, block_bytes: int, longest: int = LONGEST_LINE) -> list[Span]:
-    """A file of `size` bytes from `begin` on, cut at line ends about `block_bytes` apart; longest: of lines."""
+    """Spans of a file of `size` bytes from `begin` on, cut at line ends about `block_bytes` apart; longest: a line."""
     parts = []
     while begin < size:
         end = _line_end(name, file, begin + block_bytes - 1, size, longest)
@@ -53,7 +53,7 @@ def spans(name: str, file: int, size: int, begin: int, block_bytes: int, longest
 
 
 def _line_end(name: str, file: int, at: int, size: int, longest: int) -> int:
-    """Where the line that holds byte `at` ends; DataError if that is more than `longest` away."""
+    """End of the line that holds byte `at`; DataError if that is more than `longest` away."""
     part, last = bytearray(SEARCHED), at + longest
     while at < size and (got := _read(name, file, memoryview(part), at)):
         newline = part.find(b"\n", 0, got)
@@ -66,7 +66,7 @@ def _line_end(name: str, file: int, at: int, size: int, longest: int) -> int:
 
 
 def _ends(name: str, file: int, size: int) -> int:
-    """How many lines end in the first `size` bytes."""
+    """Number of lines that end in the first `size` bytes."""
     part, at, lines = bytearray(SEARCHED), 0, 0
     while at < size and (got := _read(name, file, memoryview(part)[: size - at], at)):
         lines += part.count(b"\n", 0, got)

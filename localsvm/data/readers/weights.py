@@ -21,7 +21,7 @@ SHOWN = 40  # bytes of a line in a message
 def check_weights(weights: ArrayLike, rows: int, name: str = "the weights") -> NDArray[np.float64]:
     """The weights (rows,) as float64. DataError unless there is one a row, all finite, none negative, not all 0.
 
-    name : of where they are from, for messages.
+    name : name of their source, for messages.
     """
     checked = np.asarray(weights, np.float64)
     if checked.shape != (rows,):
