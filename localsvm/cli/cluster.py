@@ -32,7 +32,7 @@ OTHERWISE = {
 
 
 def check(backend: str | None, master: str | None, train_file: str, output: str, given: dict[str, Any]) -> str | None:
-    """The URL of the master; None for a run on this machine. UsageError for options that do not fit together."""
+    """The URL of the master, None for a run on this machine; UsageError for options that do not fit together."""
     if not _asked(backend, master):
         return None
     _refuse(given)
@@ -42,7 +42,7 @@ def check(backend: str | None, master: str | None, train_file: str, output: str,
 
 
 def check_prediction(backend: str | None, master: str | None, test_file: str, given: dict[str, Any]) -> str | None:
-    """The master that predicts, None for this process; UsageError where what was given does not go together."""
+    """The URL of the master, None for a prediction in this process; UsageError for options that do not fit together."""
     if not _asked(backend, master):
         return None
     _refuse(given)
@@ -86,12 +86,12 @@ def train(
 
 def predict(
     master: str, file: str, model: str, output: str | None, decision_values: bool, probability: bool,
-    found: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
+    collected: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
-    found : takes in what the rows say.
+    collected : the score and the index base of the run, which take in what the rows say.
     """
     from localsvm.cli.labels import PredictionLines
     from localsvm.parallel.spark import SparkApplication
@@ -102,7 +102,7 @@ def predict(
         text = text_of(spark, file)
         lines = partial(PredictionLines, decision_values=decision_values, probabilities=probability)
         task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
-        for part in predict_text(text, task, *found):
+        for part in predict_text(text, task, *collected):
             write(part)
 
 

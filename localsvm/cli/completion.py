@@ -1,4 +1,4 @@
-"""`lsvm completion`."""
+"""Command `lsvm completion`."""
 
 from __future__ import annotations
 

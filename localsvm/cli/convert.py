@@ -1,4 +1,4 @@
-"""`lsvm convert`."""
+"""Command `lsvm convert`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lsvm cv`, `lsvm-cv`."""
+"""Command `lsvm cv`, also as the program `lsvm-cv`."""
 
 from __future__ import annotations
 

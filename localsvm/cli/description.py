@@ -1,4 +1,4 @@
-"""What `lsvm inspect` prints about a model."""
+"""The values and the text that `lsvm inspect` prints of a model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _coarse_cells(model: Model) -> int | None:
-    """How many there are, None where the rows were divided at once."""
+    """Number of coarse cells; None where the rows were divided at once."""
     from localsvm.partition.two_step import POINTER
 
     pointers = [array for name, array in model.partition[1].items() if name.rpartition("/")[2] == POINTER]
@@ -53,7 +53,7 @@ def _coarse_cells(model: Model) -> int | None:
 
 
 def _select(model: Model) -> str:
-    """What the models are: where no fold has one, the whole cells were fitted, whatever --select says."""
+    """Selection of the models: "refit" where only whole cells have a model, whatever --select says."""
     from localsvm.methods.base import WHOLE
 
     if "model_fold" in model.row_ptr and (model.column("model_fold") == WHOLE).all():
@@ -64,28 +64,28 @@ def _select(model: Model) -> str:
 def _models(model: Model) -> dict[str, Any]:
     from localsvm.methods import method_from
 
-    found: dict[str, Any] = {"models": int(model.row_ptr["model_fold"][-1]), "not_converged": 0}
+    report: dict[str, Any] = {"models": int(model.row_ptr["model_fold"][-1]), "not_converged": 0}
     if "model_converged" in model.row_ptr:
-        found["not_converged"] = int((model.column("model_converged") == 0).sum())
+        report["not_converged"] = int((model.column("model_converged") == 0).sum())
     if "model_gap" in model.row_ptr:
         unit = method_from(dict(model.config["method"])).gap_unit
-        found |= {"largest_gap": float(model.column("model_gap").max(initial=0.0)), "gap_unit": unit}
+        report |= {"largest_gap": float(model.column("model_gap").max(initial=0.0)), "gap_unit": unit}
     support = next((name for name in ("support", "support_indptr") if name in model.row_ptr), None)
     if support is not None:
         rows = _rows(model, support) - (support == "support_indptr")
-        found |= {"support_vectors": int(rows.sum()), "support_vectors_by_cell": spread(rows.tolist())}
-    found |= {what: spread(_rows(model, what).tolist()) for what in ("centres", "landmarks") if what in model.row_ptr}
+        report |= {"support_vectors": int(rows.sum()), "support_vectors_by_cell": spread(rows.tolist())}
+    report |= {what: spread(_rows(model, what).tolist()) for what in ("centres", "landmarks") if what in model.row_ptr}
     if "clusters" in model.row_ptr and len(clusters := model.column("clusters")):  # pairs have their own
-        found["centres"] = spread(clusters.tolist())
+        report["centres"] = spread(clusters.tolist())
     chosen = {"gamma": "model_gamma", "cost": "model_cost", "lambda": "lambda"}
     values = {name: model.column(column) for name, column in chosen.items() if column in model.row_ptr}
     # 0: of a class that its cell does not have, nothing was chosen
-    found |= {name: spread(kept.tolist()) for name, of in values.items() if len(kept := of[of != 0.0])}
-    return found | {"chosen": _chosen(model)}
+    report |= {name: spread(kept.tolist()) for name, of in values.items() if len(kept := of[of != 0.0])}
+    return report | {"chosen": _chosen(model)}
 
 
 def _chosen(model: Model) -> dict[str, Any]:
-    """What was chosen in each cell, by the names of the parameters."""
+    """Spread of the values that the cells chose, by the names of the parameters."""
     if model.report is None or "chosen" not in model.report[1]:
         return {}
     columns = dict(zip(json.loads(model.report[0]), model.report[1]["chosen"].T.tolist(), strict=True))
@@ -96,43 +96,46 @@ def _rows(model: Model, column: str) -> Any:
     return model.row_ptr[column][1:] - model.row_ptr[column][:-1]
 
 
-def description_text(found: dict[str, Any], every: bool = False) -> str:
-    """The description as a table for people. every: whether to list the weights of all features."""
-    config, models = found["config"], found["models"]
+def description_text(facts: dict[str, Any], every: bool = False) -> str:
+    """Table of a description for people. every: whether to list the weights of all features."""
+    config, models = facts["config"], facts["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
     weights = ", scored by TPR x TNR" if config.get("scoring") else ""
     weights += ", rows weighted" if config.get("weighted") else ""
     weights += "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
     from_0 = " with indices from 0" if config.get("zero_based") else ""
     lines = [
-        ("file", f"{found['file']}, {found['bytes']:,} bytes, checksums agree"),
-        ("format", f"{found['format']} {found['format_version']}, by {found['generator']}, {found['created']}"),
+        ("file", f"{facts['file']}, {facts['bytes']:,} bytes, checksums agree"),
+        ("format", f"{facts['format']} {facts['format_version']}, by {facts['generator']}, {facts['created']}"),
         ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
-        ("selection", f"{_selection(found, config)}, seed {config['seed']}{weights}"),
+        ("selection", f"{_selection(facts, config)}, seed {config['seed']}{weights}"),
         (
             "features",
-            f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {found['scaling']}",
+            f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {facts['scaling']}",
         ),
-        *_metric(found, every),
-        ("labels", labels_text(found["labels"]) + (f", {config['multiclass']}" if len(found["labels"]) > 2 else "")),
-        ("partition", _partition(found, config)),
+        *_metric(facts, every),
+        ("labels", labels_text(facts["labels"]) + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else "")),
+        ("partition", _partition(facts, config)),
     ]
-    if found["calibration"]:
-        lines.append(("probabilities", calibration_text(found["calibration"])))
+    if facts["calibration"]:
+        lines.append(("probabilities", calibration_text(facts["calibration"])))
     return table_text(lines + (_model_lines(models) if models else []))
 
 
-def _selection(found: dict[str, Any], config: dict[str, Any]) -> str:
-    """How the parameters were chosen; lists are those that a method chooses from, an empty one is the default grid."""
+def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
+    """Text on how the parameters were chosen.
+
+    A list in the options of the method holds the values to choose from; an empty one stands for the default grid.
+    """
     lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
     if all(len(values) == 1 for values in lists):
-        return "none (one point)" + (f", {config['folds']} folds for the probabilities" if found["calibration"] else "")
-    return f"{config['folds']} folds, {config['grid']} grid, {found['select']}"
+        return "none (one point)" + (f", {config['folds']} folds for the probabilities" if facts["calibration"] else "")
+    return f"{config['folds']} folds, {config['grid']} grid, {facts['select']}"
 
 
-def _metric(found: dict[str, Any], every: bool) -> list[tuple[str, str]]:
-    about, metric = found["config"].get("learned"), found["metric"]
-    lines = [("metric", metric_text(about))] if about else []
+def _metric(facts: dict[str, Any], every: bool) -> list[tuple[str, str]]:
+    learned, metric = facts["config"].get("learned"), facts["metric"]
+    lines = [("metric", metric_text(learned))] if learned else []
     if metric and metric["metrics"] > 1:
         lines.append(("metric", f"{metric['metrics']:,}, of problems, folds or cells; the weights are their means"))
     return lines + (weights_text(metric["weights"], every) if metric else [])
@@ -152,14 +155,14 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
     return lines + [(name, spread_text(values)) for name, values in more.items()]
 
 
-def _partition(found: dict[str, Any], config: dict[str, Any]) -> str:
-    """The partition, and the largest size of its cells, which has no limit without one."""
-    coarse, cells = found["coarse_cells"], found["cells"]
-    if found["partition"] == "none" and coarse is None:
+def _partition(facts: dict[str, Any], config: dict[str, Any]) -> str:
+    """Text on the partition, the number of cells, and the largest size of a cell where that has a limit."""
+    coarse, cells = facts["coarse_cells"], facts["cells"]
+    if facts["partition"] == "none" and coarse is None:
         return "none, 1 cell"
-    most = "" if found["partition"] == "none" else f" (at most {config['cell_size']:,} rows each)"
+    most = "" if facts["partition"] == "none" else f" (at most {config['cell_size']:,} rows each)"
     within = "" if coarse is None else f" in {coarse:,} coarse ones (about {config['coarse_size']:,} rows each)"
-    return f"{repeated_text(found['partition'], found['repeats'])}, {cells:,} cells{most}{within}"
+    return f"{repeated_text(facts['partition'], facts['repeats'])}, {cells:,} cells{most}{within}"
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a partition file or a file with a metric fixes of the options of a run."""
+"""Options of a run that a partition file or a file with a metric fixes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FIXED_BY_METRIC = {"scale": "--scale", "metric": "--metric"}
 FIXED_BY_PARTITION = {"partition": "-P", "cell_size": "-c", "coarse_size": "--coarse-size", **FIXED_BY_METRIC}
-EARLIER = {"metric": "none", "coarse_size": None}  # what a partition file stands for that does not say it
+EARLIER = {"metric": "none", "coarse_size": None}  # values of a partition file that does not name them
 PARTITION, METRIC = "--partition-file", "--metric-file"
 
 
@@ -43,9 +43,9 @@ def given_metric(file: str | None, options: dict[str, Any], partition_file: str 
         raise click.UsageError("--metric-file: --partition-file has a metric of its own; give one of the two.")
     given = {name: value for name, value in options.items() if value is not None}
     _refuse(given, FIXED_BY_METRIC, METRIC)
-    found = read_given(seekable(file, "a file with a metric"))
-    _zero_based(given, found.options, "file of the metric")
-    return found
+    metric = read_given(seekable(file, "a file with a metric"))
+    _zero_based(given, metric.options, "file of the metric")
+    return metric
 
 
 def _refuse(given: dict[str, Any], fixed: dict[str, str], by: str) -> None:
@@ -55,7 +55,7 @@ def _refuse(given: dict[str, Any], fixed: dict[str, str], by: str) -> None:
 
 
 def _zero_based(given: dict[str, Any], config: dict[str, Any], what: str) -> dict[str, Any]:
-    zero_based = config.get("zero_based", given.get("zero_based", False))  # older files do not tell
+    zero_based = config.get("zero_based", given.get("zero_based", False))  # older files do not say
     if given.get("zero_based") and not zero_based:
         raise click.UsageError(
             f"--zero-based, but the {what} was made without it; make it with --zero-based, or leave it out here."

@@ -30,15 +30,17 @@ def print_points(result: Validation) -> None:
 
 
 def loss_name(result: Validation) -> str:
-    """What the points are compared by."""
+    """Name of the loss in tables: "error", or "loss" for 1 - TPR x TNR."""
     return "error" if result.recalls is None else "loss"
 
 
 def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str:
-    """The best point as options for lsvm-train, after those that were given; with several cells, what they chose.
+    """Table of the best point as options for lsvm-train; with several cells, also of what these chose.
 
-    Several cells have a best point together only if all have the same grid. Its loss is not told where only some rows
-    are new to the metric: the table is of all rows.
+    given : words of the command line, which come before those of the point.
+
+    Several cells have a best point together only if all have the same grid. Its loss is not printed where only some
+    rows are new to the metric: the table is of all rows.
     """
     from localsvm.runs.cross_validate import mean_grid
 
@@ -70,7 +72,7 @@ def point_options(method: str, names: Sequence[str], setting: Sequence[float], c
 
 
 def _chosen(result: Validation) -> list[tuple[str, str]]:
-    """The range of what the cells chose."""
+    """Spreads of the values that the cells chose, as lines of a table."""
     chosen = [point for point in result.points if point.best]
     columns = [(name, spread(p.setting[i] for p in chosen)) for i, name in enumerate(result.names)]
     if not math.isnan(chosen[0].cost):

@@ -1,4 +1,4 @@
-"""`lsvm`: all commands under one name."""
+"""Command `lsvm`: all commands under one name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Programs(Guarded, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As in click, but a name that is misspelt gets a question."""
+        """Find the command as click does; the error for a misspelt name asks whether another one was meant."""
         name = args[0].removeprefix("lsvm-")
         if name not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}.{meant(name, COMMANDS)}")

@@ -1,4 +1,4 @@
-"""`lsvm inspect`."""
+"""Command `lsvm inspect`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def inspect(model_file: str, every: bool, as_json: bool) -> None:
     from localsvm.runs.predict import LocalModel
 
     with LocalModel(seekable(model_file, "a model")) as model:
-        found = describe(model.file)
+        description = describe(model.file)
     if as_json:
-        print_json("inspect", found)
+        print_json("inspect", description)
     else:
-        click.echo(description_text(found, every))
+        click.echo(description_text(description, every))

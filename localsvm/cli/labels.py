@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 class PredictionLines:
-    """Writes predictions, one row per line: the label, as in the training data, and on request decision values or
-    probabilities.
+    """Writer of predictions, one row a line.
 
-    These have as many digits as are needed to read back the same float64.
+    A line has the label, as in the training data, and on request decision values or probabilities. These have as many
+    digits as are needed to read back the same float64.
     """
 
     def __init__(
         self, out: TextIO, target: Classification, decision_values: bool = False, probabilities: bool = False,
         header: bool = True,
     ) -> None:  # fmt: skip
-        """header : whether to write the names of the columns where there are several."""
+        """Write a line with the names of the columns where there are several, if `header` is True."""
         self._out, self._labels, self._values = out, target.labels, decision_values
         self._names = [label_text(label) for label in target.labels.tolist()]
         if header and (decision_values or probabilities):
@@ -41,7 +41,10 @@ class PredictionLines:
 
 
 def score_text(score: Score) -> str:
-    """The accuracy, and, for a model that was chosen by it, TPR x TNR where rows have labels that the model knows."""
+    """Text of the accuracy, and of TPR x TNR for a model that was chosen by it.
+
+    TPR x TNR is left out where no row has a label that the model knows.
+    """
     recalls, target = score.recalls(), score.target
     scored = target.scoring != "accuracy" and any(recall is not None for recall in recalls)
     return accuracy_text(score.right, score.total) + (

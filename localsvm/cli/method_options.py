@@ -27,7 +27,7 @@ KINDS = {
     "str": click.STRING,
     "tuple[float, ...]": Values(),
 }
-TYPICAL = ("svm", "linear")  # a kernel method and a linear one: their options tell to which the others belong
+TYPICAL = ("svm", "linear")  # a kernel method and a linear one: their options decide to which group others belong
 BY_METHOD = "by method"  # the default in the help if methods have different ones
 
 
@@ -37,7 +37,10 @@ def methods() -> dict[str, type[Method]]:
 
 
 def problem() -> MethodError | None:
-    """What is wrong with the folders of methods. A command tells it: options are made before it can say anything."""
+    """The error of the folders of methods, None if there is none.
+
+    A command reports it, because the options are made before anything can be printed.
+    """
     return _loaded()[1] if os.environ.get("LOCALSVM_METHODS") else None
 
 
@@ -55,7 +58,7 @@ def options() -> list[Option]:
 
 
 def merged(methods: dict[str, type[Method]]) -> list[Option]:
-    """One option for each name, with the choices of all methods, and the default if all have the same."""
+    """Options, one for each name, with the choices of all methods, and the default if all have the same."""
     first: dict[str, Field[Any]] = {}
     choices: dict[str, tuple[str, ...]] = {}
     shown: dict[str, str] = {}
@@ -76,7 +79,7 @@ def _option(field: Field[Any], choices: tuple[str, ...], shown: str, group: Grou
 
 
 def value_type(field: Field[Any]) -> click.ParamType[Any]:
-    """How the value of an option without choices is read."""
+    """Type of the values of an option without choices."""
     if isinstance(field.default, tuple) and 0.0 in field.default:
         return Values(zero=True)
     return KINDS[kind_of(field)]
@@ -93,7 +96,7 @@ def shown_default(field: Field[Any]) -> str:
 
 
 def _group(name: str, methods: dict[str, type[Method]]) -> Group:
-    """Where the help lists an option, by the methods that have it."""
+    """Group of an option in the help, by the methods that have it."""
     having = [item for item in methods.values() if any(option.name == name for option in options_of(item))]
     typical = [item.name for item in having if item.name in TYPICAL]
     if typical:
@@ -104,8 +107,8 @@ def _group(name: str, methods: dict[str, type[Method]]) -> Group:
 def parameter(method: str, name: str) -> Field[Any] | None:
     """The option for a parameter of a method's grid, which is named as its field or as one of its flags."""
     flag = f"--{name.replace('_', '-')}"
-    own = options_of(methods()[method])
-    return next((option for option in own if option.name == name or flag in option.metadata["flags"]), None)
+    candidates = options_of(methods()[method])
+    return next((option for option in candidates if option.name == name or flag in option.metadata["flags"]), None)
 
 
 def create(name: str, given: dict[str, Any]) -> Method:

@@ -37,8 +37,10 @@ def weights(shown: Shown, path: str, force: bool) -> None:
 
 
 def planes(shown: Shown, data: str, path: str, force: bool) -> None:
-    """Draw rows of a data file, MOST_ROWS at most, in the plane of the metric, with support vectors and decision values
-    as far as they are known, and on the two leading principal axes of these rows.
+    """Draw rows of a data file in the plane of the metric, and on the two leading principal axes of these rows.
+
+    At most MOST_ROWS rows are drawn. The plane of the metric also has support vectors and decision values, as far as
+    they are known.
 
     Raises OptionError for a metric onto other than 2 dimensions, and what reading raises.
     """
@@ -79,7 +81,7 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
 
 
 def _frame(axes: Any, plane: Floats) -> None:
-    """Limits that a few rows far away do not stretch, of one scale, since distances are what the plane is about."""
+    """Set limits that a few rows far away do not stretch, of one scale, since distances are what the plane shows."""
     low, high = np.percentile(plane, [OUTSIDE, 100.0 - OUTSIDE], axis=0)
     centre, half = (low + high) / 2, (0.5 + MARGIN) * np.max(high - low)
     half = max(half, 1e-3 * np.max(np.abs(centre))) or 1.0  # rows in one point
@@ -88,24 +90,27 @@ def _frame(axes: Any, plane: Floats) -> None:
 
 
 def _beyond(axes: Any, plane: Floats) -> str:
-    """Part of a title: how many rows are outside the limits."""
+    """Part of a title: the number of rows outside the limits."""
     low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
     outside = int(np.sum(np.any((plane < low) | (plane > high), axis=1)))
     return f"; {outside:,} of {len(plane):,} rows are outside" if outside else ""
 
 
 def _rows(axes: Any, plane: Floats, y: Floats, labels: Floats) -> None:
-    """Rows in the colours of their labels, ascending; the first ones have their own."""
-    own = labels[:MOST_CLASSES]
-    parts = [(y == label, f"C{i}", label_text(float(label))) for i, label in enumerate(own)]
-    parts.append((~np.isin(y, own), "0.5", "others"))
+    """Draw rows in the colours of their labels, ascending; the first labels have a colour of their own."""
+    coloured = labels[:MOST_CLASSES]
+    parts = [(y == label, f"C{i}", label_text(float(label))) for i, label in enumerate(coloured)]
+    parts.append((~np.isin(y, coloured), "0.5", "others"))
     for part, colour, name in parts:
         if part.any():
             axes.scatter(*plane[part].T, s=9, color=colour, label=name, linewidths=0, zorder=2)
 
 
 def _surface(figure: Any, axes: Any, shown: Shown) -> None:
-    """Two classes: decision values from -1 to 1, their zero and margins, if any. More: the regions of the labels."""
+    """Draw the decision values of two classes, or the regions of the labels of more classes.
+
+    Decision values are drawn from -1 to 1, with their zero and their margins, if any.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     assert shown.decide is not None and shown.target is not None

@@ -1,4 +1,4 @@
-"""What is told of a metric: how it was chosen, and how much each feature weighs in it."""
+"""Texts on a metric: how it was chosen, and how much each feature weighs in it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ if TYPE_CHECKING:
 SHOWN = 10  # weights, unless all are asked for
 
 
-def metric_text(about: Mapping[str, Any]) -> str:
-    """How a metric was chosen, from `runs.preparation.metric.Measured.told`."""
-    text = _choice_text(about) if "best" in about else str(about["name"])
-    return f"{text}; {about['note']}" if "note" in about else text
+def metric_text(learned: Mapping[str, Any]) -> str:
+    """Text on how a metric was chosen.
+
+    learned : the option `learned` of a model's config, or the report of a `runs.preparation.metric.Measured`.
+    """
+    text = _choice_text(learned) if "best" in learned else str(learned["name"])
+    return f"{text}; {learned['note']}" if "note" in learned else text
 
 
-def _choice_text(about: Mapping[str, Any]) -> str:
-    name = about["name"]
-    if about["best"] == "none":
-        return f"auto: none ({about.get('why', 'too few rows to try one')})"
-    gained = (about["z"][i] < about["bound"][i] for i in range(2))
+def _choice_text(learned: Mapping[str, Any]) -> str:
+    name = learned["name"]
+    if learned["best"] == "none":
+        return f"auto: none ({learned.get('why', 'too few rows to try one')})"
+    gained = (learned["z"][i] < learned["bound"][i] for i in range(2))
     if name != "none":
-        loss = " -> ".join(f"{value:.3g}" for value in about["loss"])
-        error = " -> ".join(f"{100 * value:.3g}" for value in about["error"])
-        return f"auto: {name}; loss {loss}, error {error} % on held-back rows, z {_z(about['z'][0])}"
+        loss = " -> ".join(f"{value:.3g}" for value in learned["loss"])
+        error = " -> ".join(f"{100 * value:.3g}" for value in learned["error"])
+        return f"auto: {name}; loss {loss}, error {error} % on held-back rows, z {_z(learned['z'][0])}"
     what, i = ("z of the error", 1) if next(gained) else ("z", 0)
-    proof = f"{what} {_z(about['z'][i])}, below {_z(about['bound'][i])} needed"
-    return f"auto: none ({about['best']} was not clearly better on fresh rows: {proof})"
+    proof = f"{what} {_z(learned['z'][i])}, below {_z(learned['bound'][i])} needed"
+    return f"auto: none ({learned['best']} was not clearly better on fresh rows: {proof})"
 
 
 def _z(value: float) -> str:
@@ -36,8 +39,10 @@ def _z(value: float) -> str:
 
 
 def weights_of(model: Model) -> dict[str, Any] | None:
-    """The metric of a checked model by values that JSON can hold, its features in descending order of their weights;
-    None for a model without. Where the models have a metric each, the weights are the means over these.
+    """The metric of a checked model by values that JSON can hold; None for a model without.
+
+    Its features are in descending order of their weights. Where the models have a metric each, the weights are the
+    means over these.
     """
     from localsvm.runs.preparation.stored import features_of, metrics_of
 
@@ -47,12 +52,12 @@ def weights_of(model: Model) -> dict[str, Any] | None:
     metric, numbers = metrics[0], features_of(model.columns, model.config)
     weights = sum((each.importance() for each in metrics[1:]), metric.importance()) / len(metrics)
     order = (-weights).argsort(kind="stable")
-    found = zip(numbers[order].tolist(), weights[order].tolist(), strict=True)
+    pairs = zip(numbers[order].tolist(), weights[order].tolist(), strict=True)
     return {
         "kind": metric.kind,
         "dimensions": metric.rank,
         "metrics": len(metrics),
-        "weights": [{"feature": feature, "weight": weight} for feature, weight in found],
+        "weights": [{"feature": feature, "weight": weight} for feature, weight in pairs],
     }
 
 

@@ -48,7 +48,7 @@ METRICS = ("none", "auto", "diag", "full", "nca", "itml", "lmnn", "rank:R")
 
 
 def together(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator; the help shows them in this order."""
+    """Combine several options into one decorator; the help shows them in this order."""
 
     def decorate(function: Any) -> Any:
         for decorator in reversed(decorators):
@@ -59,9 +59,9 @@ def together(*decorators: Decorator) -> Decorator:
 
 
 def learning(function: Callback) -> Callback:
-    """The method and its options, which are looked up for the commands that have them alone."""
-    for own in reversed(method_options.options()):
-        function.__dict__.setdefault("__click_params__", []).append(own)
+    """Add -m and the options of all methods to a command; only commands that use this look the methods up."""
+    for method_option in reversed(method_options.options()):
+        function.__dict__.setdefault("__click_params__", []).append(method_option)
     known = tuple(method_options.methods())
     method = option(
         "-m",
@@ -314,9 +314,9 @@ def weights_file(options: dict[str, Any], train_file: str) -> str | None:
 
 
 def words_given(ctx: click.Context, method: str, names: Sequence[str]) -> list[str]:
-    """The options of a command line that say what lsvm-train does at one point, as its words.
+    """Words of a command line that say what lsvm-train does at one point of the grid.
 
-    Those of the point's parameters, `names`, are left out; costs are those of a sum of losses.
+    Options of the parameters of the point, `names`, are left out; costs are those of a sum of losses.
     """
     chosen = [option.name for name in names if (option := method_options.parameter(method, name))]
     words: list[str] = []
@@ -343,7 +343,7 @@ def _word(value: Any) -> str:
 
 
 def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None:
-    """Tell of a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P."""
+    """Note a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P. `tell` prints the note."""
     size = options["cell_size"]
     if size is not None and size < SMALL_CELL and options["cost"] is None and options["partition"] is None:
         tell(f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here")
@@ -352,7 +352,7 @@ def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None
 def note_undivided(
     options: dict[str, Any], config: TrainingConfig, engine: Engine, tell: Callable[[str], None]
 ) -> None:  # fmt: skip
-    """Tell of a -c that has no effect, as all rows, which are in memory, are one cell."""
+    """Note a -c that has no effect, as all rows, which are in memory, are one cell. `tell` prints the note."""
     size, data = options["cell_size"], getattr(engine, "data", None)
     rows = 0 if data is None else len(data.y)
     if size is not None and size < rows and config.undivided:

@@ -1,4 +1,4 @@
-"""`lsvm partition`, `lsvm-partition`."""
+"""Command `lsvm partition`, also as the program `lsvm-partition`."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def partition(
     if plot:
         plotting.cell_sizes(sizes, config.cell_size, plot, force)
     if as_json:
-        found = {"output": output, "sizes": sizes.tolist(), "spread": sizes_table(sizes), "metric": metric}
-        print_json("partition", found)
+        report = {"output": output, "sizes": sizes.tolist(), "spread": sizes_table(sizes), "metric": metric}
+        print_json("partition", report)
     else:
         if metric and not quiet:
             click.echo(f"metric      {metric_text(metric)}", err=True)

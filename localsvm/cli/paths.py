@@ -23,7 +23,7 @@ TEXT = (".libsvm", ".txt", ".svm")
 
 
 def default_model(train_file: str) -> str:
-    """`folder/name.libsvm.xz` -> `folder/name.model.h5`; UsageError for stdin."""
+    """Default name of a model: `folder/name.libsvm.xz` gives `folder/name.model.h5`; UsageError for stdin."""
     if train_file == "-":
         raise click.UsageError("MODEL_FILE is needed when the training data come from stdin.")
     path = Path(train_file)
@@ -42,7 +42,10 @@ def seekable(path: str, what: str) -> str:
 
 @contextmanager
 def model_output(path: str) -> Iterator[str]:
-    """Where to write a model: for what `passes_through` a temporary file, which is copied when it is complete."""
+    """Give the path to write a model to.
+
+    For what `passes_through`, this is a temporary file, which is copied when it is complete.
+    """
     from localsvm.store.outputs import write_error
 
     if not passes_through(path):
@@ -62,14 +65,14 @@ def model_output(path: str) -> Iterator[str]:
 
 
 def passes_through(path: str) -> bool:
-    """Whether an output is stdout, a device or a pipe: it cannot be replaced at once, and nothing lies beside it."""
+    """True for stdout, a device or a pipe: it cannot be replaced at once, and nothing lies beside it."""
     from localsvm.store.outputs import special
 
     return path == "-" or special(path)
 
 
 def check_model_output(path: str, resume: bool, time_limit: float | None, as_json: bool) -> None:
-    """UsageError where the model cannot go to stdout, a device or a pipe."""
+    """Raise UsageError where the model cannot go to stdout, a device or a pipe."""
     if not passes_through(path):
         return
     if resume or time_limit:

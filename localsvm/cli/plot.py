@@ -1,4 +1,4 @@
-"""`lsvm plot`."""
+"""Command `lsvm plot`."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def plot(file: str, output: str, data: str | None, force: bool) -> None:
     from localsvm.cli import metric_plot
     from localsvm.runs.prediction.picture import shown
 
-    with shown(seekable(file, "a file with a metric")) as found:
+    with shown(seekable(file, "a file with a metric")) as picture:
         if data is None:
-            metric_plot.weights(found, output, force)
+            metric_plot.weights(picture, output, force)
         else:
-            metric_plot.planes(found, data, output, force)
+            metric_plot.planes(picture, data, output, force)

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 def check(path: str | None) -> None:
-    """OptionError, before a run, if `path` cannot be drawn: no matplotlib, or a format that is not in FORMATS."""
+    """Raise OptionError, before a run, if `path` cannot be drawn: no matplotlib, or a format that is not in FORMATS."""
     if path is None:
         return
     if _format(path) not in FORMATS:
@@ -56,8 +56,8 @@ def grid_loss(
 
     Parameters
     ----------
-    names : of the parameters beside the cost.
-    what : the loss is.
+    names : names of the parameters other than the cost.
+    what : name of the loss.
     """
     with figure_in(path, force) as figure:
         axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""`lsvm predict`, `lsvm-predict`."""
+"""Command `lsvm predict`, also as the program `lsvm-predict`."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def predict(
         score, indices = Score(model.target), IndexBase(model, zero_based)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            own = decision_values, probability, (score, indices), zero_based, force
-            cluster.predict(url, test_file, model_file, output, *own)
+            arguments = decision_values, probability, (score, indices), zero_based, force
+            cluster.predict(url, test_file, model_file, output, *arguments)
         else:
             with text_output(output, force) as out:
                 lines = PredictionLines(out, model.target, decision_values, probability)
@@ -117,7 +117,7 @@ def predict(
 def _predict(
     model: LocalModel, file: str, indices: IndexBase, probability: bool, takers: Sequence[Callable[[Predicted], None]]
 ) -> None:
-    """takers : of the predictions of each block."""
+    """Predict a file block by block; each of the takers is called with the predictions of each block."""
     blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)
     for block in model.predict_blocks(indices.seen(blocks), probability):
         for take in takers:

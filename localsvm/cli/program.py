@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, signals, and one message for a user's mistake.
+"""Parts that all commands share: exit codes, signals, and one message for a user's mistake.
 
 Exit codes: 0 success, 1 bad data, model or run, 2 bad usage, 124 out of time, 130 interrupted, 143 terminated.
 """
@@ -43,7 +43,7 @@ class OutOfTime(BaseException):
 
 @contextlib.contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise `OutOfTime` in the block when it has lasted so long; None: never. In the main thread alone."""
+    """Raise `OutOfTime` in the block after so many seconds, never for None; only in the main thread."""
     if seconds is None:
         yield
         return
@@ -72,7 +72,7 @@ class Guarded(click.Command):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """As in click, but with the exit codes above."""
+        """Run as click does, but with the exit codes above."""
         run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
@@ -94,7 +94,7 @@ class Program(Guarded):
         ]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options by their groups."""
+        """Write the options by their groups."""
         lines: dict[Group, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             line = param.get_help_record(ctx) if isinstance(param, click.Option) else None
@@ -105,7 +105,7 @@ class Program(Guarded):
                 formatter.write_dl(lines[group])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As in click, but an option of another tool gets a message with its name here."""
+        """Parse as click does, but an option of another tool gets a message with its name here."""
         if not ctx.resilient_parsing and (problem := method_options.problem() or self._clash()):
             _fail(ctx, str(problem), problem.exit_code)
         try:
@@ -120,7 +120,7 @@ class Program(Guarded):
             raise
 
     def _clash(self) -> MethodError | None:
-        """What is wrong if a method's option has the name or a flag of one that all methods have."""
+        """Error for a method's option that has the name or a flag of an option of all methods; None without one."""
         owner: dict[str | None, click.Parameter] = {}
         for param in self.params:
             for key in (param.name, *param.opts, *param.secondary_opts):
@@ -222,7 +222,7 @@ def _raise(error: type[BaseException], number: int, frame: FrameType | None) -> 
 
 
 def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported: extension modules make other errors, and output, of an exception then."""
+    """True while a module is being imported: extension modules make other errors, and output, of an exception then."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

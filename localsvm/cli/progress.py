@@ -1,4 +1,4 @@
-"""What a run prints on stderr while it lasts: a bar on a terminal, a line now and then elsewhere, notes."""
+"""Output of a run on stderr while it lasts: a bar on a terminal, a line now and then elsewhere, notes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Progress:
 
     def __init__(self, quiet: bool, resumable: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._quiet, self._resumable, self._clock = quiet, resumable, clock
-        self._standing, self._told = Standing(clock), clock()
+        self._standing, self._last_line = Standing(clock), clock()
         self._live = sys.stderr.isatty() and not quiet
         self._bar: Any = None
 
@@ -86,8 +86,8 @@ class Progress:
             bar.set_description_str(self._standing.text, refresh=False)
             bar.n = self._standing.share
             bar.refresh()
-        elif not (self._live or self._quiet) and self._clock() - self._told >= LINE_SECONDS:
-            self._told = self._clock()
+        elif not (self._live or self._quiet) and self._clock() - self._last_line >= LINE_SECONDS:
+            self._last_line = self._clock()
             click.echo(self._standing.text, err=True)
 
     def warning(self, text: str) -> None:

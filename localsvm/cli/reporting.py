@@ -1,4 +1,4 @@
-"""How results are printed: labels, tables, and JSON reports."""
+"""Text of results: labels, tables, and JSON reports."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def spread(values: Iterable[float]) -> dict[str, float] | None:
     """The smallest, the median and the largest of some values; None if there are none."""
     import statistics
 
-    found = list(values)
-    return {"smallest": min(found), "median": statistics.median(found), "largest": max(found)} if found else None
+    items = list(values)
+    return {"smallest": min(items), "median": statistics.median(items), "largest": max(items)} if items else None
 
 
 def spread_text(values: dict[str, float] | None) -> str:
@@ -110,7 +110,7 @@ def seconds_text(seconds: dict[str, float]) -> str:
 
 
 def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> str:
-    """The number of classes, the first labels, and how many rows they have."""
+    """The number of classes, the first labels, and their numbers of rows if these are given."""
     names = [label_text(label) for label in labels[:SHOWN_LABELS]]
     if rows is not None:
         names = [f"{name} ({count:,})" for name, count in zip(names, rows, strict=False)]
@@ -119,7 +119,7 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> s
 
 
 def features_text(features: int, width: int | None) -> str:
-    """The number of features that occur, and of how many, where those are more."""
+    """The number of features that occur, and the number of all columns where that is larger."""
     return f"{features:,}" if width in (None, features) else f"{features:,} of {width:,}"
 
 
@@ -143,10 +143,13 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     )
 
 
-def calibration_text(found: dict[str, Any]) -> str:
-    """What makes probabilities of decision values, as `Calibration.describe` tells it."""
-    sigmoids = f"{found['sigmoids']:,} sigmoids" if found["sigmoids"] > 1 else "a sigmoid"
-    curve = f", a curve of {found['knots']:,} knots" if found["knots"] else ""
+def calibration_text(calibration: dict[str, Any]) -> str:
+    """Text on how probabilities are made of decision values.
+
+    calibration : the result of `Calibration.describe`.
+    """
+    sigmoids = f"{calibration['sigmoids']:,} sigmoids" if calibration["sigmoids"] > 1 else "a sigmoid"
+    curve = f", a curve of {calibration['knots']:,} knots" if calibration["knots"] else ""
     return f"by {sigmoids}{curve}"
 
 

@@ -16,7 +16,7 @@ SHOWN_CLASSES = 10  # as many curves as there are colours
 
 
 def check(folder: str | None, force: bool) -> None:
-    """Make the folder, before a run; an error where its files could not be written."""
+    """Make the folder before a run; raise an error where its files could not be written."""
     from localsvm.cli import plotting
     from localsvm.cli.paths import check_outputs
     from localsvm.errors import RunError
@@ -32,7 +32,7 @@ def check(folder: str | None, force: bool) -> None:
 
 
 def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
-    """Write all files."""
+    """Write the scores and the pictures into the folder."""
     from localsvm.cli import plotting
     from localsvm.store.outputs import replacing
 
@@ -43,32 +43,36 @@ def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
         _reliability(figure, scores)
     with plotting.figure_in(str(Path(folder) / PICTURES[1]), force) as figure:
         axes = figure.subplots()
-        for name, found in shown:
-            axes.plot(found.false_positive, found.true_positive, label=f"{name}, area {found.area:.4f}")
+        for name, curve in shown:
+            axes.plot(curve.false_positive, curve.true_positive, label=f"{name}, area {curve.area:.4f}")
         axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", title="ROC")
         _legend(axes, shown, "lower right")
     with plotting.figure_in(str(Path(folder) / PICTURES[2]), force) as figure:
         axes = figure.subplots()
-        for name, found in shown:
-            axes.plot(found.recall, found.precision, label=f"{name}, average {found.average_precision:.4f}")
+        for name, curve in shown:
+            axes.plot(curve.recall, curve.precision, label=f"{name}, average {curve.average_precision:.4f}")
         axes.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02), title="Precision and recall")
         _legend(axes, shown, "lower left")
 
 
 def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
-    """What is drawn: the larger of two labels; of more each against the rest, up to ten, and all together."""
+    """Curves to draw, with their names.
+
+    Of two labels, this is the curve of the larger one. Of more, there is one for each label against the rest, up to
+    SHOWN_CLASSES, and one for all labels together.
+    """
     labels = scores.labels.tolist()
     if len(labels) == 2:
-        found: list[tuple[str, Any]] = [(label_text(labels[1]), scores.curves(1))]
+        named: list[tuple[str, Any]] = [(label_text(labels[1]), scores.curves(1))]
     else:
-        found = [(f"{label_text(label)} against the rest", scores.curves(k)) for k, label in enumerate(labels)]
-        found = [*found[:SHOWN_CLASSES], ("all together", scores.curves())]
-    return [(name, curve) for name, curve in found if curve is not None]
+        named = [(f"{label_text(label)} against the rest", scores.curves(k)) for k, label in enumerate(labels)]
+        named = [*named[:SHOWN_CLASSES], ("all together", scores.curves())]
+    return [(name, curve) for name, curve in named if curve is not None]
 
 
 def _legend(axes: Any, shown: list[tuple[str, Curves]], place: str) -> None:
-    """The curves' names, or why there is none: rows of one class have neither curve."""
+    """Add the names of the curves, or the reason why there is none: rows of one class have neither curve."""
     if shown:
         axes.legend(loc=place, fontsize="small")
     else:
@@ -76,14 +80,14 @@ def _legend(axes: Any, shown: list[tuple[str, Curves]], place: str) -> None:
 
 
 def _reliability(figure: Any, scores: ProbabilityScores) -> None:
-    bins, about = scores.reliability(), scores.as_dict()
+    bins, summary = scores.reliability(), scores.as_dict()
     axes, counts = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
     axes.plot(bins[:, 2], bins[:, 1], "o-")
     low = max(0.0, float(bins[:, 1:].min()) - 0.03)
     axes.set(xlim=(low, 1.005), ylim=(low, 1.005), ylabel="share of right labels")
     axes.set_title(
-        f"log loss {about['log_loss']:.4f}, calibration error {about['expected_calibration_error']:.4f}, "
+        f"log loss {summary['log_loss']:.4f}, calibration error {summary['expected_calibration_error']:.4f}, "
         f"{scores.rows:,} rows",
         fontsize="medium",
     )

@@ -1,4 +1,4 @@
-"""`lsvm train`, `lsvm-train`."""
+"""Command `lsvm train`, also as the program `lsvm-train`."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, a
 
 
 def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bool:
-    """Whether the file is a stream; UsageError where options do not fit how it is read.
+    """True where the file is a stream; UsageError where options do not fit how it is read.
 
-    asked: by --stream.
+    asked : whether --stream was given.
     """
     context = click.get_current_context()
     given = {f"--{name.replace('_', '-')}": context.params[name] for name in IN_MEMORY}

@@ -23,7 +23,7 @@ SMALLEST_CELL = 10
 
 
 class Group(StrEnum):
-    """What an option is about; the help of a command lists them in this order."""
+    """Groups of options, in the order in which the help of a command lists them."""
 
     DATA = "Data"
     PARTITION = "Partition"
@@ -44,7 +44,7 @@ class Option(click.Option):
         self.group = group
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """As in click, but without parentheses around words, and without ranges."""
+        """Give what click gives, but without parentheses around words, and without ranges."""
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
@@ -97,7 +97,7 @@ class MetricName(Names):
 
 
 def meant(typed: str, names: Sequence[str]) -> str:
-    """The question whether the name was meant that looks most like what was typed; empty if none does."""
+    """Question whether the name was meant that looks most like the typed one; empty if none does."""
     from difflib import get_close_matches
 
     near = get_close_matches(typed, names, 1) or get_close_matches(typed.lower(), names, 1)
@@ -140,11 +140,11 @@ class WholeNumber(click.IntRange):
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = whole(str(value))
-        if found is None:
+        number = whole(str(value))
+        if number is None:
             least = "" if self.min is None else f" from {self.min}"
             self.fail(f"{value!r} is not a whole number{least}.", param, ctx)
-        return super().convert(found, param, ctx)
+        return super().convert(number, param, ctx)
 
 
 class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
@@ -153,14 +153,14 @@ class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only i
     name = "rows"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = whole(str(value))
-        if found is None or found < SMALLEST_CELL:
+        size = whole(str(value))
+        if size is None or size < SMALLEST_CELL:
             self.fail(f"{str(value)!r}: {other_tools.COST}.", param, ctx)
-        return found
+        return size
 
 
 class ZeroOrOne(click.types.BoolParamType):
-    """Whether, as LIBSVM's -b has it: 0 or 1; true, no and the like are understood, too."""
+    """Truth value, as LIBSVM's -b has it: 0 or 1; true, no and the like are understood, too."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
         try:

@@ -40,7 +40,7 @@ def _higgs_directions() -> Floats:
 
 
 def higgs_like_score(X: npt.NDArray[np.float32]) -> Floats:
-    """Score of higgs_like for rows X (n, 28), a function of z = W'x (n, 6); z6 has no influence:
+    """Score of higgs_like for rows X (n, 28), a function of z = W'x (n, 6); z6 has no influence.
 
     s(x) = 2 (1.5 tanh(2 z1 z2) + z3^2 - 1 + .8 sin(3 z4) + .5 z5)
     """
@@ -54,7 +54,7 @@ def higgs_like_score(X: npt.NDArray[np.float32]) -> Floats:
 
 
 def higgs_like(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows of 28 features like those of HIGGS, standard normal."""
+    """Draw n rows of 28 features like those of HIGGS, standard normal."""
     X = rng.standard_normal((n, HIGGS_FEATURES), dtype=np.float32)
     return X, _labels(higgs_like_score(X), rng)
 
@@ -67,7 +67,7 @@ def banana_score(X: npt.NDArray[np.float32]) -> Floats:
 
 
 def banana(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows, uniform on [-2, 2]^2; class 1 is a crescent, class -1 around it."""
+    """Draw n rows, uniform on [-2, 2]^2; class 1 is a crescent, class -1 around it."""
     X = rng.uniform(-BANANA_HALF_WIDTH, BANANA_HALF_WIDTH, (n, 2)).astype(np.float32)
     return X, _labels(banana_score(X), rng)
 
@@ -79,7 +79,7 @@ def ellipse_score(X: npt.NDArray[np.float32]) -> Floats:
 
 
 def ellipse(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows of two normal distributions: class 1 is narrow and lies inside class -1, which is wide.
+    """Draw n rows of two normal distributions: class 1 is narrow and lies inside class -1, which is wide.
 
     Both classes are equally likely. Their coordinates are independent, with means ELLIPSE_MEANS and standard deviations
     ELLIPSE_DEVIATIONS. The boundary of the Bayes rule is an ellipse, across which P(y | x) is smooth.
@@ -97,7 +97,7 @@ def xor_score(X: npt.NDArray[np.float32]) -> Floats:
 
 
 def xor(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows of four normal distributions with means (+-1, +-1); y is the product of the mean's coordinates.
+    """Draw n rows of four normal distributions with means (+-1, +-1); y is the product of the mean's coordinates.
 
     The four are equally likely, and each coordinate has the standard deviation XOR_DEVIATION.
     """
@@ -114,7 +114,7 @@ def swiss_roll_score(X: npt.NDArray[np.float32]) -> Floats:
 
 
 def swiss_roll(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows, uniform on the unit disc: two arms, one for each class, rolled up around each other.
+    """Draw n rows, uniform on the unit disc: two arms, one for each class, rolled up around each other.
 
     At every radius both arms take the same share of the circle. P(y | x) is smooth across their borders.
     """
@@ -172,7 +172,7 @@ def swiss_roll_bayes_error(nodes: int = 1024) -> float:
 
 
 def _log_cosh(x: Floats) -> Floats:
-    """log(2 cosh(x)), without overflow."""
+    """Values of log(2 cosh(x)), without overflow."""
     value: Floats = np.logaddexp(x, -x)
     return value
 
@@ -198,13 +198,16 @@ def _bayes_risk(score: Floats) -> Floats:
 
 
 def two_sines_score(X: npt.NDArray[np.float32]) -> Floats:
-    """Score of two_sines for rows X (n, 2): how far above the middle of both curves they lie, in its own unit."""
+    """Score of two_sines for rows X (n, 2): their height above the middle of both curves, in its own unit."""
     above = X[:, 1].astype(np.float64) - np.sin(X[:, 0].astype(np.float64)) - 0.5 * SINES_APART
     return np.asarray(SINES_APART / SINES_DEVIATION**2 * above)
 
 
 def two_sines(n: int, rng: np.random.Generator) -> Labelled:
-    """n rows around sin x and, for class 1, sin x + 0.5, x uniform on [0, 2 pi]: Figure 2 of the LSVM-MTL paper."""
+    """Draw n rows around sin x and, for class 1, sin x + 0.5, x uniform on [0, 2 pi].
+
+    This is Figure 2 of the LSVM-MTL paper.
+    """
     x, y = rng.uniform(0.0, 2.0 * np.pi, n), np.where(rng.random(n) < 0.5, -1.0, 1.0)
     height = np.sin(x) + SINES_APART * (y > 0) + SINES_DEVIATION * rng.standard_normal(n)
     return np.column_stack([x, height]).astype(np.float32), y

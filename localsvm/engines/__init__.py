@@ -1,1 +1,1 @@
-"""Where the rows of a run lie and its work is done: in memory, in scratch files, on a cluster (`base.Engine`)."""
+"""Engines: they hold the rows of a run and do its work in memory, in scratch files, or on a cluster (`base.Engine`)."""

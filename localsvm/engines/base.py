@@ -34,7 +34,7 @@ Event = tuple[int, str, dict[str, NDArray[Any]]]  # a coarse cell, the name of a
 
 @dataclass(frozen=True)
 class Head:
-    """What a first look at the rows finds.
+    """Result of a first look at the rows.
 
     Attributes
     ----------
@@ -59,17 +59,17 @@ class Head:
 
     @property
     def features(self) -> int:
-        """Columns that are kept."""
+        """Number of columns that are kept."""
         return self.columns.columns(self.columns.width)
 
     @property
     def row_values(self) -> int:
-        """Of a row, on average; zeros that are not stored are left out."""
+        """Number of values of a row, on average; zeros that are not stored are left out."""
         return self.features if self.columns.dense else -(-self.entries // max(1, self.rows))
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block of `Engine.reduce`."""
+        """Number of rows of a block of `Engine.reduce`."""
         return max(1, max(BLOCK_VALUES, LEAST * self.features) // max(1, self.row_values))
 
 
@@ -93,22 +93,22 @@ class Block:
 
     @property
     def numbers(self) -> Numbers:
-        """(n,) of the rows."""
+        """Numbers (n,) of the rows."""
         return np.arange(self.first, self.first + len(self.y))
 
     @cached_property
     def contents(self) -> Hashes:
-        """(n,) a hash of the values of each row."""
+        """Hash (n,) of the values of each row."""
         return contents(self.X, self.columns)
 
     def between(self, first: int, last: int) -> Block:
-        """The rows of these numbers."""
-        own = slice(first - self.first, last - self.first)
-        weight = None if self.weight is None else self.weight[own]
-        return Block(first, between(self.X, own.start, own.stop), self.y[own], weight, self.columns)
+        """Block of the rows with the numbers first .. last - 1."""
+        part = slice(first - self.first, last - self.first)
+        weight = None if self.weight is None else self.weight[part]
+        return Block(first, between(self.X, part.start, part.stop), self.y[part], weight, self.columns)
 
     def rows(self, chosen: NDArray[np.intp]) -> Drawn:
-        """Some of the rows."""
+        """Some of the rows, by their places in the block."""
         weight = None if self.weight is None else self.weight[chosen]
         return Drawn(self.first + chosen, rows_of(self.X, chosen), self.y[chosen], weight)
 
@@ -127,7 +127,7 @@ class Drawn(NamedTuple):
 
     @property
     def dataset(self) -> Dataset:
-        """Without the numbers."""
+        """Data set of the rows, without their numbers."""
         return Dataset(self.X, self.y, weight=self.weight)
 
 
@@ -139,20 +139,20 @@ class CoarseRows(NamedTuple):
 
 
 class Statistic(Protocol):
-    """What is learned of blocks of rows."""
+    """Statistic of all rows, learned from blocks of rows."""
 
     def of(self, block: Block) -> Any:
-        """What a block says."""
+        """Value of the statistic for a block."""
 
     def merge(self, a: Any, b: Any) -> Any:
-        """What two stretches of rows say together, the rows of b after those of a."""
+        """Value for two stretches of rows together, the rows of b after those of a."""
 
 
 class Labels:
-    """Rows, and their weights summed, of each label: dictionaries of the labels."""
+    """Number of rows, and their weights summed, of each label: dictionaries of the labels."""
 
     def of(self, block: Block) -> dict[float, tuple[int, float]]:
-        """See `Statistic`."""
+        """Count the rows of each label in a block, and sum their weights."""
         y, weight = block.y, block.weight
         if weight is not None and not weight.all():
             y, weight = y[weight > 0], weight[weight > 0]
@@ -161,56 +161,56 @@ class Labels:
         return {label: (int(n), float(m)) for label, n, m in zip(labels.tolist(), rows, mass.tolist(), strict=True)}
 
     def merge(self, a: dict[float, tuple[int, float]], b: dict[float, tuple[int, float]]) -> Any:
-        """See `Statistic`."""
+        """Add up the numbers and weights of each label."""
         nothing = (0, 0.0)
         pairs = {label: (a.get(label, nothing), b.get(label, nothing)) for label in a.keys() | b.keys()}
-        return {label: (own[0] + more[0], own[1] + more[1]) for label, (own, more) in pairs.items()}
+        return {label: (first[0] + more[0], first[1] + more[1]) for label, (first, more) in pairs.items()}
 
 
 class Digest:
     """Sums modulo 2^64 of hashes: of rows with their labels and numbers, and of their weights with their numbers."""
 
     def of(self, block: Block) -> tuple[int, int]:
-        """See `Statistic`."""
+        """Digests of the rows of a block and of their weights."""
         weights = 0
         if block.weight is not None:
             weights = digest(block.weight.view(np.uint64), np.zeros(len(block.y)), block.first)
         return digest(block.contents, block.y, block.first), weights
 
     def merge(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-        """See `Statistic`."""
+        """Add up the digests."""
         return (a[0] + b[0]) % (1 << 64), (a[1] + b[1]) % (1 << 64)
 
 
 class Spread:
-    """The `Moments` of the columns."""
+    """Statistic of the columns: their `Moments`."""
 
     def of(self, block: Block) -> Moments:
-        """See `Statistic`."""
+        """Moments of the columns of a block."""
         return Moments.of(block.X)
 
     def merge(self, a: Moments, b: Moments) -> Moments:
-        """See `Statistic`."""
+        """Moments of the columns of both."""
         return merge(a, b)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows that are drawn. chosen: which rows of a block, (n,) bool."""
+    """Statistic of rows that are drawn. chosen: gives the rows of a block that are drawn, (n,) bool."""
 
     chosen: Callable[[Block], NDArray[np.bool_]]
 
     def of(self, block: Block) -> list[Drawn]:
-        """See `Statistic`: parts, for `together`."""
+        """Rows that are drawn from a block: a list of parts, for `together`."""
         return [block.rows(np.flatnonzero(self.chosen(block)))]
 
     def merge(self, a: list[Drawn], b: list[Drawn]) -> list[Drawn]:
-        """See `Statistic`."""
+        """Parts of both, in their order."""
         return a + b
 
 
 def together(parts: Sequence[Drawn]) -> Drawn:
-    """Rows after rows."""
+    """Rows of all parts, one part after the other."""
     weights = [part.weight for part in parts if part.weight is not None]
     return Drawn(
         np.concatenate([part.numbers for part in parts]),
@@ -221,7 +221,7 @@ def together(parts: Sequence[Drawn]) -> Drawn:
 
 
 def joined(X: Sequence[Examples]) -> Examples:
-    """Rows after rows, dense or CSR as they are."""
+    """Rows of all of them, one after the other, dense or CSR as they are."""
     if len(X) == 1:
         return X[0]
     if isinstance(X[0], np.ndarray):
@@ -230,11 +230,11 @@ def joined(X: Sequence[Examples]) -> Examples:
 
 
 class InOrder:
-    """Merges what numbered blocks say along a binary tree over their numbers: who merges which is of no influence.
+    """Merger of statistics of numbered blocks, by a binary tree over their numbers: who merges which does not matter.
 
     Parameters
     ----------
-    statistics : what is merged.
+    statistics : those that are merged.
     """
 
     def __init__(self, statistics: Sequence[Statistic]) -> None:
@@ -246,7 +246,7 @@ class InOrder:
         self.put((0, number), [statistic.of(block) for statistic in self._statistics])
 
     def put(self, node: tuple[int, int], values: list[Any]) -> None:
-        """Take in what `nodes` of another gives. node: its level and its number there."""
+        """Take in the values of a node, from the `nodes` of another. node: its level and its number there."""
         level, number = node
         while (other := self._nodes.pop((level, number ^ 1), None)) is not None:
             values = self._merged(values, other) if number % 2 == 0 else self._merged(other, values)
@@ -255,11 +255,11 @@ class InOrder:
 
     @property
     def nodes(self) -> dict[tuple[int, int], list[Any]]:
-        """What is merged as far as it can be."""
+        """Values that are merged as far as they can be, by the level and the number of their node."""
         return self._nodes
 
     def result(self) -> list[Any]:
-        """What all blocks say, of which none is missing."""
+        """Values of all blocks together, of which none is missing."""
         first, *others = sorted(self._nodes, key=lambda node: node[1] << node[0])
         values = self._nodes[first]
         for node in others:
@@ -271,24 +271,24 @@ class InOrder:
 
 
 class CoarseRouting(Protocol):
-    """How rows find their coarse cells: what an engine asks of `runs.cells.coarse.CoarseCells`."""
+    """Routing of rows to their coarse cells: the part of `runs.cells.coarse.CoarseCells` that an engine uses."""
 
     by_repeat: list[range]  # the numbers of the coarse cells of each repeat
     route: Route | None  # None where all rows are one coarse cell, in each repeat
 
 
 class Trainer(Protocol):
-    """What is done to the rows of coarse cells; pickle carries it."""
+    """Work on the rows of coarse cells; pickle carries it."""
 
     def records(self, coarse: Iterable[CoarseRows], resources: Any = None, finished: Any = None) -> Generator[Event]:
-        """The records of their cells as they finish, after them that of the coarse cell.
+        """Records of the cells of coarse cells as they finish, after them that of the coarse cell.
 
         resources, finished : what the work may use, on this machine, and what of it is done already.
         """
 
 
 class Engine(Protocol):
-    """Where rows lie and work is done.
+    """Holder of the rows of a run, which does the work where they lie.
 
     Attributes
     ----------
@@ -300,24 +300,24 @@ class Engine(Protocol):
     threads: Threads
 
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
-        """The first look.
+        """Take the first look at the rows.
 
         Parameters
         ----------
-        columns : that are to be kept; None for those in which some row is not 0.
+        columns : those that are to be kept; None for those in which some row is not 0.
         all_rows : whether rows of weight 0 stay.
         """
 
     def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
-        """One pass over all rows: what each statistic says of them, as they are read."""
+        """Value of each statistic for all rows, as they are read; one pass over them."""
 
     def through(self, step: Step) -> None:
-        """From now on, rows go through this step, too. DataError where they cannot."""
+        """Add a step, through which rows go from now on, too. DataError where they cannot."""
 
     def work(
         self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
-        """What the trainer makes of some coarse cells, as it finishes; see `Trainer`."""
+        """Events of the work of a trainer on some coarse cells, as they finish; see `Trainer`."""
 
     def in_memory(self) -> Engine:
-        """An engine with all rows in the memory of this process, as they are read."""
+        """Engine with all rows in the memory of this process, as they are read."""

@@ -84,7 +84,7 @@ class Disk:
         self._head: Head | None = None
 
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
-        """See `Engine`."""
+        """Take the first look, and write the rows down; see `Engine.head`."""
         jobs, weight = self.threads.count, None
         self._counts = counts = self._counts or counts_of(self.name, self._zero_based, self._budget, jobs)
         if self._weights is not None:
@@ -100,26 +100,26 @@ class Disk:
         )  # fmt: skip
         self._folder, self._rows = folder, ScratchRows(folder, counts.width, dense)
         self._y, self._weight = FileArray(folder, np.float64), weight
-        found, entries = self._written(blocks, counts.rows, all_rows)
+        nonzero, entries = self._written(blocks, counts.rows, all_rows)
         self._shift, constant = shift, None
         if shift is not None:
-            varies = np.isin(shift.columns, found)
+            varies = np.isin(shift.columns, nonzero)
             constant = None if varies.all() else shift.columns[~varies]
             self._constant = (constant, None if constant is None else rounded(shift.origin[~varies]))
-            found, self._shift = np.union1d(found, shift.columns), shift.where(varies)
+            nonzero, self._shift = np.union1d(nonzero, shift.columns), shift.where(varies)
             entries += 0 if constant is None else len(constant) * self._y.rows
         else:
             self._constant = (None, None)
-        self._head = self._known(found, entries, columns)
+        self._head = self._known(nonzero, entries, columns)
         if weight is not None:
             left_out = counts.rows - int(np.count_nonzero(weight))
             self._head = replace(self._head, weighted=True, left_out=left_out)
         return self._head
 
     def _written(self, blocks: Generator[Dataset], rows: int, all_rows: bool) -> tuple[Columns, int]:
-        """The columns in which some row is not 0, and how many values are not 0; rows are written down."""
+        """Write the rows down; the columns in which some row is not 0, and the number of values that are stored."""
         read = 0
-        found = np.zeros(self._rows.columns, np.bool_)
+        occurs = np.zeros(self._rows.columns, np.bool_)
         entries = 0
         with closing(blocks):
             for block in blocks:
@@ -128,13 +128,13 @@ class Disk:
                     read += len(y)
                     break
                 if self._weight is not None and not all_rows:
-                    own = np.flatnonzero(self._weight[read : read + len(y)])
+                    kept_rows = np.flatnonzero(self._weight[read : read + len(y)])
                     read += len(y)
-                    if len(own) < len(y):
-                        X, y = rows_of(X, own), y[own]
+                    if len(kept_rows) < len(y):
+                        X, y = rows_of(X, kept_rows), y[kept_rows]
                 else:
                     read += len(y)
-                found[occurring(X)] = True
+                occurs[occurring(X)] = True
                 entries += X.size if isinstance(X, np.ndarray) else X.nnz
                 self._rows.append(X)
                 self._y.write(self._y.rows, y)
@@ -143,26 +143,26 @@ class Disk:
             raise DataError(f"{self.name}: the file changed while it was read; train again when it is complete")
         if self._weight is not None and not all_rows:
             self._weight = self._weight[self._weight > 0]
-        return np.flatnonzero(found), entries
+        return np.flatnonzero(occurs), entries
 
-    def _known(self, found: Columns, entries: int, asked: KeptColumns | None) -> Head:
+    def _known(self, nonzero: Columns, entries: int, asked: KeptColumns | None) -> Head:
         rows, width, dense = self._y.rows, self._rows.columns, self._rows.dense
         if asked is None:
-            kept = None if len(found) == width else found
+            kept = None if len(nonzero) == width else nonzero
             dense = dense or (kept is not None and prefers_dense(rows, len(kept), entries))
             columns, absent = KeptColumns(kept, width, dense), 0
         else:
             columns = replace(asked, width=max(width, int(asked.known[-1]) + 1), dense=dense)
-            own = columns.columns(columns.width)
-            columns = replace(columns, dense=dense or prefers_dense(rows, own, entries))
-            absent = len(np.setdiff1d(asked.known, found))
+            count = columns.columns(columns.width)
+            columns = replace(columns, dense=dense or prefers_dense(rows, count, entries))
+            absent = len(np.setdiff1d(asked.known, nonzero))
         shift = self._shift
         if shift is not None and columns.kept is not None:
             shift = shift.among(columns.kept)
         return Head(self.name, rows, entries, columns, shift, absent=absent)
 
     def in_memory(self) -> Memory:
-        """See `Engine`."""
+        """Read all rows into memory; see `Engine.in_memory`."""
         if self._head is None:
             data = read(
                 self.name, zero_based=self._zero_based, shifts=self._shifts, jobs=self.threads.count,
@@ -186,24 +186,24 @@ class Disk:
         return memory
 
     def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
-        """See `Engine`."""
+        """Value of each statistic for all rows; see `Engine.reduce`."""
         tree = InOrder(statistics)
         for number, block in enumerate(self._blocks()):
             tree.add(block, number)
         return tree.result()
 
     def through(self, step: Step) -> None:
-        """See `Engine`."""
+        """Add a step; see `Engine.through`."""
         self._steps.append(step)
 
     def work(
         self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
-        """See `Engine`."""
+        """Events of the work of a trainer; see `Engine.work`."""
         return trainer.records(self._coarse(cells, wanted), resources, finished)
 
     def _blocks(self, values: int | None = None) -> Iterator[Block]:
-        """All rows as they are read, in blocks of so many values; of `Head.block_rows` for None."""
+        """All rows as they are read, in blocks of so many values; in blocks of `Head.block_rows` rows for None."""
         head = self._head
         assert head is not None, "after the first look"
         rows = head.rows
@@ -213,7 +213,7 @@ class Disk:
 
     @property
     def weight(self) -> NDArray[np.float64] | None:
-        """(n,) of the rows, after the first look; None where they have none."""
+        """Weights (n,) of the rows, after the first look; None where they have none."""
         return self._weight
 
     def read_again(self) -> Iterator[Block]:
@@ -231,12 +231,12 @@ class Disk:
         return Block(first, X, y, weight, self._head.columns.kept)
 
     def _step(self, values: int) -> int:
-        """Rows of so many values."""
+        """Number of rows with so many values."""
         assert self._head is not None, "after the first look"
         return max(1, values // max(1, self._head.row_values))
 
     def _read(self, rows: ScratchRows, first: int, last: int) -> Examples:
-        """Rows in the columns that are kept."""
+        """Rows first .. last - 1 in the columns that are kept."""
         assert self._head is not None, "after the first look"
         X, columns = rows.between(first, last), self._head.columns
         constant, value = self._constant
@@ -254,8 +254,8 @@ class Disk:
     def _coarse(self, cells: CoarseRouting, wanted: Sequence[int]) -> Iterator[CoarseRows]:
         assert cells.route is not None, "one coarse cell is in memory"
         rows, y = self._y.rows, self._y.read(0, self._y.rows)
-        for repeat, own in enumerate(cells.by_repeat):
-            todo = [coarse for coarse in wanted if coarse in own]
+        for repeat, coarse_cells in enumerate(cells.by_repeat):
+            todo = [coarse for coarse in wanted if coarse in coarse_cells]
             if not todo:
                 continue
             coarse = np.empty(rows, np.int32)
@@ -263,43 +263,43 @@ class Disk:
                 last = block.first + len(block.y)
                 coarse[block.first : last] = cells.route(repeat, block.numbers, self._stepped(block.X))
             numbers = np.arange(rows, dtype=np.int64)
-            bounds = group(numbers, coarse, len(own))
+            bounds = group(numbers, coarse, len(coarse_cells))
             arranged = self._arranged(coarse, numbers, bounds)
             for number in todo:
-                first, last = (int(bounds[number - own.start + i]) for i in (0, 1))
+                first, last = (int(bounds[number - coarse_cells.start + i]) for i in (0, 1))
                 chosen = numbers[first:last]
                 X = self._stepped(self._read(arranged, first, last))
                 weight = None if self._weight is None else self._weight[chosen]
                 yield CoarseRows(number, Drawn(chosen, X, y[chosen], weight))
 
     def _arranged(self, coarse: NDArray[np.int32], order: NDArray[np.int64], bounds: NDArray[np.int64]) -> ScratchRows:
-        """The rows as they are, coarse cell after coarse cell."""
+        """Scratch files of the rows as they are, coarse cell after coarse cell."""
         entries = None if self._rows.dense else np.diff(self._rows.pointers)[order]
-        found, filled = ScratchRows(self._folder, self._rows.columns, self._rows.dense, entries), bounds.copy()
+        arranged, filled = ScratchRows(self._folder, self._rows.columns, self._rows.dense, entries), bounds.copy()
         rows, step = len(coarse), self._step(WRITTEN)
         for first in range(0, rows, step):
             last = min(rows, first + step)
             X, mine = self._rows.between(first, last), coarse[first:last]
-            own = np.argsort(mine, kind="stable")
-            ends = np.searchsorted(mine[own], np.arange(len(bounds)))
-            X = rows_of(X, own)
+            places = np.argsort(mine, kind="stable")
+            ends = np.searchsorted(mine[places], np.arange(len(bounds)))
+            X = rows_of(X, places)
             for number in np.unique(mine).tolist():
                 begin, end = int(ends[number]), int(ends[number + 1])
-                found.put(int(filled[number]), between(X, begin, end))
+                arranged.put(int(filled[number]), between(X, begin, end))
                 filled[number] += end - begin
-        return found
+        return arranged
 
 
 def _signature(path: str | Path) -> tuple[int, ...] | None:
-    """What an edit of a file changes; None where there is no file."""
+    """Values that an edit of a file changes; None where there is no file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def counts_of(path: str | Path, zero_based: bool, budget: Budget, jobs: int) -> Counts:
-    """What a file holds."""
+    """Counts of a file."""
     block, longest = budget.block_bytes(BLOCK_BYTES, jobs), budget.text_bytes(LONGEST_LINE)
     return measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block, longest=longest).counts

@@ -48,25 +48,26 @@ class Memory:
         self._budget, self._head = budget, head
 
     def in_memory(self) -> Memory:
-        """See `Engine`."""
+        """The engine itself; see `Engine.in_memory`."""
         return self
 
-    def fits(self, own: int) -> bool:
-        """Whether so many bytes fit in beside the rows and labels."""
-        return self._held + own <= self._budget.room
+    def fits(self, size: int) -> bool:
+        """True where so many bytes fit in beside the rows and labels."""
+        return self._held + size <= self._budget.room
 
-    def room(self, what: str, own: int, remedy: str = "", scratch: bool = True) -> None:
-        """RunError where so many bytes do not fit in beside the rows, the labels, and the scratch arrays of threads.
+    def room(self, what: str, size: int, remedy: str = "", scratch: bool = True) -> None:
+        """Raise RunError where `size` bytes do not fit in beside the rows, the labels, and scratch arrays of threads.
 
-        what : needs them, without its verb.
+        what : the work that needs them, without its verb.
+        scratch : whether threads have scratch arrays.
         """
         rows = size_of(self.data.X)
         shared = self.threads.count * min(WORKING, OF_ROWS * rows) if scratch else 0
-        self._budget.check(f"{what} needs", self._held + shared + own, remedy)
+        self._budget.check(f"{what} needs", self._held + shared + size, remedy)
 
     @property
     def remedy(self) -> str:
-        """What to do where the memory is too small."""
+        """Advice for a run whose memory is too small."""
         return self._budget.remedy
 
     @property
@@ -74,7 +75,7 @@ class Memory:
         return size_of(self.data.X) + 16 * len(self.data.y)
 
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
-        """See `Engine`."""
+        """Take the first look; see `Engine.head`."""
         if self._head is not None:
             return self._head
         data, left_out = self.data, 0
@@ -100,7 +101,7 @@ class Memory:
         self.room("making the rows dense, in the columns that occur,", size)
 
     def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
-        """See `Engine`."""
+        """Value of each statistic for all rows; see `Engine.reduce`."""
         data, tree = self.data, InOrder(statistics)
         X: Any = data.X
         entries = X.size if isinstance(X, np.ndarray) else X.nnz
@@ -115,8 +116,8 @@ class Memory:
             return [statistic.of(block) for statistic in statistics]
 
         for first in range(0, len(numbers), step):
-            own = numbers[first : first + step]
-            for number, values in zip(own, threads.map(lambda i, own=own: of(own[i]), len(own)), strict=True):  # type: ignore[misc]
+            part = numbers[first : first + step]
+            for number, values in zip(part, threads.map(lambda i, part=part: of(part[i]), len(part)), strict=True):  # type: ignore[misc]
                 tree.put((0, number), values)
         return tree.result()
 
@@ -126,18 +127,18 @@ class Memory:
         return Block(first, between(data.X, first, last), data.y[first:last], weight, data.columns)
 
     def through(self, step: Step) -> None:
-        """See `Engine`."""
+        """Apply a step to the rows; see `Engine.through`."""
         self.data.X = step(self.data.X)
 
     def work(
         self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
-        """See `Engine`."""
+        """Events of the work of a trainer; see `Engine.work`."""
         coarse = self._whole(wanted) if cells.route is None else self._coarse(cells, wanted)
         return trainer.records(coarse, resources, finished)
 
     def _whole(self, wanted: Sequence[int]) -> Iterator[CoarseRows]:
-        """All rows for each; nothing here holds them after the last."""
+        """All rows for each coarse cell; nothing here holds them after the last one."""
         for coarse in wanted:
             yield self._all(coarse, last=coarse == wanted[-1])
 
@@ -150,29 +151,29 @@ class Memory:
 
     def _coarse(self, cells: CoarseRouting, wanted: Sequence[int]) -> Iterator[CoarseRows]:
         data = self.data
-        for repeat, own in enumerate(cells.by_repeat):
-            todo = [coarse for coarse in wanted if coarse in own]
+        for repeat, coarse_cells in enumerate(cells.by_repeat):
+            todo = [coarse for coarse in wanted if coarse in coarse_cells]
             if not todo:
                 continue
             rows = np.arange(len(data.y), dtype=np.int64)
-            bounds = group(rows, self._routed(cells, repeat), len(own))
+            bounds = group(rows, self._routed(cells, repeat), len(coarse_cells))
             for coarse in todo:
-                chosen = rows[bounds[coarse - own.start] : bounds[coarse - own.start + 1]]
+                chosen = rows[bounds[coarse - coarse_cells.start] : bounds[coarse - coarse_cells.start + 1]]
                 weight = None if data.weight is None else data.weight[chosen]
                 yield CoarseRows(coarse, Drawn(chosen, rows_of(data.X, chosen), data.y[chosen], weight))
 
     def _routed(self, cells: CoarseRouting, repeat: int) -> Any:
-        """(n,) int32 the coarse cell of each row among those of the repeat."""
+        """Coarse cell (n,) int32 of each row, among those of the repeat."""
         X: Any = self.data.X
-        found = np.empty(len(self.data.y), np.int32)
+        routed = np.empty(len(self.data.y), np.int32)
         blocks = list(row_blocks(X, STRIP))
         assert cells.route is not None, "asked by `work`"
         route = cells.route
 
         def one(i: int) -> None:
             part = blocks[i]
-            own: Examples = between(X, part.start, part.stop)
-            found[part] = route(repeat, np.arange(part.start, part.stop), own)
+            rows: Examples = between(X, part.start, part.stop)
+            routed[part] = route(repeat, np.arange(part.start, part.stop), rows)
 
         self.threads.map(one, len(blocks))
-        return found
+        return routed

@@ -45,7 +45,7 @@ class ClusterGroups(Protocol):
     """Values in groups, on many machines."""
 
     def unordered(self, work: Callable[[Any, list[Any]], Any], wanted: Mapping[int, Any]) -> Generator[tuple[int, Any]]:
-        """(group, what `work` makes of wanted[group] and its values), as they finish."""
+        """Pairs (group, result of `work` for wanted[group] and the values of the group), as they finish."""
 
 
 class ClusterText(Protocol):
@@ -57,10 +57,10 @@ class ClusterText(Protocol):
         """The first lines, or all where there are fewer."""
 
     def each(self, work: Callable[[int, Pieces], Any]) -> list[Any]:
-        """What `work` makes of the number and the pieces of each part, in their order."""
+        """Results of `work` for the number and the pieces of each part, in their order."""
 
     def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> ClusterGroups:
-        """What `work` gives of each part as (group, value), together by group."""
+        """Values that `work` gives of each part as (group, value), together by group."""
 
 
 class Spark:
@@ -78,7 +78,7 @@ class Spark:
         self._steps: list[Step] = []
 
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
-        """See `Engine`: one pass. DataError names the line of a mistake."""
+        """Take the first look, in one pass; see `Engine.head`. DataError names the line of a mistake."""
         if columns is not None or all_rows:
             raise OptionError(
                 f"{opt.metric_file} and {opt.partition_file} are not for {opt.backend('spark')}; leave them out"
@@ -98,14 +98,14 @@ class Spark:
 
     @property
     def form(self) -> Form:
-        """How the text is read, after the first look."""
+        """Form in which the text is read, after the first look."""
         if self._form is None:
             self.head()
         assert self._form is not None, "it has just been found"
         return self._form
 
     def in_memory(self) -> Memory:
-        """See `Engine`."""
+        """Read all rows into memory; see `Engine.in_memory`."""
         head = self.form.head
         rows = together(self.reduce([Sample(_all)])[0]).dataset
         rows.columns, rows.shift, rows.name = head.columns.kept, head.shift, self.name
@@ -114,29 +114,35 @@ class Spark:
         return memory
 
     def reduce(self, statistics: Sequence[Statistic]) -> list[Any]:
-        """See `Engine`: one pass. Rows of a block that two parts have come here."""
+        """Value of each statistic for all rows, in one pass; see `Engine.reduce`.
+
+        Rows of a block that lies in two parts are sent to this process.
+        """
         tree, ends = InOrder(statistics), []
-        for found in self._text.each(partial(_reduced, self.form, statistics)):
-            for node, values in found.nodes.items():
+        for reduced in self._text.each(partial(_reduced, self.form, statistics)):
+            for node, values in reduced.nodes.items():
                 tree.put(node, values)
-            ends += found.ends
+            ends += reduced.ends
         size = self.form.head.block_rows
         pieces: dict[int, list[Block]] = {}
         for end in ends:
             pieces.setdefault(end.first // size, []).append(end)
-        for number, own in pieces.items():
-            rows = together([Drawn(block.numbers, block.X, block.y) for block in own])
+        for number, blocks in pieces.items():
+            rows = together([Drawn(block.numbers, block.X, block.y) for block in blocks])
             tree.add(Block(number * size, rows.X, rows.y, columns=self.form.columns), number)
         return tree.result()
 
     def through(self, step: Step) -> None:
-        """See `Engine`."""
+        """Add a step; see `Engine.through`."""
         self._steps.append(step)
 
     def work(
         self, cells: CoarseRouting, trainer: Trainer, wanted: Sequence[int], resources: Any, finished: Any
     ) -> Generator[Event]:
-        """See `Engine`: one pass, and a task a coarse cell, which is done as a whole or not at all."""
+        """Events of the work of a trainer, in one pass; see `Engine.work`.
+
+        Each coarse cell is a task, which is done as a whole or not at all.
+        """
         count = cells.by_repeat[-1].stop
         groups = self._text.groups(partial(_assigned, self.form, self._steps, cells), count)
         task = _Task(trainer, LEVELS[simd_level()])
@@ -148,7 +154,7 @@ class Spark:
 
 @dataclass(frozen=True)
 class _Reduced:
-    """What a part says: what its whole blocks say, merged as far as it can be, and its rows of others."""
+    """Values of a part: those of its whole blocks, merged as far as they can be, and its rows of other blocks."""
 
     nodes: dict[tuple[int, int], list[Any]]
     ends: list[Block]
@@ -157,20 +163,20 @@ class _Reduced:
 def _reduced(form: Form, statistics: Sequence[Statistic], part: int, pieces: Pieces) -> _Reduced:
     size, tree, ends = form.head.block_rows, InOrder(statistics), []
     waiting: list[Block] = []
-    for number, whole, own in _cut(form.blocks(part, pieces), size, form.rows):
-        waiting.append(own)
+    for number, whole, piece in _cut(form.blocks(part, pieces), size, form.rows):
+        waiting.append(piece)
         if whole == sum(len(block.y) for block in waiting):
             rows = together([Drawn(block.numbers, block.X, block.y) for block in waiting])
             tree.add(Block(number * size, rows.X, rows.y, columns=form.columns), number)
             waiting = []
-        elif own.first + len(own.y) == number * size + whole:
+        elif piece.first + len(piece.y) == number * size + whole:
             ends += waiting
             waiting = []
     return _Reduced(tree.nodes, ends + waiting)
 
 
 def _cut(blocks: Iterable[Block], size: int, rows: int) -> Iterator[tuple[int, int, Block]]:
-    """The same rows, cut where blocks of so many rows begin: the number of the block, its rows, and those of them."""
+    """Rows cut where blocks of `size` rows begin: the number of the block, its number of rows, and the rows of it."""
     for block in blocks:
         first, last = block.first, block.first + len(block.y)
         while first < last:
@@ -187,22 +193,22 @@ def _all(block: Block) -> Any:
 def _assigned(
     form: Form, steps: Sequence[Step], cells: CoarseRouting, part: int, pieces: Pieces
 ) -> Iterable[tuple[int, Drawn]]:
-    """(coarse cell, some rows of it, after all steps) of a part."""
+    """Pairs (coarse cell, some rows of it, after all steps) of a part."""
     assert cells.route is not None, "one coarse cell is in memory"
     for rows in _held(form.blocks(part, pieces)):
         X = reduce(lambda X, step: step(X), steps, rows.X)
         mapped = Block(0, X, rows.y)
-        for repeat, own in enumerate(cells.by_repeat):
+        for repeat, coarse_cells in enumerate(cells.by_repeat):
             coarse = cells.route(repeat, rows.numbers, X)
             order = np.argsort(coarse, kind="stable").astype(np.int64)
-            edges = np.searchsorted(coarse[order], np.arange(len(own) + 1))
+            edges = np.searchsorted(coarse[order], np.arange(len(coarse_cells) + 1))
             for number in np.unique(coarse).tolist():
                 chosen = order[edges[number] : edges[number + 1]]
-                yield own.start + number, mapped.rows(chosen)._replace(numbers=rows.numbers[chosen])
+                yield coarse_cells.start + number, mapped.rows(chosen)._replace(numbers=rows.numbers[chosen])
 
 
 def _held(blocks: Iterator[Block]) -> Iterator[Drawn]:
-    """The same rows in larger blocks, so that those of a coarse cell are not sent one by one."""
+    """Rows in larger blocks, so that those of a coarse cell are not sent one by one."""
     waiting: list[Drawn] = []
     size = 0
     for block in blocks:
@@ -217,15 +223,18 @@ def _held(blocks: Iterator[Block]) -> Iterator[Drawn]:
 
 @dataclass(frozen=True)
 class _Task:
-    """What is done with the rows of a coarse cell. level: the SIMD level of this machine."""
+    """Work on the rows of a coarse cell. level: the SIMD level of this machine."""
 
     trainer: Trainer
     level: str
 
 
-def _trained(about: tuple[_Task, int], parts: list[Drawn]) -> list[Event]:
-    """The records of a coarse cell, that of its division at the end: so it is there whole, or not at all."""
-    task, number = about
+def _trained(wanted: tuple[_Task, int], parts: list[Drawn]) -> list[Event]:
+    """Records of a coarse cell, that of its division at the end: so it is there whole, or not at all.
+
+    wanted : the task and the number of the coarse cell.
+    """
+    task, number = wanted
     if LEVELS[simd_level()] != task.level:
         raise another_level(LEVELS[simd_level()], task.level)
     rows = together(parts)

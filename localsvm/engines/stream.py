@@ -58,7 +58,7 @@ class Stream:
         Rows of weight 0.
     mass : float
         The weights of all rows, summed; their number without weights.
-    block : Block
+    block : BlockBounds
         The most that a block of rows holds.
 
     Raises
@@ -81,9 +81,12 @@ class Stream:
         weights: str | Path | None = None,
         budget: Budget = UNBOUNDED,
     ) -> None:
-        """shifts : whether columns may have origins (data.readers.origin). weights : the file of the rows' weights, see
-        `weights.read_weights`. jobs : the most threads that read; they are fewer where memory is short, but blocks,
-        which decide bits, are never smaller.
+        """Count what the file holds, take the first look at its rows, and write them down.
+
+        shifts : whether columns may have origins (data.readers.origin).
+        weights : the file of the rows' weights, see `weights.read_weights`.
+        jobs : the most threads that read; they are fewer where memory is short, but blocks, which decide bits, are
+            never smaller.
         """
         if os.path.exists(path) and not os.path.isfile(path):
             what = f"not a regular file, and {opt.stream} reads it several times"
@@ -107,39 +110,43 @@ class Stream:
         self.dense = head.columns.dense
         self.block = replace(self.block, columns=self.features, dense=self.dense)
 
-    def fit_in(self, what: str, own: int, remedy: str = "") -> None:
-        """See that `own` bytes fit in beside what a pass holds, with fewer threads if need be; RunError where not even
-        one suffices. what: with its verb.
+    def fit_in(self, what: str, size: int, remedy: str = "") -> None:
+        """Make `size` bytes fit in beside what a pass holds, with fewer threads if need be.
+
+        RunError where not even one thread suffices. what: what needs the bytes, with its verb.
         """
-        while self._jobs > 1 and not self._fits(own, self._jobs):
+        while self._jobs > 1 and not self._fits(size, self._jobs):
             self._jobs -= 1
-        self._budget.check(what, self._held(own, self._jobs), remedy)
+        self._budget.check(what, self._held(size, self._jobs), remedy)
 
-    def fits(self, own: int) -> bool:
-        """Whether `own` bytes fit in, if one thread reads."""
-        return self._fits(own, 1)
+    def fits(self, size: int) -> bool:
+        """True where `size` bytes fit in, if one thread reads."""
+        return self._fits(size, 1)
 
-    def _fits(self, own: int, jobs: int) -> bool:
-        return self._held(own, jobs) <= self._budget.room
+    def _fits(self, size: int, jobs: int) -> bool:
+        return self._held(size, jobs) <= self._budget.room
 
-    def _held(self, own: int, jobs: int) -> int:
-        return own + (0 if self._weights is None else self._weights.nbytes) + self.block.passing_bytes(jobs)
+    def _held(self, size: int, jobs: int) -> int:
+        return size + (0 if self._weights is None else self._weights.nbytes) + self.block.passing_bytes(jobs)
 
     def _measured(self, row_bytes: int) -> Counts:
-        """What the file holds, and so its blocks; row_bytes: of a row's weight."""
+        """Counts of the file, whose blocks are measured, too; row_bytes: bytes of a row's weight."""
         path, size = self._path, self._block_bytes
         self.fit_in(f"{path}: its blocks of text need", 0)
-        found = measure(
+        measured = measure(
             path, zero_based=self._zero_based, jobs=self._jobs, block_bytes=size, longest=self._longest
         )  # fmt: skip
-        counts = found.counts
-        self.block = BlockBounds(found.text, found.most.rows, found.most.entries, counts.width)
-        own = self.block.columns_bytes(counts.entries) + 2 * row_bytes * counts.rows
-        self.fit_in(f"{path}: finding the columns that occur needs", own)
+        counts = measured.counts
+        self.block = BlockBounds(measured.text, measured.most.rows, measured.most.entries, counts.width)
+        needed = self.block.columns_bytes(counts.entries) + 2 * row_bytes * counts.rows
+        self.fit_in(f"{path}: finding the columns that occur needs", needed)
         return counts
 
     def parts(self, work: Callable[[Examples], Examples]) -> Iterator[StreamBlock]:
-        """What work, which makes each row of itself alone and may overwrite it, makes of all rows, block by block."""
+        """All rows after `work`, block by block, sorted by fold.
+
+        work : makes each row of itself alone, and may overwrite it.
+        """
         for first, X, y, weight in self.blocks():
             folds = self.folds_of(first, len(y))
             order = np.argsort(folds, kind="stable")
@@ -165,6 +172,6 @@ class Stream:
             yield np.ones(last - first) if self._weights is None else self._weights[first:last]
 
     def blocks(self) -> Iterator[tuple[int, Examples, NDArray[np.float64], NDArray[np.float64]]]:
-        """(number of the first, X, y, weights) of the rows that are not passed over."""
+        """Blocks of the rows that are not passed over: the number of the first row, X, y, weights."""
         for block in self._rows.read_again():
             yield block.first, block.X, block.y, np.ones(len(block.y)) if block.weight is None else block.weight

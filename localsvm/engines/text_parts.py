@@ -1,5 +1,7 @@
-"""How the parts of a text that lies on many machines are read, each by whoever holds it: plain functions of a part's
-number and the pieces of its text. The rows are those that `readers.libsvm.read` makes of the whole text, bit for bit.
+"""Reading of a text in parts that lie on many machines, each by whoever holds it.
+
+The functions are plain ones, of a part's number and the pieces of its text. The rows are those that
+`readers.libsvm.read` makes of the whole text, bit for bit.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ Pieces = Iterator[bytes]
 
 @dataclass(frozen=True)
 class Count:
-    """What a part holds, or several: rows, lines, entries of the text and those that are not 0, and columns.
+    """Counts of a part, or several: rows, lines, entries of the text and those that are not 0, and columns.
 
     Attributes
     ----------
-    width, found : columns up to the largest index, and (k,) int64 those in which some row is not 0.
+    width, nonzero : columns up to the largest index, and (k,) int64 those in which some row is not 0.
     levels : the SIMD levels of the machines that looked.
     """
 
@@ -42,7 +44,7 @@ class Count:
     entries: int = 0
     stored: int = 0
     width: int = 0
-    found: Columns = field(default_factory=lambda: np.empty(0, np.int64))
+    nonzero: Columns = field(default_factory=lambda: np.empty(0, np.int64))
     levels: frozenset[str] = frozenset()
 
     def __add__(self, other: Count) -> Count:
@@ -52,14 +54,14 @@ class Count:
             self.entries + other.entries,
             self.stored + other.stored,
             max(self.width, other.width),
-            np.union1d(self.found, other.found),
+            np.union1d(self.nonzero, other.nonzero),
             self.levels | other.levels,
         )
 
 
 @dataclass(frozen=True)
 class Form:
-    """How the rows of a text are read.
+    """Form in which the rows of a text are read.
 
     Attributes
     ----------
@@ -83,12 +85,12 @@ class Form:
 
     @property
     def features(self) -> int:
-        """d."""
+        """Number of columns of X."""
         return self.width if self.columns is None else len(self.columns)
 
     @property
     def head(self) -> Head:
-        """What an engine says of the rows."""
+        """Head of the rows, which an engine gives."""
         columns = KeptColumns(self.columns, self.width, self.dense)
         return Head(self.name, self.rows, self.stored, columns, self.shift)
 
@@ -97,10 +99,10 @@ class Form:
         row = self.first_rows[part]
         of_text = self.shift if self.shift is None or self.columns is None else self.shift.within(self.columns)
         for piece in lined(self.name, self.zero_based, self.first_lines[part], part, pieces):
-            found = parse_block(piece, Layout(self.width, self.dense, self.columns, of_text))
-            if len(found.y):
-                yield Block(row, found.X, found.y, columns=self.columns)
-            row += len(found.y)
+            parsed = parse_block(piece, Layout(self.width, self.dense, self.columns, of_text))
+            if len(parsed.y):
+                yield Block(row, parsed.X, parsed.y, columns=self.columns)
+            row += len(parsed.y)
 
 
 def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> Iterator[TextPiece]:
@@ -111,7 +113,7 @@ def lined(name: str, zero_based: bool, line: int, part: int, pieces: Pieces) -> 
 
 
 def another_level(theirs: str, ours: str) -> RunError:
-    """Results of several levels would depend on who computed what."""
+    """Error for several SIMD levels: results would depend on who computed what."""
     return RunError(
         f"a worker computes at the SIMD level {theirs}, this machine at {ours}: bits would depend on who computed "
         "what; set LOCALSVM_SIMD to the lower one here, it is handed on"
@@ -119,26 +121,35 @@ def another_level(theirs: str, ours: str) -> RunError:
 
 
 def lines(part: int, pieces: Pieces) -> int:
-    """Of a part."""
+    """Number of lines of a part."""
     return sum(text.count(b"\n") for text in pieces)
 
 
 def counted(
     name: str, zero_based: bool, far: Shift | None, first_lines: Sequence[int] | None, part: int, pieces: Pieces
 ) -> Count:
-    """What a part holds, some columns read from their origin. first_lines: of all parts, None where not known yet."""
+    """Counts of a part, some columns read from their origin.
+
+    far : the columns that have an origin.
+    first_lines : numbers of the first lines of all parts, from 0; None where they are not known yet.
+    """
     total = Count(levels=frozenset([LEVELS[simd_level()]]))
     line = 0 if first_lines is None else first_lines[part]
     for piece in lined(name, zero_based, line, part, pieces):
-        own = parse(piece, None, False, far)
-        X: Any = own.X
+        parsed = parse(piece, None, False, far)
+        X: Any = parsed.X
         stored = 0 if isinstance(X, np.ndarray) else X.nnz
-        total += Count(own.counts.rows, own.counts.lines, own.counts.entries, stored, own.counts.width, occurring(X))
+        total += Count(
+            parsed.counts.rows, parsed.counts.lines, parsed.counts.entries, stored, parsed.counts.width, occurring(X)
+        )
     return total
 
 
 def far_columns(name: str, zero_based: bool, head: Callable[[int], bytes]) -> Shift | None:
-    """Which columns have an origin, as `readers.origin` finds it in the first rows. head: the first so many lines."""
+    """Shift of the columns that have an origin, as `readers.origin` finds it in the first rows.
+
+    head : gives the first so many lines.
+    """
     wanted = HEAD_ROWS
     while True:
         text = head(wanted)
@@ -149,19 +160,19 @@ def far_columns(name: str, zero_based: bool, head: Callable[[int], bytes]) -> Sh
 
 
 def form_of(name: str, zero_based: bool, far: Shift | None, parts: list[Count]) -> Form:
-    """How all rows are to be read, as `read` and `KeptColumns.fit` would. DataError for a text without rows."""
+    """Form in which `read` and `KeptColumns.fit` would read all rows. DataError for a text without rows."""
     total = reduce(Count.__add__, parts, Count())
     if total.rows == 0:
         raise DataError((NO_ROWS if total.lines else EMPTY).format(path=name))
-    found, stored, shift = total.found, total.stored, far
+    nonzero, stored, shift = total.nonzero, total.stored, far
     if far is not None:
-        varies = np.isin(far.columns, found)
-        found, shift = np.union1d(found, far.columns), far.where(varies)
+        varies = np.isin(far.columns, nonzero)
+        nonzero, shift = np.union1d(nonzero, far.columns), far.where(varies)
         stored += total.rows * int(np.count_nonzero(~varies))
     dense, columns = prefers_dense(total.rows, total.width, total.entries), None
-    if len(found) < total.width:
-        columns = found
-        dense = dense or prefers_dense(total.rows, len(found), stored)
+    if len(nonzero) < total.width:
+        columns = nonzero
+        dense = dense or prefers_dense(total.rows, len(nonzero), stored)
         shift = None if shift is None else shift.among(columns)
     firsts = [np.cumsum([0, *(getattr(part, what) for part in parts)]).tolist() for what in ("rows", "lines")]
     return Form(name, zero_based, total.width, columns, dense, shift, total.rows, stored, *firsts)

@@ -31,7 +31,7 @@ def load(path: str | os.PathLike[str]) -> LocalClassifier:
     ModelError : the file cannot be read or is no model.
     """
     content = Path(path).read_bytes() if Path(path).is_file() else b""
-    with LocalModel(Path(path)) as model:  # tells what is wrong with a file, and verifies it
+    with LocalModel(Path(path)) as model:  # names what is wrong with a file, and verifies it
         config, method = dict(model.file.config), type(model.method)
         name = "LocalSVC" if method is LocalSVC.method else f"{method.__name__}Classifier"
         classes = classes_of(model.file.labels, config.get("classes"))
@@ -50,9 +50,9 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> type[LocalClassifier]:
     if name.startswith("__"):  # the import machinery asks for some: no reason to load all methods
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = {f"{method.__name__}Classifier": method for method in methods().values()}
-    if name not in found:
+    known = {f"{method.__name__}Classifier": method for method in methods().values()}
+    if name not in known:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = type(name, (LocalClassifier,), {"method": found[name], "__module__": __name__})
-    globals()[name] = made  # made once, and found by pickle
-    return made
+    classifier = type(name, (LocalClassifier,), {"method": known[name], "__module__": __name__})
+    globals()[name] = classifier  # made once, and found by pickle
+    return classifier

@@ -117,7 +117,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _kept_if_failing(self) -> Iterator[None]:
-        """Whatever fails leaves the model that there was, its classes and its features."""
+        """Keep the model that there was, its classes and its features, whatever fails in the block."""
         before = dict(vars(self))
         try:
             yield
@@ -127,7 +127,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Warned:
-        """`fit` but for its warnings, which the observer has."""
+        """Train as `fit` does, but leave the warnings to the observer, which is returned."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         weight = None if sample_weight is None else _weights(sample_weight, X)
@@ -205,26 +205,26 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def best_params_(self) -> list[dict[str, float]]:
-        """What cross-validation chose in each cell; where there was no choice, what was given."""
-        return self._found(lambda model: best_params(model.file.report))
+        """Parameters that cross-validation chose in each cell; where there was no choice, those that were given."""
+        return self._attribute(lambda model: best_params(model.file.report))
 
     @property
     def n_support_(self) -> NDArray[np.int64]:
-        """(classes,) support vectors of each class, over all cells."""
-        return self._found(lambda model: (model.file.report or ("", {}))[1]["support"].sum(axis=0))
+        """Number (classes,) of support vectors of each class, over all cells."""
+        return self._attribute(lambda model: (model.file.report or ("", {}))[1]["support"].sum(axis=0))
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """(problems, n_features_in_): the decision function is X @ coef_.T + intercept_."""
-        return self._found(lambda model: self._signed(hyperplane(model)[0]))
+        """Weights (problems, n_features_in_): the decision function is X @ coef_.T + intercept_."""
+        return self._attribute(lambda model: self._signed(hyperplane(model)[0]))
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """(problems,)."""
-        return self._found(lambda model: self._signed(hyperplane(model)[1]))
+        """Offsets (problems,) of the decision function."""
+        return self._attribute(lambda model: self._signed(hyperplane(model)[1]))
 
     def _signed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of pairs of classes in the order of scikit-learn: see decision_function."""
+        """Values with the signs that scikit-learn gives to pairs of classes: see decision_function."""
         return -values if self.multiclass == "ava" and len(self.classes_) > 2 else values
 
     def _decisions(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -249,8 +249,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._opened as opened:
             return function(opened.model(self._jobs()))
 
-    def _found(self, function: Callable[[LocalModel], Result]) -> Result:
-        """What the model tells of itself; AttributeError, as scikit-learn has it, where it does not."""
+    def _attribute(self, function: Callable[[LocalModel], Result]) -> Result:
+        """Value that the model has of itself; AttributeError, as scikit-learn has it, where it has none."""
         check_is_fitted(self)
         try:
             return self._use(function)
@@ -273,7 +273,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _given(self, features: int) -> Given | None:
-        """The metric of metric_file."""
+        """The metric of metric_file; None without one."""
         if self.metric_file is None:
             return None
         if not isinstance(self.metric_file, (str, os.PathLike)):
@@ -304,7 +304,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return metric.fix(config) if metric else config
 
     def _class_weights(self, classes: NDArray[Any], counts: NDArray[Any]) -> tuple[tuple[float, float], ...]:
-        """(label, factor on C) pairs; "balanced" is n / (classes * rows of the class), rows counted by their weights.
+        """Pairs (label, factor on C); "balanced" is n / (classes * rows of the class), rows counted by their weights.
 
         As in scikit-learn, a class that y lacks may have a weight where all classes of y have one.
         """
@@ -318,17 +318,17 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(weights, Mapping):
             raise ParameterError(f'class_weight must be "balanced", a dict of factors or None, not {weights!r}')
         numbers = dict(zip(classes.tolist(), labels.tolist(), strict=True))
-        found, strange = {}, [label for label in weights if label not in numbers]
+        factors, strange = {}, [label for label in weights if label not in numbers]
         for label, weight in weights.items():
             if not isinstance(weight, Real) or not 0.0 < weight <= LARGEST_COST:  # type: ignore[operator]
                 what = f"a positive number up to {LARGEST_COST:g}"
                 raise ParameterError(f"class_weight: the weight of {label!r} must be {what}, not {weight!r}")
             if label in numbers:
-                found[numbers[label]] = float(weight)
-        if strange and len(found) < len(classes):
+                factors[numbers[label]] = float(weight)
+        if strange and len(factors) < len(classes):
             known = ", ".join(map(repr, classes[:8].tolist())) + (", ..." if len(classes) > 8 else "")
             raise ParameterError(f"class_weight: {strange[0]!r} is no label of y; the labels are {known}")
-        return tuple(sorted(found.items()))
+        return tuple(sorted(factors.items()))
 
     def _jobs(self) -> int:
         if self.n_jobs is None:
@@ -344,6 +344,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class LocalSVC(LocalClassifier):
+    """Classifier of the method `svm`; users see the text of `parameters.about`."""
+
     method = KernelSVM
 
 

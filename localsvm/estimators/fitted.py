@@ -1,4 +1,4 @@
-"""Fitted classifiers: their model in memory, the classes that it keeps, and what it tells of itself."""
+"""Fitted classifiers: their model in memory, the classes that it keeps, and attributes that are read from it."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Opened:
 
 
 def label_values(classes: NDArray[Any]) -> Floats:
-    """(classes,) what the model calls its classes: numbers as they are, else 0, 1, ..."""
+    """Numbers (classes,) that the model has for its classes: numeric labels as they are, else 0, 1, ..."""
     if classes.dtype.kind in "iuf" and np.all(np.abs(classes) < EXACT):
         return classes.astype(np.float64)
     return np.arange(len(classes), dtype=np.float64)
 
 
 def kept_classes(classes: NDArray[Any]) -> dict[str, Any]:
-    """What the model keeps of classes_: their dtype, and their values where labels are only numbers of them."""
+    """Record that the model keeps of classes_: their dtype, and their values where labels are only numbers of them."""
     kept: dict[str, Any] = {"dtype": classes.dtype.str}
     if label_values(classes).tolist() != classes.tolist() or classes.dtype.kind not in "iuf":
         values = classes.tolist()
@@ -64,7 +64,10 @@ def kept_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def classes_of(labels: Floats, kept: dict[str, Any] | None) -> NDArray[Any]:
-    """classes_ again; the labels themselves for a model of the command line. ModelError for what is never kept."""
+    """Classes by their record; the labels themselves for a model of the command line.
+
+    kept : the result of `kept_classes`; None for a model of the command line. ModelError for what is never kept.
+    """
     if kept is None:
         return labels
     values, dtype = kept.get("values", labels.tolist()), str(kept.get("dtype"))

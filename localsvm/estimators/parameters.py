@@ -1,5 +1,6 @@
-"""The parameters of the classifiers: the fields of their method, and those that all have; their text, and their names
-in messages.
+"""Parameters of the classifiers, their text, and their names in messages.
+
+They are the fields of the method, and those that all classifiers have.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ ALIKE = 0.75  # of two names, of which one may be meant by the other: "shrinking
 
 def defaults(method: type[Method]) -> dict[str, Any]:
     """The parameters of a method's classifier and their defaults, the method's own first."""
-    own = {f.name: None if f.default == () else f.default for f in _fields(method)}
-    return own | {name: parameter.default for name, parameter in COMMON.items()}
+    of_method = {f.name: None if f.default == () else f.default for f in _fields(method)}
+    return of_method | {name: parameter.default for name, parameter in COMMON.items()}
 
 
 def method_of(method: type[Method], given: dict[str, Any]) -> Method:
@@ -148,9 +149,9 @@ def method_of(method: type[Method], given: dict[str, Any]) -> Method:
 
 
 def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[float, Any]) -> dict[str, Any]:
-    """The parameters of a model's config. classes: what its labels stand for."""
-    own = {item.name: config["method"].get(item.name, item.default) for item in _fields(method)}  # none: see LATER
-    given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in own.items()}
+    """The parameters of a model's config. classes: the classes that its labels stand for."""
+    stored = {item.name: config["method"].get(item.name, item.default) for item in _fields(method)}  # none: see LATER
+    given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in stored.items()}
     weights = {classes[label]: weight for label, weight in config["class_weights"]}
     known = {"metric": EUCLIDEAN} | {name: config[name] for name in COMMON if name in config}
     return given | known | {"class_weight": weights or None, "random_state": config["seed"]}
@@ -173,7 +174,7 @@ def typed(name: str, value: Any, kind: str) -> Any:
 
 
 def refuse_unknown(classifier: str, given: Collection[str], known: Collection[str]) -> None:
-    """TypeError for the name of a parameter that a classifier does not have."""
+    """Raise TypeError for the name of a parameter that a classifier does not have."""
     for name in given:
         if name not in known:
             near = get_close_matches(name, known, 1, ALIKE)
@@ -185,12 +186,12 @@ def refuse_unknown(classifier: str, given: Collection[str], known: Collection[st
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:
     try:
-        found = tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+        numbers = tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
     except (TypeError, ValueError):
-        found = ()
-    if not found:
+        numbers = ()
+    if not numbers:
         raise ParameterError(f"{name} takes a number, a list of numbers or None, not {value!r}")
-    return found
+    return numbers
 
 
 def about(method: type[Method]) -> str:
@@ -245,7 +246,7 @@ def _indented(text: str, width: int = 116) -> Iterator[str]:
 
 @contextmanager
 def named_in_python(method: type[Method]) -> Iterator[None]:
-    """Around a run: its errors are ValueErrors where a parameter or the rows are wrong, and name parameters."""
+    """Raise the errors of a run as ValueErrors where a parameter or the rows are wrong; they name parameters."""
     try:
         yield
     except (ParameterError, RowsError):
@@ -257,7 +258,7 @@ def named_in_python(method: type[Method]) -> Iterator[None]:
 
 
 def in_python(text: str, method: type[Method]) -> str:
-    """A message that names parameters. What is no parameter keeps the name of the command line."""
+    """Message that names parameters. An option that is no parameter keeps its name of the command line."""
     names = _names(method)
 
     def name(field: str, value: Any) -> str:
@@ -272,10 +273,10 @@ def in_python(text: str, method: type[Method]) -> str:
 
 @cache
 def _names(method: type[Method]) -> dict[str, str]:
-    """Parameters by their fields."""
+    """Names of the parameters by their fields."""
     every = [*methods().values(), method]  # a text may speak of another method
-    own = {item.name: item.name for one in every for item in _fields(one)}
-    return own | {parameter.field: name for name, parameter in COMMON.items() if parameter.field}
+    by_field = {item.name: item.name for one in every for item in _fields(one)}
+    return by_field | {parameter.field: name for name, parameter in COMMON.items() if parameter.field}
 
 
 def _fields(method: type[Method]) -> tuple[Field[Any], ...]:

@@ -1,1 +1,1 @@
-"""What happens to a row before a method sees it: fitted transforms in a chain, which the model keeps."""
+"""Transforms of a row before a method sees it: fitted, in a chain, which the model keeps."""

@@ -24,7 +24,7 @@ class Transform(ABC):
         """
 
     def columns(self, width: int) -> int:
-        """How many columns come out, where so many come in."""
+        """Number of columns that come out, where `width` come in."""
         return width
 
     @abstractmethod

@@ -51,36 +51,36 @@ class Chain:
 
     @property
     def steps(self) -> tuple[Transform, ...]:
-        """All of them."""
+        """All transforms, in their order."""
         return (self.origin, self.columns, self.scaling, *(() if self.metric is None else (self.metric,)))
 
     @property
     def width(self) -> int:
-        """Columns of the data."""
+        """Number of columns of the data."""
         return self.columns.width
 
     @property
     def features(self) -> int:
-        """Columns of the data that are known, and scaled."""
+        """Number of columns of the data that are known, and scaled."""
         return self.columns.columns(self.width)
 
     @property
     def mapped_columns(self) -> int:
-        """Columns that methods see."""
+        """Number of columns that methods see."""
         return self.features if self.metric is None else self.metric.columns(self.features)
 
     @property
     def dense(self) -> bool:
-        """Whether methods see dense rows."""
+        """True where methods see dense rows."""
         return self.columns.dense or self.scaling.mode in CENTRED
 
     @property
     def reading(self) -> Layout:
-        """What a reader has to know."""
+        """Layout of the rows, which a reader has to know."""
         return Layout(self.width, self.columns.dense, self.columns.kept, self.origin.shift)
 
     def apply(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
-        """What methods see of rows X (n, width). A row's result depends on that row alone.
+        """Rows that methods see of rows X (n, width). A row's result depends on that row alone.
 
         Parameters
         ----------
@@ -92,20 +92,20 @@ class Chain:
         return self.mapped(scaled, in_place=in_place or _apart(scaled, X))
 
     def scaled(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
-        """What `apply` gives without the metric."""
+        """Rows that `apply` gives, but without the metric."""
         if read:
             return self.scaling.apply(X, in_place=in_place)
         if X.shape[1] != self.width:
             raise DataError(f"the examples have {X.shape[1]} features, those of training {self.width}")
-        own = self.columns.apply(self.origin.apply(X, in_place=in_place), in_place=in_place)
-        return self.scaling.apply(own, in_place=in_place or _apart(own, X))
+        kept = self.columns.apply(self.origin.apply(X, in_place=in_place), in_place=in_place)
+        return self.scaling.apply(kept, in_place=in_place or _apart(kept, X))
 
     def mapped(self, X: Examples, *, in_place: bool = False) -> Examples:
-        """The metric of scaled rows."""
+        """Scaled rows after the metric."""
         return X if self.metric is None else self.metric.apply(X, in_place=in_place)
 
     def read_from(self, shift: Shift | None) -> Self:
-        """The same for rows that were read from another origin, which the scaling makes up for.
+        """Chain for rows that were read from another origin, which the scaling makes up for.
 
         Where it does not centre, scaled rows are shifted all alike.
         """
@@ -114,7 +114,7 @@ class Chain:
         return replace(self, origin=origin, scaling=self.scaling.moved(after - before))
 
     def state(self) -> dict[str, Any]:
-        """What a file keeps, by the names of `store.model.write_model`: columns, scaling, metric."""
+        """State that a file keeps, by the names of `store.model.write_model`: columns, scaling, metric."""
         return {
             "columns": self.columns.kept,
             "scaling": (self.scaling.mode, self.scaling.state() | self.origin.state()),
@@ -122,7 +122,7 @@ class Chain:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """What a model's config says of it."""
+        """Options of a model's config that describe the chain."""
         width = {} if self.columns.kept is None else {"width": self.width}
         return {"features": self.features, "dense": self.dense} | width
 
@@ -131,15 +131,15 @@ class Chain:
         """The chain that a file keeps. scaling: its mode and arrays. Unsound if they do not fit."""
         mode, arrays = scaling
         features = columns.columns(columns.width)
-        found = None if mode == "row" else arrays.get(ORIGIN)  # rows of length 1 have none
-        own = {name: array for name, array in arrays.items() if name != ORIGIN or mode == "row"}
-        origin = Origin.from_state(found, columns.kept, features)
+        origin_values = None if mode == "row" else arrays.get(ORIGIN)  # rows of length 1 have none
+        scaling_arrays = {name: array for name, array in arrays.items() if name != ORIGIN or mode == "row"}
+        origin = Origin.from_state(origin_values, columns.kept, features)
         if metric is not None and metric.kind == MATRIX and not columns.dense:
             raise Unsound("/metric: sparse rows have weights alone")
-        return cls(columns, origin, Scaling.from_state(mode, own, features), metric)
+        return cls(columns, origin, Scaling.from_state(mode, scaling_arrays, features), metric)
 
 
-def _apart(made: Examples, X: Any) -> bool:
-    """Whether rows lie in memory of their own, not in that of X."""
-    dense = isinstance(made, np.ndarray)
-    return dense and not (isinstance(X, np.ndarray) and np.may_share_memory(made, X))
+def _apart(rows: Examples, X: Any) -> bool:
+    """True where rows lie in memory of their own, not in that of X."""
+    dense = isinstance(rows, np.ndarray)
+    return dense and not (isinstance(X, np.ndarray) and np.may_share_memory(rows, X))

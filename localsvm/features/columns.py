@@ -17,11 +17,11 @@ from localsvm.store.checking import check
 from localsvm.store.pieces import Piece, Unsound
 
 MOST_FEATURES = (1 << 31) - 1  # the largest index of a data file
-Announce = Callable[[int], None]  # is told of the bytes that dense rows take, before they are made of sparse ones
+Announce = Callable[[int], None]  # called with the bytes that dense rows take, before they are made of sparse ones
 
 
 def _silent(size: int) -> None:
-    """No one is told."""
+    """Announce nothing."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class KeptColumns(Transform):
 
     @classmethod
     def of(cls, data: Dataset, width: int) -> Self:
-        """The columns that rows were read with, of so many."""
+        """The columns that rows were read with, of `width`."""
         return cls(data.columns, width, is_dense(data.X))
 
     def narrow(self, data: Dataset, announce: Announce = _silent) -> Self:
-        """The same columns of other rows, as `fit` leaves them; those that X is too narrow for are 0."""
+        """Keep the same columns of other rows, as `fit` leaves them; those that X is too narrow for are 0."""
         columns, (rows, width) = self.known, data.X.shape
         needed = int(columns[-1]) + 1
         if width < needed:
@@ -66,18 +66,18 @@ class KeptColumns(Transform):
 
     @property
     def known(self) -> Columns:
-        """(d,) the kept columns, also where these are all."""
+        """Kept columns (d,), also where these are all."""
         return np.arange(self.width) if self.kept is None else self.kept
 
     def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
-        """See `Transform`."""
+        """Rows in the columns that are kept, dense or sparse as in training; see `Transform`."""
         X = X if self.kept is None else keep_columns(X, self.kept, in_place=in_place)
         if self.dense == isinstance(X, np.ndarray):
             return X
         return sparse.csr_array(X).toarray() if self.dense else as_examples(sparse.csr_array(X))
 
     def columns(self, width: int) -> int:
-        """See `Transform`."""
+        """Number of columns that are kept; see `Transform`."""
         return self.width if self.kept is None else len(self.kept)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -86,7 +86,7 @@ class KeptColumns(Transform):
 
     @classmethod
     def from_state(cls, kept: NDArray[Any] | None, features: int, width: int | None, dense: bool) -> Self:
-        """These columns of so many; Unsound if they do not fit.
+        """The columns that a file keeps; Unsound if they do not fit.
 
         features, width : how many are kept, and of how many; width None where it is not known, or all are.
         """
@@ -99,7 +99,7 @@ class KeptColumns(Transform):
 
 
 def check_columns(columns: NDArray[Any], features: int) -> None:
-    """Unsound unless these are so many columns of a data file, ascending."""
+    """Raise Unsound unless these are so many columns of a data file, ascending."""
     check("", {"columns": Piece("i8", ("features",), low=0)}, {"columns": columns}, {"features": features})
     if np.any(np.diff(columns) <= 0) or columns[-1] >= MOST_FEATURES:
         raise Unsound("/columns are not ascending column numbers")

@@ -1,4 +1,4 @@
-"""What a file says of its metric: how it was chosen, and whether that fits the metric."""
+"""Record that a file has of its metric: how it was chosen, and whether that fits the metric."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ State = tuple[str, Mapping[str, NDArray[Any]]]
 
 
 def about_metric(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How the metric was chosen, by a config; None where none was asked for. Unsound for what is no such thing."""
+    """Record of a config of how the metric was chosen; None where none was asked for. Unsound for no such record."""
     learned = config.get("learned")
     if not isinstance(learned, dict | None):
         raise Unsound("/@config: the option learned is no dict")
@@ -42,9 +42,9 @@ def learned_metric(state: State | None, config: Mapping[str, Any], features: int
 
     state : its kind and arrays.
     """
-    asked, about = config.get("metric", EUCLIDEAN), about_metric(config)
-    name = None if about is None else _check_about(about, asked)
-    if (about is None) != (asked == EUCLIDEAN):
+    asked, record = config.get("metric", EUCLIDEAN), about_metric(config)
+    name = None if record is None else _check_record(record, asked)
+    if (record is None) != (asked == EUCLIDEAN):
         raise Unsound("/@config: the option metric does not fit the option learned")
     if (state is None) != (name in (None, EUCLIDEAN)):
         raise Unsound("/metric is not what the option learned says")
@@ -57,17 +57,17 @@ def learned_metric(state: State | None, config: Mapping[str, Any], features: int
     return metric
 
 
-def _check_about(about: dict[str, Any], asked: Any) -> str:
+def _check_record(record: dict[str, Any], asked: Any) -> str:
     """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
-    check_options("/@config learned", about, LEARNED | (CHOICE if "best" in about else {}), {"why"})
-    name, best = about["name"], about.get("best")
+    check_options("/@config learned", record, LEARNED | (CHOICE if "best" in record else {}), {"why"})
+    name, best = record["name"], record.get("best")
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
             raise Unsound("/@config: the option metric does not fit the option learned")
     elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
         raise Unsound("/@config: the option learned is no choice of a metric")
-    elif any(len(about[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
+    elif any(len(record[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
         raise Unsound("/@config: the option learned has not two values for each test")
-    elif "why" in about and (best != EUCLIDEAN or about["why"] not in UNTRIED):
+    elif "why" in record and (best != EUCLIDEAN or record["why"] not in UNTRIED):
         raise Unsound("/@config: the option learned has no reason of ours")
     return str(name)

@@ -1,5 +1,6 @@
-"""A metric: a linear map of the scaled rows, after which the Euclidean distance is the one that partition, routing,
-kernels and linear methods see.
+"""A metric: a linear map of the scaled rows.
+
+The Euclidean distance after it is the one that partition, routing, kernels and linear methods see.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PIECES: dict[str, Pieces] = {
 
 @dataclass(frozen=True)
 class Metric(Transform):
-    """x -> w x, feature by feature, or x -> M' x: rows (n, d) become (n, d) or (n, r).
+    """Linear map x -> w x, feature by feature, or x -> M' x: rows (n, d) become (n, d) or (n, r).
 
     Attributes
     ----------
@@ -39,25 +40,25 @@ class Metric(Transform):
 
     @property
     def kind(self) -> str:
-        """What `values` are: "weights" or "matrix"."""
+        """Kind of `values`: "weights" or "matrix"."""
         return WEIGHTS if self.values.ndim == 1 else MATRIX
 
     @property
     def features(self) -> int:
-        """Columns of the rows before they are mapped."""
+        """Number of columns of the rows before they are mapped."""
         return len(self.values)
 
     @property
     def rank(self) -> int:
-        """Columns of the mapped rows."""
+        """Number of columns of the mapped rows."""
         return int(self.values.shape[-1])
 
     def columns(self, width: int) -> int:
-        """See `Transform`."""
+        """Number of columns of the mapped rows; see `Transform`."""
         return self.rank
 
     def importance(self) -> NDArray[np.float64]:
-        """(d,) float64 how much a feature counts: its weight, or the length of its row of the matrix."""
+        """Importance (d,) float64 of each feature: its weight, or the length of its row of the matrix."""
         wide = self.values.astype(np.float64)
         return np.asarray(np.abs(wide) if self.kind == WEIGHTS else np.sqrt(np.square(wide).sum(axis=1)))
 

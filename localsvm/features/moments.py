@@ -1,4 +1,4 @@
-"""What scaling asks of rows: a statistic of blocks that can be merged."""
+"""Moments of rows, which scaling asks for: a statistic of blocks that can be merged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moments:
-    """Of some rows, each column by itself. Zeros that are not stored count.
+    """Moments of some rows, each column by itself. Zeros that are not stored count.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Moments:
 
     @property
     def deviation(self) -> Vector:
-        """(d,) the population standard deviation (ddof 0)."""
+        """Population standard deviation (d,) (ddof 0)."""
         return np.asarray(np.sqrt(self.squares / self.rows))
 
 
@@ -64,19 +64,20 @@ def moments_of(X: Examples, threads: Threads = ALONE) -> Moments:
     """Moments of all rows X (n, d), n >= 1, in blocks that depend on X alone. The threads do not change the bits."""
     if not is_dense(X):
         threads = ALONE  # each would hold arrays of all columns, which may be very many
-    blocks, found = list(row_blocks(X, _block_size(X))), None
+    blocks, total = list(row_blocks(X, _block_size(X))), None
     step = AHEAD * threads.count if is_dense(X) else 1
     for first in range(0, len(blocks), step):
-        own = blocks[first : first + step]
-        for part in threads.map(lambda i, own=own: Moments.of(between(X, own[i].start, own[i].stop)), len(own)):  # type: ignore[misc]
-            found = part if found is None else merge(found, part)
-    assert found is not None, "there are rows"
-    return found
+        turn = blocks[first : first + step]
+        for part in threads.map(lambda i, turn=turn: Moments.of(between(X, turn[i].start, turn[i].stop)), len(turn)):  # type: ignore[misc]
+            total = part if total is None else merge(total, part)
+    assert total is not None, "there are rows"
+    return total
 
 
 def moments_bytes(X: Any, threads: int) -> int:
-    """What `moments_of` holds beside X and the scratch arrays of its threads: statistics of blocks, their merging, and
-    a sparse block that is read from a disk.
+    """Bytes that `moments_of` holds beside X and the scratch arrays of its threads.
+
+    They are those of statistics of blocks, of their merging, and of a sparse block that is read from a disk.
     """
     rows, columns = int(X.shape[0]), int(X.shape[1])
     stored, block = rows * columns if is_dense(X) else int(X.nnz), _block_size(X)

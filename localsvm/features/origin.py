@@ -19,7 +19,7 @@ from localsvm.store.pieces import floats64
 
 @dataclass(frozen=True)
 class Origin(Transform):
-    """What is subtracted from rows in float64, before they are rounded to float32.
+    """Origin that is subtracted from rows in float64, before they are rounded to float32.
 
     Attributes
     ----------
@@ -32,21 +32,24 @@ class Origin(Transform):
 
     @classmethod
     def fit(cls, shift: Shift | None, kept: Columns | None, features: int) -> Self:
-        """What readers found: in the columns that are kept, of which there are so many."""
+        """Origin by the shift of readers, in the columns that are kept, of which there are `features`."""
         return cls(None if shift is None else shift.whole(features), kept)
 
     @property
     def shift(self) -> Shift | None:
-        """In the columns that are kept, as readers take it."""
+        """Shift in the columns that are kept, as readers take it."""
         return Shift.of(self.values)
 
     def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
-        """See `Transform`; X may be of float64, which is the point. It is never changed."""
+        """Rows in float32, their origin subtracted; see `Transform`.
+
+        X may be of float64, which is the point: its digits are subtracted before they are rounded. It is never changed.
+        """
         shift = self.shift
         return shifted(X, shift if shift is None or self.kept is None else shift.within(self.kept))
 
     def state(self) -> dict[str, np.ndarray]:
-        """See `Transform`."""
+        """The origin, where there is one; see `Transform`."""
         return {} if self.values is None else {"origin": self.values}
 
     @classmethod

@@ -1,6 +1,6 @@
 """Scaling of features: learned from the training rows, stored in the model, applied to all rows that the model sees.
 
-A feature that is constant in training tells nothing, like one that never occurs there. So `std`, `zscore` and `minmax`
+A feature that is constant in training says nothing, like one that never occurs there. So `std`, `zscore` and `minmax`
 give it the factor 0: it is 0 in every scaled row, whatever a test file holds.
 """
 
@@ -40,7 +40,7 @@ _PIECES: dict[str, Pieces] = {
 
 @dataclass(frozen=True)
 class Scaling(Transform):
-    """x -> (x - offset) * factor for each feature, in float32; or x -> x / |x| for each row.
+    """Map x -> (x - offset) * factor for each feature, in float32; or x -> x / |x| for each row.
 
     Attributes
     ----------
@@ -88,14 +88,14 @@ class Scaling(Transform):
 
         Parameters
         ----------
-        X : Examples
+        X : (n, d) Examples
             With as many columns as the scaling was learned from; DataError otherwise.
         in_place : bool
             Overwrite and return a dense X. A sparse X is never changed.
 
         Returns
         -------
-        Examples
+        rows : (n, d) Examples
             X itself if there is nothing to do. Sparse results share the indices of X; zscore and minmax return dense
             ones.
         """
@@ -129,12 +129,12 @@ class Scaling(Transform):
         values = np.empty_like(X.data)
         for rows in row_blocks(X, BLOCK):
             bounds = X.indptr[rows.start : rows.stop + 1]
-            own = slice(bounds[0], bounds[-1])
+            span = slice(bounds[0], bounds[-1])
             if self.factor is None:
-                inverse = _inverse_roots(_sparse_squares(X.data[own], bounds))
-                np.multiply(X.data[own], np.repeat(inverse, np.diff(bounds)), out=values[own], casting="same_kind")
+                inverse = _inverse_roots(_sparse_squares(X.data[span], bounds))
+                np.multiply(X.data[span], np.repeat(inverse, np.diff(bounds)), out=values[span], casting="same_kind")
             else:
-                np.multiply(X.data[own], self.factor[X.indices[own]], out=values[own])
+                np.multiply(X.data[span], self.factor[X.indices[span]], out=values[span])
         return sparse_examples(values, X.indices, X.indptr, X.shape[1])
 
     def _densify(self, X: Any) -> Dense:
@@ -146,7 +146,7 @@ class Scaling(Transform):
         return out
 
     def moved(self, by: Vector) -> Self:
-        """The same for rows from which so much (d,) more was subtracted; it makes no difference without an offset."""
+        """Scaling for rows from which so much (d,) more was subtracted; without an offset it is the same."""
         return self if self.offset is None else replace(self, offset=(self.offset - by).astype(np.float32))
 
     def state(self) -> dict[str, np.ndarray]:
@@ -164,7 +164,7 @@ class Scaling(Transform):
 
 
 def off_centre_columns(X: Examples) -> int:
-    """How many columns of scaled rows are OFF_CENTRE deviations from 0 or more, by SAMPLE rows spread over all."""
+    """Number of columns of scaled rows at OFF_CENTRE deviations from 0 or more, by SAMPLE rows spread over all."""
     rows = np.arange(0, X.shape[0], max(1, X.shape[0] // SAMPLE))
     if isinstance(X, np.ndarray):
         part = X[rows].astype(np.float64)
@@ -180,7 +180,7 @@ def off_centre_columns(X: Examples) -> int:
 
 
 def check_dense_size(rows: int, features: int, dense: bool, mode: str) -> None:
-    """DataError where a scaling would make more than 8 GiB of dense values of so many sparse rows."""
+    """Raise DataError where a scaling would make more than 8 GiB of dense values of so many sparse rows."""
     size = 4 * rows * features
     if mode in CENTRED and not dense and size > DENSIFY_BYTES:
         what = f"{mode} scaling would turn these sparse examples into {size / 2**30:.1f} GiB of dense ones"
@@ -200,21 +200,21 @@ def scaling_of(X: Examples, mode: str, threads: Threads = ALONE) -> Scaling:
 
 
 def made_bytes(X: Any, mode: str, threads: int = 1) -> int:
-    """What scaling makes in memory beside X: moments of its rows, and the scaled rows of a sparse X in memory."""
-    own = moments_bytes(X, threads) if mode in MEASURED else 0
+    """Bytes that scaling makes in memory beside X: moments of its rows, and the scaled rows of a sparse X in memory."""
+    size = moments_bytes(X, threads) if mode in MEASURED else 0
     if mode == "none" or is_dense(X):
-        return own
-    return own + int(4 * X.shape[0] * X.shape[1] if mode in CENTRED else 4 * X.nnz)
+        return size
+    return size + int(4 * X.shape[0] * X.shape[1] if mode in CENTRED else 4 * X.nnz)
 
 
 def _inverse(spread: Vector, low: Vector, high: Vector) -> Dense:
-    """1 / spread, 0 for constant columns, at most the largest float32."""
+    """Inverse 1 / spread, 0 for constant columns, at most the largest float32."""
     inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=(low < high) & (spread > 0))
     return np.minimum(inverse, np.finfo(np.float32).max).astype(np.float32)
 
 
 def _inverse_roots(squares: Vector) -> Vector:
-    """1 / |x| in float64 for the squared norm of every row; 1 for zero rows."""
+    """Inverse 1 / |x| in float64 for the squared norm of every row; 1 for zero rows."""
     return 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
 
 

@@ -1,1 +1,1 @@
-"""Where work runs: worker processes of this machine, or Apache Spark."""
+"""Places where work runs: worker processes of this machine, or Apache Spark."""

@@ -1,7 +1,7 @@
 """Worker processes on this machine: joblib's loky, with what a run of hours needs beside it.
 
 A worker ends with its parent, however that ends. A worker that was killed costs another try of the units that had
-begun, not the run. A unit may tell things before its result.
+begun, not the run. A unit may yield things before its result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from localsvm.store.outputs import signals_held
 
 # A worker computes with one thread, and imports nothing from the folder in which the user is
 ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
-SECONDS = 0.1  # between two looks at what units tell
+SECONDS = 0.1  # between two looks at what units yield
 
 
 def cpu_count() -> int:
@@ -56,7 +56,7 @@ class LocalPool:
         Makes an object that a worker keeps from one work unit to the next, such as its buffers. Each work unit is
         called with it.
     note : callable, optional
-        Is told of work units that are tried once more.
+        Called with a text on work units that are tried once more.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class LocalPool:
                 yield piece, content
 
     def _fill(self, work: deque[Work]) -> None:
-        """Hand over what workers have room for."""
+        """Hand over as many work units as workers have room for."""
         try:
             while work and not self._suspects and len(self._tries) < 2 * self.jobs:
                 self._submit(work[0])
@@ -152,7 +152,7 @@ class LocalPool:
         return done.work, done.log.end.result
 
     def _lost(self, how: str, work: deque[Work]) -> None:
-        """A worker was killed: plan the second tries, and begin anew."""
+        """Plan the second tries after a worker was killed, and begin anew. how: the error, as loky reports it."""
         tries = list(self._tries.values())
         begun = [each.log.begun for each in tries]
         while self._tries:
@@ -215,9 +215,9 @@ def _kill(process: Any) -> None:
 
 
 def _cause(text: str) -> str:
-    """How a worker ended, as loky reports it."""
-    if found := re.search(r"\{.*?(?:(SIG\w+)|EXIT)\((-?\d+)\)", text):
-        return found[1] or f"exit code {found[2]}"
+    """Signal or exit code by which a worker ended, as loky reports it."""
+    if match := re.search(r"\{.*?(?:(SIG\w+)|EXIT)\((-?\d+)\)", text):
+        return match[1] or f"exit code {match[2]}"
     return text.splitlines()[0]
 
 

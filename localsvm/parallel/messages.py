@@ -1,4 +1,4 @@
-"""What a process and its worker say to each other of a work unit: a log in anonymous memory that both have open.
+"""Messages of a process and its worker on a work unit: a log in anonymous memory that both have open.
 
 It begins with the work; the worker adds what the work yields, and how it ended. A log has no lock and no name in a file
 system, so a worker that is killed in the middle of a message harms no other one, and nothing of it stays. In a pipe,
@@ -26,7 +26,7 @@ class End:
 
 
 class Log:
-    """The parent's end.
+    """Parent's end of a log.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Log:
 
     @property
     def path(self) -> str:
-        """Where the worker opens it, valid until `close`."""
+        """Path at which the worker opens it, valid until `close`."""
         return f"/proc/{os.getpid()}/fd/{self._file}"
 
     @property
     def begun(self) -> bool:
-        """Whether a worker has opened it."""
+        """True where a worker has opened it."""
         return os.fstat(self._file).st_size > self._given
 
     def news(self) -> Iterator[Any]:
@@ -78,7 +78,7 @@ class Log:
 
 
 class LogWriter:
-    """The worker's end. A context manager; the first thing that it writes is that the work has begun."""
+    """Worker's end of a log. A context manager; the first thing that it writes is that the work has begun."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -92,12 +92,12 @@ class LogWriter:
         os.close(self._file)
 
     def work(self) -> Any:
-        """What the parent gave."""
+        """Work that the parent gave."""
         (length,) = _LENGTH.unpack(os.pread(self._file, _LENGTH.size, 0))
         return pickle.loads(os.pread(self._file, length, _LENGTH.size))
 
     def write(self, message: Any) -> None:
-        """Tell the parent, as soon as it looks."""
+        """Write a message, which the parent reads as soon as it looks."""
         _write(self._file, _packed(message))
 
 

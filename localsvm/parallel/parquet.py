@@ -16,7 +16,7 @@ SUFFIX = ".parquet"
 VECTOR = "org.apache.spark.ml.linalg.VectorUDT"
 AS_STORED = "struct<type:tinyint,size:int,indices:array<int>,values:array<double>>"  # what Spark writes for a vector
 NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
-NULL = "'null'"  # no number, so that the line is told
+NULL = "'null'"  # no number, so that the line is reported
 
 
 def lines(context: Any, name: str, files: list[str]) -> Any:
@@ -27,7 +27,7 @@ def lines(context: Any, name: str, files: list[str]) -> Any:
     from pyspark.sql import SparkSession
 
     session = SparkSession(context)
-    found: list[Any] = []
+    texts: list[Any] = []
     alike: dict[str, Any] = {}
     for file in files:
         frame = session.read.parquet(file)
@@ -39,15 +39,15 @@ def lines(context: Any, name: str, files: list[str]) -> Any:
         if _is_vector(columns.get(FEATURES)):  # SQL does not see into it
             label = frame.select(LABEL)._jdf.schema().toDDL()
             frame = session.read.schema(f"{label}, {FEATURES} {AS_STORED}").parquet(file)
-        found.append(frame.selectExpr(text).rdd.map(_encoded))
-    return context.union(found)
+        texts.append(frame.selectExpr(text).rdd.map(_encoded))
+    return context.union(texts)
 
 
 def check_alike(file: str, columns: list[str], first_file: str, expected: list[str]) -> None:
-    """RunError where the columns of a file have other names or another order: features go by their place."""
+    """Raise RunError where the columns of a file have other names or another order: features go by their place."""
     if columns != expected:
-        told = f"{', '.join(columns)} and not {', '.join(expected)}"
-        raise RunError(f"{file}: its columns are others than those of {first_file}, or in another order: {told}")
+        difference = f"{', '.join(columns)} and not {', '.join(expected)}"
+        raise RunError(f"{file}: its columns are others than those of {first_file}, or in another order: {difference}")
 
 
 def _features(name: str, columns: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Where work runs on many machines: Apache Spark, as a `map` over parts of a text and over groups of what they give.
+"""Work on many machines: Apache Spark, as a `map` over parts of a text and over groups of what they give.
 
 What is done to a part or a group is handed in, as plain functions that pickle carries. A mistake of the user that one
 of them finds (a LocalSVMError) is a result like any other: Spark would try again what raises.
@@ -73,7 +73,7 @@ class SparkApplication:
         from pyspark.java_gateway import launch_gateway
 
         conf = SparkConf().setMaster(self.master).setAppName("localsvm")
-        for name, value in (self._own() | self._settings).items():
+        for name, value in (self._required() | self._settings).items():
             conf.set(name, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         self._log = tempfile.TemporaryFile()  # what Java says: for a message, where nothing starts
@@ -84,7 +84,7 @@ class SparkApplication:
             # a session of its own: signals for this program's group are for this program
             gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log, "start_new_session": True})
             self._context = SparkContext(conf=conf, gateway=gateway)
-            self._context._accumulatorServer.handle_error = _not_told
+            self._context._accumulatorServer.handle_error = _ignored
         except Exception as error:
             what = f"Spark does not start: {self._said(error)}"
             if "parse Master URL" in str(error):
@@ -111,32 +111,35 @@ class SparkApplication:
         logging.getLogger().removeHandler(self._silence)
         self._log.close()
 
-    def _own(self) -> dict[str, str]:
+    def _required(self) -> dict[str, str]:
         variables = ONE_THREAD | {name: os.environ[name] for name in HANDED_ON if name in os.environ}
         variables |= {JAVA_OPTIONS: os.environ.get(JAVA_OPTIONS, QUICK)}
-        found = {f"spark.executorEnv.{name}": value for name, value in variables.items()}
-        found |= {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+        settings = {f"spark.executorEnv.{name}": value for name, value in variables.items()}
+        settings |= {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
         host = STANDALONE.match(self.master)
         if self.master.startswith("local") or (host and host[1] in ("localhost", "127.0.0.1")):
-            found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        return found
+            settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        return settings
 
     def _said(self, error: Exception) -> str:
         """The last line that Java wrote, or the first of the error."""
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").splitlines()
-        told = [line for line in lines if "Exception" in line or "ERROR" in line or "rror:" in line]
-        return _plain((told or str(error).splitlines() or [type(error).__name__])[-1])
+        errors = [line for line in lines if "Exception" in line or "ERROR" in line or "rror:" in line]
+        return _plain((errors or str(error).splitlines() or [type(error).__name__])[-1])
 
     def shared(self, path: str) -> Callable[[], str]:
-        """A file of this machine for all workers: what says there where it is. It must stay until the session ends."""
+        """Share a file of this machine with all workers; what is returned gives its path there.
+
+        The file must stay until the session ends.
+        """
         file = Path(path).resolve()  # Spark names it so, whatever links lead there
         self._context.addFile(file.as_uri())
         return partial(_place_of, file.name)
 
     @property
     def cores(self) -> int:
-        """How many cores the workers have, as far as they have come up."""
+        """Number of cores of the workers, as far as they have come up."""
         return int(self._context.defaultParallelism)
 
     def text(self, path: str) -> Text:
@@ -144,10 +147,10 @@ class SparkApplication:
 
         path: of this machine, where it is there, or what Spark reads. RunError where it cannot be read.
         """
-        found = f"file://{Path(path).resolve()}" if os.path.exists(path) else path
+        url = f"file://{Path(path).resolve()}" if os.path.exists(path) else path
         java = self._context._jvm
         try:
-            place = java.org.apache.hadoop.fs.Path(found)
+            place = java.org.apache.hadoop.fs.Path(url)
             system = place.getFileSystem(self._context._jsc.hadoopConfiguration())
             inside = [(str(each.getPath().toString()), bool(each.isFile())) for each in system.listStatus(place)]
         except Exception as error:
@@ -168,7 +171,7 @@ class SparkApplication:
         if len(kinds) == 2:
             raise RunError(f"{path}: some files of this folder are Parquet ({parquet.SUFFIX}), and others are not")
         if kinds == {True}:
-            return Text(self, path, _told(path, lambda: parquet.lines(self._context, path, names)))
+            return Text(self, path, _outcome(path, lambda: parquet.lines(self._context, path, names)))
         return Text(self, path, self._context.textFile(",".join(names), use_unicode=False))
 
     def of_parts(self, name: str, parts: list[Any], cut: Cut, head: Callable[[int], bytes]) -> Text:
@@ -177,7 +180,7 @@ class SparkApplication:
 
 
 class Text:
-    """The lines of one or several files, in parts that follow each other. Made by `Spark.text` and `Spark.of_parts`."""
+    """The lines of one or several files, in parts that follow each other. `SparkApplication` makes it."""
 
     def __init__(
         self, spark: SparkApplication, name: str, lines: Any,
@@ -189,21 +192,23 @@ class Text:
         """The first lines, or all where there are fewer."""
         if self._head is not None:
             return self._head(lines)
-        return b"".join(line + b"\n" for line in _told(self.name, lambda: self.lines.take(lines)))
+        return b"".join(line + b"\n" for line in _outcome(self.name, lambda: self.lines.take(lines)))
 
     def each(self, work: Callable[[int, Pieces], Result]) -> list[Result]:
-        """What `work` makes of the number and the pieces of each part, in their order."""
-        found = _told(self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work, self._cut)).collect())
-        return [_known(one) for one in found]
+        """Results of `work` for the number and the pieces of each part, in their order."""
+        results = _outcome(
+            self.name, lambda: self.lines.mapPartitionsWithIndex(partial(_done, work, self._cut)).collect()
+        )
+        return [_known(one) for one in results]
 
     def in_order(self, work: Callable[[int, Pieces], Result]) -> Generator[Result]:
-        """The same one by one, few of them in memory; each part is a job of its own."""
-        own = {part: partial(_worked, work, self._cut, part) for part in range(self.lines.getNumPartitions())}
-        for _, found in _side_by_side(self, self.lines, own, in_order=True):
-            yield found
+        """Results as of `each`, one by one, few of them in memory; each part is a job of its own."""
+        jobs = {part: partial(_worked, work, self._cut, part) for part in range(self.lines.getNumPartitions())}
+        for _, result in _side_by_side(self, self.lines, jobs, in_order=True):
+            yield result
 
     def groups(self, work: Callable[[int, Pieces], Iterable[tuple[int, Any]]], count: int) -> Groups:
-        """What `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
+        """Values that `work` gives of each part as (group, value), together by group 0 .. count - 1: one shuffle."""
         pairs = self.lines.mapPartitionsWithIndex(partial(_spread, work, self._cut, count))
         return Groups(self, pairs.partitionBy(count, _itself), count)
 
@@ -217,18 +222,18 @@ class Groups:
     def unordered(
         self, work: Callable[[Any, list[Any]], Result], wanted: Mapping[int, Any]
     ) -> Generator[tuple[int, Result]]:
-        """(group, what `work` makes of wanted[group] and its values), as they finish; each group is a job of its own.
+        """Pairs (group, result of `work` for wanted[group] and the values of the group), as they finish.
 
-        The values of a group come in any order.
+        Each group is a job of its own. The values of a group come in any order.
         """
-        own = {group: partial(_gathered, work, about) for group, about in wanted.items()}
-        yield from _side_by_side(self._text, self._pairs, own, in_order=False, remedy=f"; go on with {opt.resume}")
+        jobs = {group: partial(_gathered, work, asked) for group, asked in wanted.items()}
+        yield from _side_by_side(self._text, self._pairs, jobs, in_order=False, remedy=f"; go on with {opt.resume}")
 
 
 def _side_by_side(
     text: Text, rows: Any, work: Mapping[int, Callable[[Any], list[Any]]], in_order: bool, remedy: str = ""
 ) -> Generator[tuple[int, Any]]:
-    """(part, the only result of its work) of some parts of an RDD, each a job of its own; few of them are begun."""
+    """Pairs (part, the only result of its work) of some parts of an RDD, each a job of its own; few are begun."""
     context = text.spark._context
     waiting = list(work)[::-1]  # the numbers
     most = 2 * max(2, text.spark.cores)  # so that none waits for this program
@@ -242,7 +247,7 @@ def _side_by_side(
                 finished = [next(iter(pending))] if in_order else wait(pending, return_when=FIRST_COMPLETED).done
                 for job in finished:
                     part = pending.pop(job)
-                    yield part, _known(_told(text.name, job.result, remedy)[0])
+                    yield part, _known(_outcome(text.name, job.result, remedy)[0])
         finally:
             if pending:
                 with suppress(Exception):
@@ -250,7 +255,7 @@ def _side_by_side(
 
 
 class _Refused:
-    """What a worker gives in place of a result: a mistake of the user."""
+    """Mistake of the user, which a worker gives in place of a result."""
 
     def __init__(self, error: LocalSVMError) -> None:
         self.error = error
@@ -282,13 +287,13 @@ def _spread(
         yield from ((group, _Refused(error)) for group in range(count))
 
 
-def _gathered(work: Callable[[Any, list[Any]], Any], about: Any, pairs: Iterable[tuple[int, Any]]) -> list[Any]:
+def _gathered(work: Callable[[Any, list[Any]], Any], asked: Any, pairs: Iterable[tuple[int, Any]]) -> list[Any]:
     values = [value for _, value in pairs]
     refused = [value for value in values if isinstance(value, _Refused)]
     if refused:
         return refused[:1]
     try:
-        return [work(about, values)]
+        return [work(asked, values)]
     except LocalSVMError as error:
         return [_Refused(error)]
 
@@ -316,7 +321,7 @@ def _pieces(lines: Iterable[bytes]) -> Pieces:
         yield b"\n".join(waiting) + b"\n"
 
 
-def _told(name: str, job: Callable[[], Result], remedy: str = "") -> Result:
+def _outcome(name: str, job: Callable[[], Result], remedy: str = "") -> Result:
     """The result of a Spark job; RunError in one line where it fails, whose end says what to do."""
     try:
         return job()
@@ -337,12 +342,12 @@ def _cause(text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """Without the names of Java's classes before it."""
+    """Line without the names of Java's classes before it."""
     return re.sub(r"^(?:.*\bERROR \S+: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (?=\S)", "", line.strip())
 
 
-def _not_told(*_: object) -> None:
-    """In place of a trace of a connection that ended with its process."""
+def _ignored(*_: object) -> None:
+    """Print nothing, in place of a trace of a connection that ended with its process."""
 
 
 def _check_pyspark() -> None:
@@ -367,10 +372,10 @@ def _check_java() -> None:
 
 
 def _check_master(master: str) -> None:
-    """RunError where nothing answers at the address of a standalone master: Spark itself would try for minutes."""
-    if found := STANDALONE.match(master):
+    """Raise RunError where nothing answers at the address of a standalone master: Spark would try for minutes."""
+    if address := STANDALONE.match(master):
         try:
-            socket.create_connection((found[1], int(found[2])), ANSWER_SECONDS).close()
+            socket.create_connection((address[1], int(address[2])), ANSWER_SECONDS).close()
         except OSError as error:
             what = error.strerror or error
             raise RunError(

@@ -1,4 +1,4 @@
-"""What runs in a worker process: its beginning, and the work units that it is given."""
+"""Code that runs in a worker process: its beginning, and the work units that it is given."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def do(log: str) -> None:
     What the work yields, the steps of solvers, and the result or error go to the log. Of an error that would not
     survive pickle, a RuntimeError has the text.
     """
-    with LogWriter(log) as told:
+    with LogWriter(log) as writer:
         try:
-            piece, keep = told.work()
-            with listening(lambda steps: told.write(Beat(steps))):
+            piece, keep = writer.work()
+            with listening(lambda steps: writer.write(Beat(steps))):
                 if keep not in _kept:
                     _kept[keep] = keep()
                 for content, more in steps(piece, _kept[keep]):
-                    told.write(content if more else End(result=content))
+                    writer.write(content if more else End(result=content))
         except BaseException as error:
             error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-            told.write(End(error=_picklable(error)))
+            writer.write(End(error=_picklable(error)))
 
 
 def steps(piece: Callable[[Any], Any], kept: Any) -> Iterator[tuple[Any, bool]]:

@@ -1,5 +1,6 @@
-"""The columns that occur: those in which some row is not 0. Training keeps them alone, so that its cost follows the
-values that are there, and not the largest index.
+"""The columns that occur: those in which some row is not 0.
+
+Training keeps them alone, so that its cost follows the values that are there, and not the largest index.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def occurring(X: Examples) -> Columns:
 
 
 def scratch_bytes(X: Examples) -> int:
-    """What leaving columns out needs beside X: new indices and tables of the columns, or the entries sorted."""
+    """Bytes that leaving columns out needs beside X: new indices and tables of the columns, or the entries sorted."""
     if isinstance(X, np.ndarray):
         return 0
     entries, width = X.nnz, X.shape[1]
@@ -45,7 +46,7 @@ def scratch_bytes(X: Examples) -> int:
 
 
 def keep_columns(X: Examples, columns: Columns, *, in_place: bool = False) -> Examples:
-    """Some columns of X (n, d), ascending, as (n, len(columns)). in_place: in the memory of a dense X."""
+    """Some columns of X (n, d), ascending, as (n, len(columns)). in_place: write them into the memory of a dense X."""
     if not isinstance(X, np.ndarray):
         return _keep_sparse(X, columns)
     if not in_place:
@@ -118,6 +119,6 @@ def _places(indices: NDArray[np.int32], columns: Columns) -> NDArray[np.int32]:
         if table is not None:
             places[begin : begin + BLOCK] = table[np.minimum(part, width)]
             continue
-        found = np.minimum(np.searchsorted(columns, part), len(columns) - 1)
-        places[begin : begin + BLOCK] = np.where(columns[found] == part, found, -1)
+        nearest = np.minimum(np.searchsorted(columns, part), len(columns) - 1)
+        places[begin : begin + BLOCK] = np.where(columns[nearest] == part, nearest, -1)
     return places

@@ -53,7 +53,7 @@ class Dataset:
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:
-    """Whether a data set should be dense. This depends on the data alone, never on memory or jobs.
+    """True where a data set should be dense. This depends on the data alone, never on memory or jobs.
 
     Dense if the file stores at least a quarter of the elements: a CSR entry takes twice the memory of a dense element,
     and dense arithmetic is several times faster per element. Dense also if the matrix is small: at most 64 MiB and 1024
@@ -86,7 +86,7 @@ def sparse_examples(
 
 
 def is_dense(X: Any) -> bool:
-    """Whether rows are dense."""
+    """True where rows are dense."""
     return isinstance(X, np.ndarray)
 
 
@@ -112,7 +112,7 @@ def row_blocks(X: Any, elements: int) -> Iterator[slice]:
 
 
 def between(X: Examples, first: int, last: int) -> Examples:
-    """Rows first .. last - 1 of X, a view. X[first:last] of scipy would convert all indices of X: see `places_of`."""
+    """View of rows first .. last - 1 of X. X[first:last] of scipy would convert all indices of X: see `places_of`."""
     if isinstance(X, np.ndarray):
         return X[first:last]
     pointers = X.indptr[first : last + 1]
@@ -121,7 +121,7 @@ def between(X: Examples, first: int, last: int) -> Examples:
 
 
 def places_of(X: sp.csr_array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where X.data stores some rows of a sparse X.
+    """Places in X.data of some rows of a sparse X.
 
     scipy's X[rows] is not used: as indices and row pointers differ in type, it first converts the indices of all of X.
 
@@ -178,15 +178,15 @@ def thinned(X: Examples) -> Examples:
 
 
 def out_of_reach(X: Examples) -> bool:
-    """Whether squared distances of these rows may overflow, or a value is no number."""
+    """True where squared distances of these rows may overflow, or a value is no number."""
     values = X if isinstance(X, np.ndarray) else X.data
     return bool(values.size) and not (values.max() <= REACH and values.min() >= -REACH)  # NaN reaches both
 
 
 def within_reach(X: Examples) -> tuple[Examples, npt.NDArray[np.bool_] | None]:
-    """Rows for what asks for distances alone: those too far for float32 are moved towards the origin along a line.
+    """Rows for work that asks for distances alone: rows too far for float32 are moved towards the origin along a line.
 
-    To all that is not as far itself they are as before, at a distance beyond all others.
+    To all rows that are not as far, a moved row is as before: at a distance beyond all others.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def as_examples(X: Any) -> Examples:
 
 
 def check_float32(X: Any) -> None:
-    """DataError, which tells the place, where a matrix (n, d) or CSR array holds what is not finite as float32."""
+    """Raise DataError, with the place, where a matrix (n, d) or CSR array holds what is not finite as float32."""
     dense = isinstance(X, np.ndarray)
     values = X if dense else X.data
     if not values.size or np.isfinite(_float32([values.min(), values.max()])).all():  # NaN reaches both
@@ -246,7 +246,7 @@ def check_float32(X: Any) -> None:
 
 
 def canonical(X: Any) -> Examples:
-    """As `as_examples`, but rows may hold what is not finite: scaled ones of a test file can."""
+    """Convert X as `as_examples` does, but let values pass that are not finite: scaled rows can have some."""
     if not sp.issparse(X):
         return np.ascontiguousarray(_matrix(X))
     X = sp.csr_array(X)

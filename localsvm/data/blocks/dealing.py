@@ -9,16 +9,18 @@ Numbers = NDArray[np.int64]
 
 
 def taken_apart(groups: Numbers, most: int) -> Numbers:
-    """(n,) int64 numbers from 0 of the groups of rows; those of more than `most` rows fall apart into single rows.
+    """Numbers (n,) int64, from 0, of the groups of rows; groups of more than `most` rows fall apart into single rows.
 
-    What many rows have in common is a frequent value, of which each row tells something, and no fold has room for it.
+    groups : (n,) the group of each row.
+
+    What many rows have in common is a frequent value: each of the rows counts by itself, and no fold has room for all.
     """
     numbers, rows = np.unique(groups, return_inverse=True, return_counts=True)[1:]
     numbers = numbers.reshape(-1).astype(np.int64)
     large = rows[numbers] > most
     numbers[large] = len(rows) + np.arange(np.count_nonzero(large))
-    found: Numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return found
+    apart: Numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return apart
 
 
 def first_rows(order: Numbers, count: int, groups: Numbers | None) -> Numbers:
@@ -27,12 +29,12 @@ def first_rows(order: Numbers, count: int, groups: Numbers | None) -> Numbers:
     Parameters
     ----------
     count : below the number of rows.
-    groups : (n,) of equal rows; None where all differ, and then exactly `count` are taken.
+    groups : (n,) numbers of the groups of equal rows; None where all differ, and then exactly `count` are taken.
     """
     if groups is None or count == 0:
         return order[:count]
-    own = taken_apart(groups, min(count, len(order) - count))[order]
-    first, number = np.unique(own, return_index=True, return_inverse=True)[1:]
+    group_of_row = taken_apart(groups, min(count, len(order) - count))[order]
+    first, number = np.unique(group_of_row, return_index=True, return_inverse=True)[1:]
     turn = first[number.reshape(-1)]  # that of the first row of its group
     together = np.argsort(turn, kind="stable")
     ends = np.flatnonzero(np.diff(turn[together], append=-1)) + 1  # of groups, so many rows are before them
@@ -40,7 +42,7 @@ def first_rows(order: Numbers, count: int, groups: Numbers | None) -> Numbers:
 
 
 def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator, groups: Numbers) -> Numbers:
-    """(n,) int64 the fold that holds out each row, each group in one of them.
+    """Fold (n,) int64 that holds out each row, each group in one of them.
 
     Groups are dealt out by the label that most of their rows have, the largest ones first, each to the fold with the
     fewest rows of that label, and then the fewest rows. Of single rows this makes stratified folds. A group of more
@@ -52,11 +54,11 @@ def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generat
     n_folds : at least 1; there are fewer where there are fewer groups.
     groups : (n,) numbers of the rows' groups.
     """
-    own = taken_apart(groups, -(-len(y) // n_folds))
+    group_of_row = taken_apart(groups, -(-len(y) // n_folds))
     labels, code = np.unique(y, return_inverse=True)
-    size = np.bincount(own)
+    size = np.bincount(group_of_row)
     dealer = _Dealer(min(n_folds, len(size)), len(labels))
-    pairs, rows = np.unique(own * len(labels) + code.reshape(-1), return_counts=True)
+    pairs, rows = np.unique(group_of_row * len(labels) + code.reshape(-1), return_counts=True)
     group, label = np.divmod(pairs, len(labels))
     leading = np.lexsort((label, -rows, group))
     leading = leading[np.diff(group[leading], prepend=-1) > 0]  # the largest pair of each group
@@ -73,17 +75,17 @@ def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generat
             at = first[batch] + place
             have = at < first[batch + 1]
             dealer.put(fold[batch[have]], label[at[have]], rows[at[have]])
-    return fold[own]
+    return fold[group_of_row]
 
 
 class _Dealer:
-    """How many rows of each label the folds have."""
+    """Dealer of groups to folds. It counts the rows of each label in each fold."""
 
     def __init__(self, n_folds: int, labels: int) -> None:
         self._rows = np.zeros((n_folds, labels), np.int64)
 
     def deal(self, count: int, label: int, size: int, rows: int) -> Numbers:
-        """The folds of so many groups of `size` rows, of which `rows` have the label; they are not put there."""
+        """The folds of so many groups of `size` rows, of which `rows` have the label; `put` adds them."""
         have, total = self._rows[:, label], self._rows.sum(axis=1)
         most = count // len(have) + 3 + int(have.max() - have.min()) // rows  # that a fold may be given
         step, fold = np.divmod(np.arange(most * len(have)), len(have))
@@ -91,5 +93,5 @@ class _Dealer:
         return fold[turn[:count]]
 
     def put(self, folds: Numbers, labels: Numbers, rows: Numbers) -> None:
-        """Rows of these labels into these folds."""
+        """Add so many rows of these labels to these folds."""
         np.add.at(self._rows, (folds, labels), rows)

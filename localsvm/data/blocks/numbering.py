@@ -1,4 +1,4 @@
-"""What the numbers of rows decide, so that whoever has some rows can tell by itself: digests."""
+"""Hashes of rows by their values and numbers, and their digests: whoever has some rows computes them by itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK = 1 << 18  # elements that are hashed at once
 
 
 def hashed(numbers: NDArray[Any], key: int) -> Hashes:
-    """(n,) what SplitMix64 makes of whole numbers (n,) and a key below 2^64."""
+    """Hashes (n,) that SplitMix64 makes of whole numbers (n,) and a key below 2^64."""
     with np.errstate(over="ignore"):
         z = numbers.astype(np.uint64) * STEP + np.uint64(key)
         z = (z ^ (z >> np.uint64(30))) * FIRST
@@ -29,29 +29,30 @@ def hashed(numbers: NDArray[Any], key: int) -> Hashes:
 
 
 def contents(X: Examples, columns: Columns | None = None) -> Hashes:
-    """(n,) a hash of the values of each row.
+    """Hash (n,) of the values of each row.
 
-    It does not matter whether rows are dense, and whether columns without a value are left out; columns: those that X
-    has, None for all.
+    It does not matter whether rows are dense, and whether columns without a value are left out.
+
+    columns : those that X has, None for all.
     """
-    found = np.empty(X.shape[0], np.uint64)
+    hashes = np.empty(X.shape[0], np.uint64)
     for rows in row_blocks(X, BLOCK):
         part: Any = between(X, rows.start, rows.stop)
         with np.errstate(over="ignore"):
             if isinstance(part, np.ndarray):
                 weights = _odd(np.arange(X.shape[1]) if columns is None else columns)
-                found[rows] = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
+                hashes[rows] = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
             else:
                 entries = part.data.view(np.uint32) * _odd(part.indices if columns is None else columns[part.indices])
                 ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-                found[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
-    return found
+                hashes[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
+    return hashes
 
 
 def digest(rows: Hashes, y: NDArray[np.float64], first: int = 0) -> int:
-    """A sum modulo 2^64 of hashes of rows with these `contents`, with their labels, and their numbers from `first` on.
+    """Sum modulo 2^64 of hashes of rows with these `contents`, with their labels, and their numbers from `first` on.
 
-    Sums of blocks are that of the whole.
+    The digests of blocks add up to that of the whole.
     """
     with np.errstate(over="ignore"):
         total = rows + hashed((y + 0.0).view(np.uint64), 0) + hashed(np.arange(first, first + len(y)), 0)
@@ -59,7 +60,7 @@ def digest(rows: Hashes, y: NDArray[np.float64], first: int = 0) -> int:
 
 
 def _odd(columns: NDArray[Any]) -> Hashes:
-    """A factor for each column."""
+    """Odd factor for each column."""
     return ((columns.astype(np.uint64) + np.uint64(1)) * STEP) | np.uint64(1)
 
 

@@ -19,7 +19,7 @@ from localsvm.memory import shown
 
 
 def scratch_folder() -> str:
-    """That of temporary files. RunError where it is not the one that was asked for: tempfile takes another silently."""
+    """Folder of temporary files. RunError where it is not the one of TMPDIR: tempfile takes another silently."""
     asked, folder = os.environ.get("TMPDIR"), tempfile.gettempdir()
     if asked and os.path.abspath(asked) != folder:
         raise RunError(f"TMPDIR={asked}: no scratch file can be written there; name a folder that is there, with room")
@@ -70,7 +70,7 @@ class ScratchRows:
 
     Parameters
     ----------
-    entries : (n,) int64 of each row, of sparse rows whose places are fixed beforehand; else rows are appended.
+    entries : (n,) int64, numbers of entries of sparse rows whose places are fixed beforehand; else rows are appended.
     """
 
     def __init__(self, folder: str, columns: int, dense: bool, entries: NDArray[np.int64] | None = None) -> None:
@@ -81,14 +81,14 @@ class ScratchRows:
 
     @property
     def pointers(self) -> NDArray[np.int64]:
-        """(n + 1,) row pointers of sparse rows."""
+        """Row pointers (n + 1,) of sparse rows."""
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
         return self._ends[0]
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """Bytes of memory that it holds."""
         return 0 if self.dense else sum(int(part.nbytes) for part in self._ends)
 
     def append(self, X: Examples) -> None:
@@ -102,7 +102,7 @@ class ScratchRows:
         self.rows += X.shape[0]
 
     def put(self, row: int, X: Examples) -> None:
-        """Write rows from this one on, whose places are fixed."""
+        """Write rows from number `row` on, whose places are fixed."""
         self._write(row if self.dense else int(self.pointers[row]), X)
 
     def _write(self, at: int, X: Examples) -> None:
@@ -131,7 +131,7 @@ def _no_room(folder: str, error: OSError) -> RunError:
 
 
 def check_room(folder: str, size: int) -> None:
-    """RunError where a folder has no room for scratch files of so many bytes."""
+    """Raise RunError where a folder has no room for scratch files of so many bytes."""
     try:
         free = os.statvfs(folder)
     except OSError as error:

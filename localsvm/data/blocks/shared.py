@@ -53,7 +53,7 @@ class SharedArray:
         return shared
 
     def handle(self) -> Handle:
-        """What another process needs to map the array; valid while this object lives."""
+        """Handle by which another process maps the array; valid while this object lives."""
         return Handle(f"/proc/{os.getpid()}/fd/{self._file}", self._name, self.shape, self.dtype.str)
 
     def __del__(self) -> None:
@@ -63,7 +63,7 @@ class SharedArray:
 
 @dataclass(frozen=True)
 class Handle:
-    """Where a shared array can be mapped, its shape and dtype.
+    """Place where a shared array can be mapped, with its shape and dtype.
 
     `name` is random: it distinguishes arrays that had the same file number one after the other.
     """
@@ -119,7 +119,7 @@ class SharedExamples:
 
     @property
     def dense(self) -> bool:
-        """Whether the rows are dense."""
+        """True where the rows are dense."""
         return len(self._parts) == 1
 
     @property
@@ -146,7 +146,7 @@ class SharedExamples:
         return int(np.count_nonzero(self._parts[0].array[largest]))
 
     def handle(self) -> ExamplesHandle:
-        """What a worker needs to map the rows."""
+        """Handle by which a worker maps the rows."""
         return ExamplesHandle(tuple(part.handle() for part in self._parts), self.features)
 
 
@@ -158,7 +158,7 @@ class ExamplesHandle:
     features: int
 
     def rows(self, rows: slice) -> Examples:
-        """Some rows, a view."""
+        """View of some rows."""
         if len(self.parts) == 1:
             return self.parts[0].open()[rows]
         data, indices, indptr = (part.open() for part in self.parts)

@@ -1,4 +1,4 @@
-"""Columns that are read from an origin: which, and what is subtracted from their values (see data.readers.origin)."""
+"""Columns that are read from an origin, and what is subtracted from their values (see data.readers.origin)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Shift:
 
     @classmethod
     def of(cls, whole: NDArray[np.float64] | None) -> Shift | None:
-        """From the origin (d,) of all columns, 0 or None where there is none."""
+        """Shift by the origin `whole` (d,) of all columns, 0 where a column has none; None where no column has one."""
         columns = np.flatnonzero(np.empty(0) if whole is None else whole)
         return cls(columns, whole[columns]) if whole is not None and len(columns) else None
 
@@ -34,16 +34,16 @@ class Shift:
         return out
 
     def where(self, kept: NDArray[np.bool_]) -> Shift | None:
-        """Some (k,) of its columns; None without any."""
+        """Shift of some of its columns, by a mask (k,); None without any."""
         return Shift(self.columns[kept], self.origin[kept]) if kept.any() else None
 
     def among(self, columns: NDArray[np.int64]) -> Shift | None:
-        """For rows that have these columns alone, ascending."""
+        """Shift for rows that have these columns alone, ascending; None where none of its columns is left."""
         places = np.searchsorted(columns, self.columns)
         kept = np.isin(self.columns, columns)
-        found = self.where(kept)
-        return None if found is None else Shift(places[kept].astype(np.int64), found.origin)
+        remaining = self.where(kept)
+        return None if remaining is None else Shift(places[kept].astype(np.int64), remaining.origin)
 
     def within(self, columns: NDArray[np.int64]) -> Shift:
-        """The opposite: for the rows that its own rows were cut from, these being the columns that were kept."""
+        """Shift for the rows that its own rows were cut from, `columns` being those that were kept: undoes `among`."""
         return Shift(columns[self.columns], self.origin)

@@ -1,4 +1,4 @@
-"""Files as streams of decoded bytes. The first bytes tell the compression; `-` is stdin or stdout."""
+"""Files as streams of decoded bytes. The first bytes show the compression; `-` is stdin or stdout."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = 8  # bytes that are read to recognise a format
 
 
 def read_once(path: str | Path) -> bool:
-    """Whether this is stdin ("-" or its name in messages), a pipe or a device, and not a file: no second reading."""
+    """True for stdin ("-" or its name in messages), a pipe or a device, which cannot be read a second time."""
     return special(path) or os.fspath(path) in ("-", STDIN)
 
 
@@ -51,11 +51,11 @@ class Source:
     stream: BinaryIO | Decoder
 
     def regular(self) -> bool:
-        """Whether this is a regular file of plain text, whose parts can be read in any order."""
+        """True for a regular file of plain text, whose parts can be read in any order."""
         return self.kind is None and self.name != STDIN and bool(_size(self.file))
 
     def read(self, size: int) -> bytes:
-        """Up to `size` decoded bytes, b"" at the end; DataError if the stream is truncated or damaged."""
+        """Read up to `size` decoded bytes, b"" at the end; DataError if the stream is truncated or damaged."""
         try:
             return self.stream.read(size)
         except EOFError as error:

@@ -18,22 +18,22 @@ ZSTD_LARGE = 1 << 20
 
 
 class Decompressor(Protocol):
-    """One stream (gzip: member, zstd: frame), as Python's own decompressors for bzip2 and xz are."""
+    """Decoder of one stream (gzip: member, zstd: frame), as Python's own decompressors for bzip2 and xz are."""
 
     @property
     def eof(self) -> bool:
-        """Whether its end was reached."""
+        """True where the end of the stream was reached."""
 
     @property
     def needs_input(self) -> bool:
-        """Whether `decompress` has to get more data."""
+        """True where `decompress` has to get more data."""
 
     @property
     def unused_data(self) -> bytes:
-        """What followed its end in the data."""
+        """Bytes of the data that followed the end of the stream."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """At most `max_length` decoded bytes, perhaps none yet."""
+        """Decode at most `max_length` bytes, perhaps none yet."""
 
 
 class _GzipMember:
@@ -57,7 +57,7 @@ class _GzipMember:
 
 
 class _ZstdFrame:
-    """One frame. The package zstandard does not bound its output, so it gets its input in small steps."""
+    """Decoder of one frame. The package zstandard does not bound its output, so it gets its input in small steps."""
 
     def __init__(self) -> None:
         from zstandard import ZstdDecompressor, ZstdError
@@ -119,7 +119,7 @@ FORMATS = {
     "xz": Format((b"\xfd7zXZ\x00",), partial(lzma.LZMADecompressor, lzma.FORMAT_XZ), 4),
     "zstd": Format((b"\x28\xb5\x2f\xfd", *ZSTD_SKIPPED), _ZstdFrame, 0),
 }
-BEGIN = 6  # bytes that tell whether a stream begins
+BEGIN = 6  # bytes that show whether a stream begins
 
 
 def compression(head: bytes) -> str | None:
@@ -128,7 +128,7 @@ def compression(head: bytes) -> str | None:
 
 
 class LeftOverError(Exception):
-    """After a whole stream comes what is neither a stream nor padding. `at`: offset of the stream's end in the file."""
+    """Bytes after a whole stream that are neither stream nor padding. `at`: offset of the stream's end in the file."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
@@ -148,7 +148,7 @@ class Decoder:
         self._taken = 0  # bytes of the file that were read
 
     def read(self, size: int) -> bytes:
-        """`size` decoded bytes, fewer at the end only."""
+        """Read `size` decoded bytes, fewer at the end only."""
         parts: list[bytes] = []
         while size and (part := self._part(size)):
             parts.append(part)
@@ -156,7 +156,7 @@ class Decoder:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _part(self, size: int) -> bytes:
-        """From 1 to `size` decoded bytes, b"" at the end."""
+        """Read 1 to `size` decoded bytes, b"" at the end."""
         while stream := self._stream:
             if not stream.needs_input:
                 output = stream.decompress(b"", size)
@@ -178,13 +178,13 @@ class Decoder:
         return data
 
     def _another(self) -> bool:
-        """Skip padding. Whether another stream begins; if not, the file is at its end."""
+        """Skip padding. True where another stream begins; False where the file is at its end."""
         end, padding = self._taken - len(self._waiting), 0
         while True:
             if self._format.padding:
-                found = len(self._waiting)
+                length = len(self._waiting)
                 self._waiting = self._waiting.lstrip(b"\0")
-                padding += found - len(self._waiting)
+                padding += length - len(self._waiting)
             if len(self._waiting) >= BEGIN or not (more := self._more()):
                 break
             self._waiting += more

@@ -84,11 +84,11 @@ def data_error(path: str, fault: TextFault, first_line: int, text: Any, zero_bas
     return DataError(f"{path}:{first_line + fault.line - 1}:{fault.column}: {message}")
 
 
-def _token(found: bytes) -> bytes:
-    for end, byte in enumerate(found):
+def _token(text: bytes) -> bytes:
+    for end, byte in enumerate(text):
         if byte in b" \t\n":
-            return found[:end]
-    return found
+            return text[:end]
+    return text
 
 
 def _quoted(token: bytes) -> str:

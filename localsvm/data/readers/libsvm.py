@@ -57,11 +57,11 @@ class _Options:
         return self.budget.text_bytes(LONGEST_LINE)
 
     def check(self, name: str, size: int) -> None:
-        """RunError where rows of so many bytes do not fit in beside the blocks of text."""
+        """Raise RunError where rows of so many bytes do not fit in beside the blocks of text."""
         self.budget.check(f"{name}: its rows need", size + self.jobs * self.block)
 
     def columns(self, width: int) -> int:
-        """Columns of the result, where the text has `width`."""
+        """Number of columns of the result, where the text has `width`."""
         return width if self.n_features is None else self.n_features
 
     def is_dense(self, rows: int, columns: int, entries: int) -> bool:
@@ -111,7 +111,7 @@ def read(
 
 
 class Layout(NamedTuple):
-    """What the rows of blocks are.
+    """Form of the rows of blocks.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def read_blocks(
     """Read a LIBSVM file as blocks of rows, in order, with memory for a few blocks only.
 
     The other parameters are those of `read`. Every block has at least one row. Do not rely on where blocks are cut.
-    `tell` is called with what the text of each block holds; `longest`: bytes of a line.
+    `tell` is called with the counts of the text of each block; `longest`: the most bytes of a line.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def read_blocks(
 
 
 def blocks_of(pieces: Iterable[TextPiece], layout: Layout, jobs: int = 1) -> Iterator[tuple[Counts, Dataset]]:
-    """What the text of each piece holds, and its rows as `read_blocks` reads them."""
+    """Counts of the text of each piece, and its rows as `read_blocks` reads them."""
     columns, shift = layout.columns, layout.shift
     of_text = layout if shift is None or columns is None else layout._replace(shift=shift.within(columns))
     for part in ordered(lambda piece: parse_block(piece, of_text), pieces, jobs):
@@ -162,7 +162,7 @@ def blocks_of(pieces: Iterable[TextPiece], layout: Layout, jobs: int = 1) -> Ite
 
 
 def parse_block(piece: TextPiece, layout: Layout) -> ParsedPiece:
-    """One block as `read_blocks` reads it, but that the shift is of the columns of the text."""
+    """Parse one block as `read_blocks` reads it, but with the shift of the columns of the text."""
     n_features, dense, columns, shift = layout
     part = parse(piece, n_features, dense and (columns is None or n_features <= WIDE * len(columns)), shift)
     if columns is not None:
@@ -194,7 +194,7 @@ def _read_regular(source: Source, options: _Options) -> Dataset:
 
 
 def _bytes(dense: bool, rows: int, columns: int, entries: int) -> int:
-    """Of rows and labels."""
+    """Bytes of rows and labels."""
     return 8 * rows + (4 * rows * columns if dense else 8 * entries + 8 * rows)
 
 
@@ -204,11 +204,11 @@ def _fill_dense(
     X, y = options.matrix(pieces[0].name, int(rows[-1]), columns), np.empty(rows[-1])
 
     def fill(i: int) -> None:
-        own = slice(rows[i], rows[i + 1])
-        if own.start < own.stop:
-            pieces[i].read_dense(X[own], y[own])
+        row_slice = slice(rows[i], rows[i + 1])
+        if row_slice.start < row_slice.stop:
+            pieces[i].read_dense(X[row_slice], y[row_slice])
             if shift is not None:
-                from_origin(X[own], pieces[i], shift)
+                from_origin(X[row_slice], pieces[i], shift)
 
     for _ in ordered(fill, range(len(pieces)), options.jobs):
         pass
@@ -227,14 +227,14 @@ def _fill_sparse(
     indptr, y = np.zeros(rows[-1] + 1, np.int64), np.empty(rows[-1])
 
     def fill(i: int) -> int:
-        own, at = slice(rows[i], rows[i + 1]), slice(entries[i], entries[i + 1])
-        if own.start == own.stop:
+        row_slice, at = slice(rows[i], rows[i + 1]), slice(entries[i], entries[i + 1])
+        if row_slice.start == row_slice.stop:
             return 0
         if shift is None:
-            return pieces[i].read_sparse(values[at], indices[at], indptr[1:][own], y[own], columns)
+            return pieces[i].read_sparse(values[at], indices[at], indptr[1:][row_slice], y[row_slice], columns)
         part = parse(pieces[i], columns, False, shift)
         X: Any = part.X
-        y[own], indptr[1:][own] = part.y, np.diff(X.indptr)
+        y[row_slice], indptr[1:][row_slice] = part.y, np.diff(X.indptr)
         values[at][: X.nnz], indices[at][: X.nnz] = X.data, X.indices
         return int(X.nnz)
 

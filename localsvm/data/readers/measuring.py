@@ -1,4 +1,4 @@
-"""What a LIBSVM file holds, before its rows are read."""
+"""Counts of a LIBSVM file, before its rows are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localsvm.errors import DataError
 
 @dataclass(frozen=True)
 class TextSize:
-    """What a file holds.
+    """Size of the text of a file.
 
     Attributes
     ----------

@@ -1,9 +1,11 @@
-"""Columns far from 0 against their spread, such as Unix time stamps, whose digits float32 would lose: they are read
-from an origin, which is subtracted in float64 before rounding. For methods to which only differences count.
+"""Columns far from 0 against their spread, such as Unix time stamps, whose digits float32 would lose.
 
-Whether a column has an origin is decided by the first rows, which come before all others in any kind of file, whoever
-reads how much at once: where rounding moves a value by more than a share of the column's range. The origin is the value
-of the first row.
+They are read from an origin, which is subtracted in float64 before rounding, for methods to which only differences
+count.
+
+The first rows decide whether a column has an origin: it has one where rounding moves a value by more than a share of
+the column's range. These rows come before all others in any kind of file, whoever reads how much at once. The origin is
+the value of the first row.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def from_origin(X: Examples, piece: TextPiece, shift: Shift) -> Examples:
 
 
 def settle(X: Examples, shift: Shift | None) -> tuple[Examples, Shift | None]:
-    """All rows, which have columns from their origin, and those of these columns that stay so.
+    """All rows, which have columns from their origin, and the shift of those columns that stay so.
 
     A column that turns out to be constant gets its value back: it needs no origin.
     """
@@ -48,14 +50,14 @@ def settle(X: Examples, shift: Shift | None) -> tuple[Examples, Shift | None]:
 
 
 def shift_of(head: NDArray[np.float64], columns: NDArray[np.int64]) -> Shift | None:
-    """Which of these columns of the first rows (rows, columns) need an origin; None where none does."""
+    """Shift of those of these columns that need an origin, by the first rows (rows, columns); None where none does."""
     lost = np.abs(head - rounded(head)).max(axis=0)
     far = lost > LOST * np.ptp(head, axis=0)
     return Shift(columns[far], head[0, far]) if far.any() else None
 
 
 def look_ahead(pieces: Iterable[TextPiece], n_features: int | None) -> tuple[Shift | None, Iterator[TextPiece]]:
-    """What the first rows say of all of them, and the same pieces."""
+    """Shift that the first rows decide for all of them, and an iterator over the same pieces."""
     source, head, rows = iter(pieces), [], 0
     for piece in source:
         head.append(piece)
@@ -73,9 +75,9 @@ def look_ahead(pieces: Iterable[TextPiece], n_features: int | None) -> tuple[Shi
 
 
 def from_array(X: Any, shifts: bool) -> tuple[Examples, Shift | None]:
-    """Rows (n, d), dense or of scipy, as new ones in float32, and which columns are from an origin, by the same rule.
+    """New rows in float32 of X (n, d), dense or of scipy, and the shift of the columns that are from an origin.
 
-    shifts: whether an origin may be used.
+    The rule is that for files. shifts: whether an origin may be used.
     """
     shift = None
     if shifts and X.dtype == np.float64 and X.shape[0]:
@@ -86,7 +88,7 @@ def from_array(X: Any, shifts: bool) -> tuple[Examples, Shift | None]:
 
 
 def shifted(X: Any, shift: Shift | None, copy: bool = False) -> Examples:
-    """Rows (n, d), dense or of scipy, in float32 and some columns from their origin. copy: in any case."""
+    """Rows (n, d), dense or of scipy, in float32 and some columns from their origin. copy: copy them in any case."""
     if sparse.issparse(X):
         out: Examples = canonical(sparse.csr_array(X, copy=copy))
     else:
@@ -106,28 +108,28 @@ def _stored_in_all_rows(X: Any) -> NDArray[np.int64]:
     """The columns without a 0."""
     head = sparse.csr_array(X, copy=True)
     head.sum_duplicates()
-    columns, found = np.unique(head.indices[head.data != 0], return_counts=True)
-    return np.asarray(columns[found == head.shape[0]], np.int64)
+    columns, occurrences = np.unique(head.indices[head.data != 0], return_counts=True)
+    return np.asarray(columns[occurrences == head.shape[0]], np.int64)
 
 
 def from_zero(X: Examples, shift: Shift) -> Examples:
-    """The opposite: rows as they were, as far as float32 holds them; in place where X is dense."""
+    """Rows as they were before `shifted`, as far as float32 holds them; in place where X is dense."""
     return put_columns(X, shift.columns, rounded(_wide(X, shift.columns) + shift.origin))
 
 
 def rounded(values: NDArray[Any], copy: bool = False) -> Dense:
-    """In float32, C-order; infinite beyond its range."""
+    """Values in float32, C-order; infinite beyond its range. copy: copy them in any case."""
     with np.errstate(over="ignore"):
         return np.array(values, np.float32, order="C", copy=True if copy else None)
 
 
 def _in_all_rows(head: TextPiece, rows: int, n_features: int | None) -> NDArray[np.int64]:
-    """The columns that have a value in each of the first rows, no others being candidates."""
+    """The columns that have a value in each of the first rows: only these may get an origin."""
     counts = head.count()
     values, indices = np.empty(counts.entries, np.float32), np.empty(counts.entries, np.int32)
     lengths = np.empty(counts.rows, np.int64)
     head.read_sparse(
         values, indices, lengths, np.empty(counts.rows), counts.width if n_features is None else n_features
     )
-    columns, found = np.unique(indices[: lengths[:rows].sum()], return_counts=True)
-    return np.asarray(columns[found == rows], np.int64)
+    columns, occurrences = np.unique(indices[: lengths[:rows].sum()], return_counts=True)
+    return np.asarray(columns[occurrences == rows], np.int64)

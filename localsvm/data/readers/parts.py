@@ -36,7 +36,7 @@ def parse(piece: TextPiece, n_features: int | None, dense: bool | None, shift: S
 
     Parameters
     ----------
-    piece : Piece
+    piece : TextPiece
     n_features : int or None
         Columns of X; None for as many as this piece needs.
     dense : bool or None
@@ -113,8 +113,8 @@ def merge_sparse(parts: list[ParsedPiece], columns: int) -> Examples:
     parts.reverse()
     begin = row = 0
     for count, length in zip(rows, stored, strict=True):
-        at, own = slice(begin, begin + length), slice(row + 1, row + 1 + count)
-        indptr[own], indices[at], values[at] = _entries(parts.pop().X)
+        at, pointers_at = slice(begin, begin + length), slice(row + 1, row + 1 + count)
+        indptr[pointers_at], indices[at], values[at] = _entries(parts.pop().X)
         begin, row = at.stop, row + count
     return sparse_examples(values, indices, np.cumsum(indptr, out=indptr), columns)
 

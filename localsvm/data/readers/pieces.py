@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class Counts(NamedTuple):
-    """What a text holds: lines, rows, entries (INDEX:VALUE pairs), and width: columns that the largest index needs."""
+    """Counts of a text: lines, rows, entries (INDEX:VALUE pairs), and width: columns that the largest index needs."""
 
     lines: int
     rows: int
@@ -97,7 +97,7 @@ class TextPiece:
 
 
 def as_one(pieces: list[TextPiece]) -> TextPiece:
-    """Pieces that follow each other as one; a copy."""
+    """One piece, a copy, of pieces that follow each other."""
     first = pieces[0]
     return TextPiece(first.name, b"".join(bytes(piece._text()) for piece in pieces), first.first_line, first.zero_based)
 
@@ -118,7 +118,7 @@ def stream_pieces(
 
 
 def _whole_lines(source: Source, block_bytes: int, longest: int) -> Iterator[bytes | None]:
-    """None, and no more, where a line has no end within bounds."""
+    """Blocks of whole lines; None, and nothing after it, where a line has no end within bounds."""
     begun: list[bytes | memoryview] = []  # blocks of a line whose end was not read yet
     first, length = True, 0
     while block := source.read(block_bytes):
@@ -138,7 +138,7 @@ def _whole_lines(source: Source, block_bytes: int, longest: int) -> Iterator[byt
 
 
 def ordered(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
-    """map(function, items) on `jobs` threads: results and errors come in order, and few items are taken ahead."""
+    """Map a function over items on `jobs` threads: results and errors come in order, few items are taken ahead."""
     jobs = affordable_threads(jobs)
     if jobs == 1:
         yield from map(function, items)

@@ -15,7 +15,7 @@ from localsvm.errors import DataError
 
 SEARCHED = 1 << 16  # bytes in which the end of a line is looked for at once
 
-_own = threading.local()  # the buffer of each thread: fresh memory costs more than the copy
+_local = threading.local()  # the buffer of each thread: fresh memory costs more than the copy
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Span:
     def read(self) -> memoryview:
         """The bytes, valid until this thread reads another span; DataError where the file has become shorter."""
         size = self.end - self.begin
-        if len(getattr(_own, "buffer", b"")) < size:
-            _own.buffer = bytearray(size)
-        whole = memoryview(_own.buffer)[:size]
+        if len(getattr(_local, "buffer", b"")) < size:
+            _local.buffer = bytearray(size)
+        whole = memoryview(_local.buffer)[:size]
         done = 0
         while done < size:
             got = _read(self.name, self.file, whole[done:], self.begin + done)
@@ -43,17 +43,17 @@ class Span:
 
 
 def spans(name: str, file: int, size: int, begin: int, block_bytes: int, longest: int = LONGEST_LINE) -> list[Span]:
-    """A file of `size` bytes from `begin` on, cut at line ends about `block_bytes` apart; longest: of lines."""
-    found = []
+    """Spans of a file of `size` bytes from `begin` on, cut at line ends about `block_bytes` apart; longest: a line."""
+    parts = []
     while begin < size:
         end = _line_end(name, file, begin + block_bytes - 1, size, longest)
-        found.append(Span(file, name, begin, end))
+        parts.append(Span(file, name, begin, end))
         begin = end
-    return found
+    return parts
 
 
 def _line_end(name: str, file: int, at: int, size: int, longest: int) -> int:
-    """Where the line that holds byte `at` ends; DataError if that is more than `longest` away."""
+    """End of the line that holds byte `at`; DataError if that is more than `longest` away."""
     part, last = bytearray(SEARCHED), at + longest
     while at < size and (got := _read(name, file, memoryview(part), at)):
         newline = part.find(b"\n", 0, got)
@@ -66,12 +66,12 @@ def _line_end(name: str, file: int, at: int, size: int, longest: int) -> int:
 
 
 def _ends(name: str, file: int, size: int) -> int:
-    """How many lines end in the first `size` bytes."""
-    part, at, found = bytearray(SEARCHED), 0, 0
+    """Number of lines that end in the first `size` bytes."""
+    part, at, lines = bytearray(SEARCHED), 0, 0
     while at < size and (got := _read(name, file, memoryview(part)[: size - at], at)):
-        found += part.count(b"\n", 0, got)
+        lines += part.count(b"\n", 0, got)
         at += got
-    return found
+    return lines
 
 
 def _read(name: str, file: int, into: memoryview, at: int) -> int:

@@ -21,22 +21,22 @@ SHOWN = 40  # bytes of a line in a message
 def check_weights(weights: ArrayLike, rows: int, name: str = "the weights") -> NDArray[np.float64]:
     """The weights (rows,) as float64. DataError unless there is one a row, all finite, none negative, not all 0.
 
-    name : of where they are from, for messages.
+    name : name of their source, for messages.
     """
-    found = np.asarray(weights, np.float64)
-    if found.shape != (rows,):
-        raise DataError(f"{name}: {rows} rows need as many weights, not an array of shape {found.shape}")
-    wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
+    checked = np.asarray(weights, np.float64)
+    if checked.shape != (rows,):
+        raise DataError(f"{name}: {rows} rows need as many weights, not an array of shape {checked.shape}")
+    wrong = np.flatnonzero(~((checked >= 0) & np.isfinite(checked)))
     if len(wrong):
-        raise DataError(f"{name}: row {wrong[0] + 1} has the weight {found[wrong[0]]:g}; {_allowed()}")
+        raise DataError(f"{name}: row {wrong[0] + 1} has the weight {checked[wrong[0]]:g}; {_allowed()}")
     with np.errstate(over="ignore"):
-        total = found.sum()
+        total = checked.sum()
     if total == 0:
         raise DataError(f"{name}: all {rows} weights are 0; {_allowed()}")
     if not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
         what = f"the sum of the weights, {total:g}, is not between {1 / LARGEST_TOTAL:g} and {LARGEST_TOTAL:g}"
         raise DataError(f"{name}: {what}; divide all of them by a number")
-    return found
+    return checked
 
 
 def read_weights(path: str | os.PathLike[str], rows: int) -> NDArray[np.float64]:

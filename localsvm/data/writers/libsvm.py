@@ -1,4 +1,4 @@
-"""Writing LIBSVM text that `reading.read` reads back as the same float32 values and float64 labels."""
+"""Writing LIBSVM text that `readers.libsvm.read` reads back as the same float32 values and float64 labels."""
 
 from __future__ import annotations
 
