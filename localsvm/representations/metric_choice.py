@@ -185,17 +185,15 @@ def judged(
     out = np.zeros((2, len(rows)))
 
     def fill(cell: Rows, step: tuple[float, float]) -> float:
-        """The loss of a cell's judging rows, whose places in `out` are filled in."""
+        """The loss of a cell's judging rows, whose places in `out` are filled in; z are the cell's mapped rows."""
         check()
-        part = dense_rows(Z, cell)
-        part = (part - part.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(
-            np.exp(course.scale + step[0])
-        )
+        z = dense_rows(Z, cell)
+        z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
         solver = RidgeLoss(len(cell), Y.shape[1])
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
         try:
-            solver.values(part, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
+            solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
             values = solver.left_out(places)
         except ArithmeticError:  # no inverse in float32: nothing is known of these rows
             values = np.zeros((len(places), Y.shape[1]))
