@@ -52,7 +52,7 @@ class CentreTree:
     cell: NDArray[np.int32]
 
     def check(self) -> None:
-        """Raise Unsound unless each node after the first is a child of one before it, and each leaf has its own cell."""
+        """Raise Unsound unless each node but the first is a child of an earlier one, and each leaf has its own cell."""
         nodes, inner = len(self.cell), self.n_children > 0
         first, last = self.first_child.astype(np.int64), self.first_child.astype(np.int64) + self.n_children
         if nodes == 0:
