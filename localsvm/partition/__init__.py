@@ -28,8 +28,11 @@ __all__ = [
 
 
 def create(name: str, repeats: int = 1, coarse_size: int | None = None) -> Partition:
-    """A partition by its name, or so many that answer together, not fitted yet; OptionError for an unknown name.
+    """A partition by its name, or several that answer together, not fitted yet; OptionError for an unknown name.
 
+    Parameters
+    ----------
+    repeats : number of partitions that answer together; 1 for a single one.
     coarse_size : rows of the coarse cells that it divides; None for none.
     """
     if name not in REGISTRY:
@@ -46,21 +49,24 @@ def _further(kind: type[Partition], coarse_size: int | None) -> Partition:
 
 
 def inside(name: str, repeat: int) -> Maker:
-    """What makes the partitions inside the coarse cells of a repeat, by their name; OptionError for an unknown one."""
+    """Maker of the partitions inside the coarse cells of a repeat, by their name; OptionError for an unknown one.
+
+    repeat : number of the repeat, from 0.
+    """
     create(name)
     return REGISTRY[name].further if repeat else REGISTRY[name]
 
 
 def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int) -> Partition:
-    """The partition of so many cells that a file describes by name and `state()`.
+    """The partition of n_cells cells that a file describes by name and `state()`; rows have `features` columns.
 
     Unsound for a name that is unknown to this version, and for arrays that are none of that partition.
     """
     if name not in REGISTRY:
         raise Unsound(f"the partition {name!r} is not known to this version")
     kind, parts = REGISTRY[name], _numbered(state)
-    made = [_restored(f"/partition/{i}", kind, part, features) for i, part in enumerate(parts)]
-    partition = Repeated(made) if made else _restored("/partition", kind, state, features)
+    repeats = [_restored(f"/partition/{i}", kind, part, features) for i, part in enumerate(parts)]
+    partition = Repeated(repeats) if repeats else _restored("/partition", kind, state, features)
     if partition.n_cells != n_cells:
         raise Unsound(f"/partition has {partition.n_cells} cells, not {n_cells}")
     return partition

@@ -51,7 +51,7 @@ class Partition(ABC):
     Attributes
     ----------
     pieces : Pieces
-        What the arrays of `state()` are; "features" is the length of a row.
+        Description of the arrays of `state()`; "features" is the length of a row.
     """
 
     name: str  # of the kind, as -P takes it
@@ -90,7 +90,7 @@ class Partition(ABC):
 
     @classmethod
     def fitting_bytes(cls, X: Examples, cell_size: int) -> int:
-        """What `fit` needs beside X and some numbers a row, at most and roughly."""
+        """Bytes of memory that `fit` needs beside X and some numbers a row, at most and roughly."""
         return 0
 
     @classmethod
@@ -119,7 +119,7 @@ class Partition(ABC):
 
     @abstractmethod
     def route(self, X: Examples) -> sparse.csr_array:
-        """Which cells answer for each row of X, and with what weight: (n, n_cells) float64, each row sums to 1."""
+        """Weights (n, n_cells) float64 with which the cells answer for each row of X; each row of weights sums to 1."""
 
     @abstractmethod
     def assign(self, X: Examples) -> NDArray[np.int32]:

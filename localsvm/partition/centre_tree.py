@@ -52,7 +52,7 @@ class CentreTree:
     cell: NDArray[np.int32]
 
     def check(self) -> None:
-        """Unsound unless every node but the first is the child of one before it, and every leaf has its own cell."""
+        """Raise Unsound unless each node but the first is a child of an earlier one, and each leaf has its own cell."""
         nodes, inner = len(self.cell), self.n_children > 0
         first, last = self.first_child.astype(np.int64), self.first_child.astype(np.int64) + self.n_children
         if nodes == 0:
@@ -80,7 +80,7 @@ class CentreTree:
 
     @cached_property
     def _directions(self) -> NDArray[np.float64]:
-        """z_c - z_0 of each node (nodes, d), where z_0 is the centre of its first sibling."""
+        """Directions z_c - z_0 of each node (nodes, d), where z_0 is the centre of its first sibling."""
         eldest = np.arange(len(self.cell))
         for node in np.flatnonzero(self.n_children):
             first = self.first_child[node]
@@ -103,6 +103,6 @@ class CentreTree:
 
 
 def directions_of(centres: NDArray[np.float32]) -> NDArray[np.float64]:
-    """z_c - z_0 (k, d) for the centres (k, d) of siblings: `Matrix.choose` multiplies rows by them."""
+    """Directions z_c - z_0 (k, d) for the centres (k, d) of siblings: `Matrix.choose` multiplies rows by them."""
     directions: NDArray[np.float64] = centres.astype(np.float64) - centres[0]
     return directions

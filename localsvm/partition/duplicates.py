@@ -1,5 +1,6 @@
-"""Rows that are there more than once: copies, and those too frequent for any boundary to divide them into cells, which
-are kept once, with a weight.
+"""Rows that occur more than once: copies, and values so frequent that no boundary can divide their rows into cells.
+
+Rows of such values are kept once, with a weight.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ SEEDS = 4  # of hashes, until no two rows share one
 
 
 def copies(matrix: Matrix, threads: Threads = ALONE) -> NDArray[np.int64] | None:
-    """(n,) the first row with the values of each row, by which equal rows are known; None where all rows differ.
+    """Number (n,) of the first row with the values of each row, which equal rows share; None where all rows differ.
 
-    Of different rows with one hash, which nobody finds but who looks for them, the later ones pass for single rows.
+    Of different rows with one hash, which only a deliberate search finds, the later ones pass for single rows.
     """
     hashes = _hashes(matrix, 0, threads)
     rows = _frequent(matrix, hashes, 1)
     if not len(rows):
         return None
     first, kind = np.unique(hashes[rows], return_index=True, return_inverse=True)[1:]
-    found = np.arange(len(hashes), dtype=np.int64)
-    found[rows] = rows[first[kind.reshape(-1)]]
-    return found
+    first_equal = np.arange(len(hashes), dtype=np.int64)
+    first_equal[rows] = rows[first[kind.reshape(-1)]]
+    return first_equal
 
 
 def collapse(
@@ -85,7 +86,7 @@ def summed(
 def _stand_ins(
     matrix: Matrix, y: NDArray[np.float64], gone: NDArray[np.int64], kept: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """For each row that is gone, the kept row with its values and its label; DataError where there is none."""
+    """Kept row with the values and the label of each row that is gone; DataError where there is none."""
     rows = np.r_[kept, gone]
     labels = np.unique(y[rows], return_inverse=True)[1].astype(np.uint64)
     for seed in range(SEEDS):  # where two kept rows share a hash, one of them is taken for the other

@@ -21,7 +21,7 @@ RowIndices = NDArray[np.int64]
 
 
 class Split(NamedTuple):
-    """How a node divides its n rows among k children.
+    """A division of a node's n rows among k children.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ LOCAL_VALUES = 1 << 21
 
 
 def sampled(rows: RowIndices, size: int, share: float) -> int:
-    """How many rows to draw: at most `size`, and at most this share of them, but two where there are as many."""
+    """Number of rows to draw: at most `size`, and at most this share of the rows, but two where there are as many."""
     return min(size, max(int(share * len(rows)), 2))
 
 
 def subsample(rows: RowIndices, size: int, rng: np.random.Generator) -> RowIndices:
-    """At most `size` of the rows, drawn at random, in their order."""
+    """Random sample of at most `size` of the rows, in their order."""
     if len(rows) <= size:
         return rows
     return rows[np.sort(rng.choice(len(rows), size, replace=False, shuffle=False))]
@@ -108,16 +108,16 @@ class _Growing:
             if not local and _fits(matrix, part):
                 self.grow_local(node, matrix, part)
                 continue
-            found = self.split(matrix, part, self.cell_size, self.rng) if len(part) > self.cell_size else None
-            if found is None:
+            split = self.split(matrix, part, self.cell_size, self.rng) if len(part) > self.cell_size else None
+            if split is None:
                 self.cell[node] = len(self.sizes)
                 self.sizes.append(len(part))
                 continue
-            bounds = (begin + group(part, found.child, len(found.thresholds))).tolist()
-            stack.extend(reversed([*zip(self.divide(node, found), bounds[:-1], bounds[1:], strict=True)]))
+            bounds = (begin + group(part, split.child, len(split.thresholds))).tolist()
+            stack.extend(reversed([*zip(self.divide(node, split), bounds[:-1], bounds[1:], strict=True)]))
 
     def grow_local(self, node: int, matrix: Matrix, rows: RowIndices) -> None:
-        """As `grow`, on a copy of the rows."""
+        """Divide `rows` below the node as `grow` does, on a copy of the rows."""
         order = np.arange(len(rows), dtype=np.int64)
         self.grow(node, Matrix(take(matrix.X, rows)), order, local=True)
         rows[:] = rows[order]

@@ -48,12 +48,12 @@ class KMeansCells(TreePartition):
     def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
         k = min(-(-len(rows) // cell_size), CLUSTERS)
         centres = _cluster(matrix, subsample(rows, sampled(rows, k * SAMPLE_PER_CLUSTER, self.share), rng), k, rng)
-        found = None if centres is None else _nearest(matrix, rows, centres, smallest_size(cell_size))
-        return halve(matrix, rows, cell_size, rng, self.share) if found is None else found
+        split = None if centres is None else _nearest(matrix, rows, centres, smallest_size(cell_size))
+        return halve(matrix, rows, cell_size, rng, self.share) if split is None else split
 
 
 def _cluster(matrix: Matrix, rows: RowIndices, k: int, rng: np.random.Generator) -> NDArray[np.float32] | None:
-    """At most k centres of some rows; None if all are equal."""
+    """Centres of some rows, at most k; None if all rows are equal."""
     sample = take(matrix.X, rows)
     distinct, seed = len(np.unique(Matrix(sample).hashes(0))), int(rng.integers(2**31))
     return kmeans_centres(sample, min(k, distinct), seed) if distinct > 1 else None
@@ -78,7 +78,7 @@ def _choose(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32]) -> S
 
 
 def kmeans_centres(sample: Examples, k: int, seed: int) -> NDArray[np.float32]:
-    """At most k centres (k, d) float32 of the rows of `sample`, by scikit-learn's KMeans on one thread.
+    """Centres, at most k, (k, d) float32, of the rows of `sample`, by scikit-learn's KMeans on one thread.
 
     A CSR sample needs 32-bit indices and row pointers, as `take` makes them.
     """

@@ -66,8 +66,8 @@ class Repeated(Partition):
 
     @property
     def cells_by_coarse(self) -> list[int] | None:
-        found = [part.cells_by_coarse for part in self.parts]
-        return None if None in found else [cells for of_part in found for cells in of_part or ()]
+        by_part = [part.cells_by_coarse for part in self.parts]
+        return None if None in by_part else [cells for of_part in by_part for cells in of_part or ()]
 
     def route(self, X: Examples) -> sparse.csr_array:
         routes = sparse.hstack([part.route(X) for part in self.parts], format="csr")

@@ -1,4 +1,4 @@
-"""What the partitions by a tree of centres have in common: the leaves are the cells."""
+"""The common part of the partitions by a tree of centres: the leaves are the cells."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class TreePartition(Partition):
     """
 
     def __init__(self, tree: CentreTree | None = None, share: float = 1.0) -> None:
-        """share : of a node's rows, from which its centres come at most."""
+        """Make a partition with this tree, or one that is not fitted.
+
+        share : largest share of a node's rows from which its centres come.
+        """
         self._tree, self.share = tree, share
         self._training: _GrownRows | None = None
 
@@ -56,7 +59,7 @@ class TreePartition(Partition):
 
     @classmethod
     def fitting_bytes(cls, X: Examples, cell_size: int) -> int:
-        """Centres, twice: while the tree grows, and as one array."""
+        """Bytes of the centres, twice: while the tree grows, and as one array."""
         rows, features = X.shape
         nodes = 2 * int(NEEDLESS * rows / max(1, cell_size))
         return int(features * 8 * (nodes + 1))

@@ -72,15 +72,15 @@ class TwoStep(Partition):
         bounds = group(rows, self.coarse.assign(X), self.coarse.n_cells).tolist()
         self._rows = [rows[first:last] for first, last in pairwise(bounds)]
         self.fine = [
-            self._make().fit(rows_of(X, own), y[own], cell_size, np.random.default_rng(stream))
-            for own, stream in zip(self._rows, streams, strict=True)
+            self._make().fit(rows_of(X, cell_rows), y[cell_rows], cell_size, np.random.default_rng(stream))
+            for cell_rows, stream in zip(self._rows, streams, strict=True)
         ]
         return self
 
     def sketch(
         self, X: Examples, y: NDArray[np.float64], rows: int, rng: np.random.Generator, threads: Threads = ALONE
     ) -> list[SeedStream]:
-        """Find the coarse cells of so many rows by a sample of them: what `drawn` gives.
+        """Find the coarse cells of `rows` rows by a sample X of them, which `drawn` gives.
 
         Returns
         -------
@@ -116,8 +116,8 @@ class TwoStep(Partition):
 
     @property
     def centres(self) -> NDArray[np.float32] | None:
-        found = [centres for part in self.fine if (centres := part.centres) is not None]
-        return np.concatenate(found) if found else None
+        by_part = [centres for part in self.fine if (centres := part.centres) is not None]
+        return np.concatenate(by_part) if by_part else None
 
     def assign(self, X: Examples) -> NDArray[np.int32]:
         cells = np.empty(X.shape[0], np.int32)
@@ -128,14 +128,14 @@ class TwoStep(Partition):
     def route(self, X: Examples) -> sparse.csr_array:
         parts, order = [sparse.csr_array((0, self.n_cells))], [np.empty(0, np.int64)]
         for part, rows, before in self._inside(X):
-            own = part.route(rows_of(X, rows))
+            inner = part.route(rows_of(X, rows))
             shape = len(rows), self.n_cells
-            parts.append(sparse.csr_array((own.data, own.indices + before, own.indptr), shape=shape))
+            parts.append(sparse.csr_array((inner.data, inner.indices + before, inner.indptr), shape=shape))
             order.append(rows)
         return sparse.csr_array(sparse.vstack(parts, format="csr")[np.argsort(np.concatenate(order))])
 
     def _inside(self, X: Examples) -> Iterator[tuple[Partition, RowIndices, int]]:
-        """The coarse cells that have rows of X: the partition inside, which rows, and how many cells are before it."""
+        """The coarse cells that have rows of X: the partition inside, its rows, and the number of cells before it."""
         before = np.concatenate([[0], np.cumsum(self.cells_by_coarse)]).tolist()
         rows, cell = np.arange(X.shape[0], dtype=np.int64), self.coarse.assign(X)
         bounds = group(rows, cell, len(self.fine)).tolist()
@@ -151,7 +151,7 @@ class TwoStep(Partition):
         return {f"{COARSE}{name}": array for name, array in self.coarse.state().items()} | columns | {POINTER: pointer}
 
     def complete(self, fine: Sequence[Partition]) -> Self:
-        """With the partitions inside them in the order of the coarse cells."""
+        """Take in the partitions inside, in the order of the coarse cells."""
         self.fine = list(fine)
         return self
 
@@ -176,7 +176,7 @@ class TwoStep(Partition):
         if any(np.shape(array)[:1] != (rows,) for array in columns.values()):
             raise Unsound(f"{place}: the partitions inside coarse cells are not equally long in all arrays")
         check_cells(place, kind.pieces, Cells(columns, dict.fromkeys(columns, ends)), {"features": features})
-        return self.complete([kind.from_state(own) for own in _parts(columns, ends)])
+        return self.complete([kind.from_state(part) for part in _parts(columns, ends)])
 
 
 def _parts(columns: dict[str, NDArray[Any]], ends: NDArray[np.int64]) -> Iterator[PartitionState]:
@@ -185,14 +185,17 @@ def _parts(columns: dict[str, NDArray[Any]], ends: NDArray[np.int64]) -> Iterato
 
 
 def draw_key(rng: np.random.Generator) -> int:
-    """What `drawn` is told of the seed: the first number of the partition's random stream."""
+    """Key for `drawn`: the first number of the partition's random stream."""
     return int(rng.integers(1 << 63))
 
 
 def drawn(numbers: NDArray[np.int64], rows: int, coarse_size: int, key: int) -> NDArray[np.bool_]:
-    """Which of these rows (n,) are in the sample that coarse cells come from, by their numbers among so many rows.
+    """Mask (n,) of the rows in the sample that coarse cells come from, by their numbers among `rows` rows.
 
-    All rows where these are few. Whoever has a row can tell by itself: its number is hashed.
+    The sample is all rows where these are few. It depends on the number of each row alone, which is hashed.
+
+    numbers : (n,) the rows.
+    key : from `draw_key`.
     """
     wanted = sample_rows(rows, coarse_size)
     if rows <= wanted:
@@ -201,6 +204,6 @@ def drawn(numbers: NDArray[np.int64], rows: int, coarse_size: int, key: int) -> 
 
 
 def sample_rows(rows: int, coarse_size: int) -> int:
-    """How many of so many rows `drawn` takes, about."""
+    """Number of rows that `drawn` takes from `rows` rows, about."""
     most = min(SAMPLE_ROWS, max(SAMPLE_LEAST, 2 * coarse_size))
     return min(rows, max(most, SAMPLE_EACH * -(-rows // coarse_size)))

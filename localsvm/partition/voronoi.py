@@ -71,7 +71,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """How many of a node's n rows should lie on the low side.
+    """The numbers of a node's n rows that should lie on the low side.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def halve(
 ) -> Split | None:
     """Divide rows between two centres, as close to their bisector as the plan allows; None if all rows are equal.
 
-    share : of the rows, from which the centres come at most.
+    share : largest share of the rows from which the centres come.
     """
     best: tuple[Cut, NDArray[np.float32], Vector] | None = None
     for pair in _pairs(matrix, subsample(rows, sampled(rows, SAMPLE, share), rng), rows):

@@ -1,1 +1,1 @@
-"""What methods compute from rows before they solve: clusters, local coordinates, projections on landmarks."""
+"""Representations that methods compute from rows before they solve: clusters, local coordinates, projections."""

@@ -21,14 +21,14 @@ MANY_CLASSES = "The number of unique classes"  # a warning of scikit-learn, whic
 def learned_by(
     name: str, X: NDArray[np.float64], codes: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """The matrix (d, d) that one learns of rows X (n, d) and their classes (n,)."""
+    """The matrix (d, d) that a baseline learns from rows X (n, d) and their classes `codes` (n,)."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
         return BASELINES[name](X, codes, rng)
 
 
 def baseline_bytes(name: str, rows: int, features: int) -> int:
-    """What one holds at most, of so many rows in all: pairs of rows, rows, and what L-BFGS keeps.
+    """Bytes that a baseline holds at most, of `rows` rows in all: pairs of rows, rows, and what L-BFGS keeps.
 
     lmnn holds the pairs of rows that are near each other and of other classes: where all are, these are all pairs.
     """

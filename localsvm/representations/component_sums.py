@@ -17,7 +17,7 @@ BLOCK = 1 << 20  # differences in memory at once
 
 
 def component_sums(kind: str, gamma: float, X: Floats, b: Floats, A: Floats) -> Floats:
-    """s (anchors, d) float64 for rows X (n, d), factors b (n,) and anchors A (anchors, d)."""
+    """Sums s (anchors, d) float64 for rows X (n, d), factors b (n,) and anchors A (anchors, d)."""
     if kind == "exponential":
         return _along(gamma, X, b, A)
     if kind == "gaussian":
@@ -40,7 +40,10 @@ def _direct(gamma: float, X: Floats, b: Floats, A: Floats) -> Floats:
 
 
 def _along(gamma: float, X: Floats, b: Floats, A: Floats) -> Floats:
-    """Of all features at once: E0 and E1 are sum_i b_i u_i^p exp(-gamma u_i), p = 0 and 1, over the rows passed."""
+    """Sums of all features at once for the exponential map.
+
+    E0 and E1 are sum_i b_i u_i^p exp(-gamma u_i), p = 0 and 1, over the rows passed.
+    """
     points = np.concatenate([X, A])
     order = np.argsort(points, axis=0, kind="stable")
     values = np.take_along_axis(points, order, axis=0)
@@ -48,9 +51,9 @@ def _along(gamma: float, X: Floats, b: Floats, A: Floats) -> Floats:
     steps = np.diff(values, axis=0)
     decay = np.exp(-gamma * steps)
     before, after = _passed(factors, steps, decay), _passed(factors[::-1], steps[::-1], decay[::-1])[::-1]
-    found = np.empty(points.shape)
-    np.put_along_axis(found, order, after - before, axis=0)
-    return found[len(X) :]
+    sums = np.empty(points.shape)
+    np.put_along_axis(sums, order, after - before, axis=0)
+    return sums[len(X) :]
 
 
 def _passed(factors: Floats, steps: Floats, decay: Floats) -> Floats:
@@ -65,7 +68,7 @@ def _passed(factors: Floats, steps: Floats, decay: Floats) -> Floats:
 
 
 def _within(kind: str, gamma: float, radius: float, x: Floats, b: Floats, c: Floats) -> Floats:
-    """Of one feature, for a map that is 0 from the radius on."""
+    """Sums of one feature, for a map that is 0 from the radius on."""
     order = np.argsort(x, kind="stable")
     x, b = x[order], b[order]
     bins = np.floor(x / radius)

@@ -39,7 +39,7 @@ class Pairs(NamedTuple):
 
 
 class Projected(NamedTuple):
-    """A (d, d), the bounds b (m,) and the multipliers (m,) of the constraints."""
+    """Matrix A (d, d), the bounds b (m,) and the multipliers (m,) of the constraints."""
 
     A: Floats
     bound: Floats
@@ -47,7 +47,7 @@ class Projected(NamedTuple):
 
 
 def project(pairs: Pairs, gamma: float, tolerance: float = TOLERANCE, projections: int = PROJECTIONS) -> Projected:
-    """Bregman projections until a sweep changes the multipliers little, or for so many projections."""
+    """Project until a sweep changes the multipliers by no more than `tolerance`, or for so many projections."""
     share, A = gamma / (gamma + 1.0), np.asfortranarray(np.eye(pairs.V.shape[1]))
     V, sign = list(pairs.V), pairs.sign.tolist()  # numbers in lists: their arithmetic is most of the time
     inverse, multiplier = (1.0 / pairs.bound).tolist(), [0.0] * len(V)
@@ -68,7 +68,7 @@ def project(pairs: Pairs, gamma: float, tolerance: float = TOLERANCE, projection
 
 
 def draw(X: Floats, codes: Numbers, rng: np.random.Generator) -> Pairs:
-    """Random pairs, half of them similar, without those of rows that are as good as equal.
+    """Draw random pairs, half of them similar, without those of rows that are as good as equal.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def draw(X: Floats, codes: Numbers, rng: np.random.Generator) -> Pairs:
 def itml(X: Floats, codes: Numbers, rng: np.random.Generator) -> Floats:
     """The map M (d, d) of rows x to M' x with A = M M'; the Euclidean one where there is one class, or no pair.
 
-    gamma is the one with the fewest errors of 4 nearest neighbours on two folds, the smallest of equals.
+    Of the GAMMAS, the one with the fewest errors of 4 nearest neighbours on two folds is used, the smallest of equals.
 
     Parameters
     ----------
@@ -122,13 +122,13 @@ def _draw(X: Floats, codes: Numbers, rng: np.random.Generator) -> Pairs:
 
 
 def _root(A: Floats) -> Floats:
-    """M with M M' = A; rounding may have made a small eigenvalue negative."""
+    """Matrix M with M M' = A; rounding may have made a small eigenvalue negative."""
     values, vectors = np.linalg.eigh(A)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _wrong(X: Floats, codes: Numbers, Z: Floats, truth: Numbers) -> int:
-    """How many of the rows Z the nearest neighbours among the rows X get wrong."""
+    """Number of the rows Z that the nearest neighbours among the rows X get wrong."""
     from sklearn.neighbors import KNeighborsClassifier
 
     if not len(X) or not len(Z):

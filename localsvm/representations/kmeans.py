@@ -17,7 +17,7 @@ CODINGS = ("inverse", "exponential", "linear")
 
 
 def find_centres(X: Examples, clusters: int, rng: np.random.Generator) -> Dense:
-    """At most `clusters` k-means centres (k, d) of the rows of X, k <= n, found by scikit-learn on a random sample."""
+    """K-means centres (k, d) of the rows of X, k <= clusters and k <= n, by scikit-learn on a random sample."""
     rows = X.shape[0]
     clusters = min(clusters, rows)
     sample = np.sort(rng.choice(rows, min(rows, ROWS_PER_CLUSTER * clusters), replace=False))
@@ -57,7 +57,7 @@ class Centres:
         ----------
         X : Examples, (n, d)
         neighbours : int
-            How many of the nearest centres get a weight.
+            Number of the nearest centres that get a weight.
         coding : str
             "inverse": weights proportional to 1 / d^2, the squared distances to the centres.
             "exponential": to exp(-d^2 / mean d^2), the mean over the row's neighbours.

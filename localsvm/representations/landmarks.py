@@ -15,7 +15,7 @@ PROJECTIONS = ("linear", "rbf")
 
 
 def choose_landmarks(X: Examples, count: int, kind: str, rng: np.random.Generator) -> Dense:
-    """At most `count` landmarks (L, d) float32.
+    """Choose landmarks (L, d) float32, at most `count`.
 
     kind "random": rows of X drawn without replacement. "pca": leading principal axes of X, which are orthonormal; there
     are at most min(n, d) of them.

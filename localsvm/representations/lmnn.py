@@ -71,7 +71,7 @@ class TargetNeighbours(NamedTuple):
 
 
 def squared_distances(Z: Floats) -> Floats:
-    """Between all rows, (n, n)."""
+    """Squared distances (n, n) between all rows."""
     norms = np.einsum("ij,ij->i", Z, Z)
     return np.asarray(np.maximum(norms[:, None] + norms - 2.0 * (Z @ Z.T), 0.0))
 
@@ -99,5 +99,5 @@ def lmnn(X: Floats, codes: Numbers, rng: np.random.Generator) -> Floats:
         value, slope = rows.loss(flat.reshape(d, d))
         return value, slope.ravel()
 
-    found = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    return np.asarray(found.x.reshape(d, d))
+    result = minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    return np.asarray(result.x.reshape(d, d))

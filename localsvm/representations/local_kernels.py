@@ -57,11 +57,11 @@ class LocalFeatures:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """All d."""
+        """Number of features of each kernel (M,), which is d for all."""
         return np.full(len(self.A), self.A.shape[1], np.int64)
 
     def values(self, w: Floats) -> Floats:
-        """sum_m h_m(x) (x - c_m) . w_m."""
+        """Values sum_m h_m(x) (x - c_m) . w_m of the rows (n,)."""
         W, out = w.reshape(self.A.shape), np.empty(len(self.X))
         at_anchors = np.einsum("ij,ij->i", W, self.A)
         for rows in strips(len(out)):
@@ -69,7 +69,7 @@ class LocalFeatures:
         return out
 
     def add(self, coef: Floats) -> Floats:
-        """sum_i coef_i h_m(x_i) (x_i - c_m)."""
+        """Sums sum_i coef_i h_m(x_i) (x_i - c_m) of the kernels, one after another."""
         rows = np.flatnonzero(coef)
         part = self if len(rows) == len(coef) else self.of_rows(rows)
         out, total, coef = np.zeros(self.A.shape), np.zeros(len(self.A)), coef[rows]
@@ -80,19 +80,19 @@ class LocalFeatures:
         return np.asarray(out - total[:, None] * self.A).ravel()
 
     def matrix(self) -> Floats:
-        """h_m(x_i) (x_i - c_m)."""
+        """Matrix of the features h_m(x_i) (x_i - c_m), (n, M d)."""
         return np.asarray((self.H[:, :, None] * (self.X[:, None, :] - self.A)).reshape(len(self.X), self.A.size))
 
     def of_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Of some rows."""
+        """Features of some rows."""
         return type(self)(self.X[rows], self.A, self.H[rows])
 
     def of_kernels(self, kernels: NDArray[np.bool_]) -> Self:
-        """Of some kernels."""
+        """Features of some kernels; kernels: (M,) mask."""
         return type(self)(self.X, self.A[kernels], self.H[:, kernels])
 
     def joined(self, other: Self) -> Self:
-        """With other kernels behind them."""
+        """Features of these kernels, followed by those of `other`, on the same rows."""
         return type(self)(self.X, np.concatenate([self.A, other.A]), np.hstack([self.H, other.H]))
 
 
@@ -104,27 +104,27 @@ class MadeFeatures:
     sizes: NDArray[np.int64]
 
     def values(self, w: Floats) -> Floats:
-        """F w."""
+        """Values F w of the rows (n,)."""
         return np.asarray(self.F @ w)
 
     def add(self, coef: Floats) -> Floats:
-        """F' coef."""
+        """Sums F' coef over the rows."""
         return np.asarray(coef @ self.F)
 
     def matrix(self) -> Floats:
-        """F."""
+        """Matrix F itself."""
         return self.F
 
     def of_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Of some rows."""
+        """Features of some rows."""
         return type(self)(self.F[rows], self.sizes)
 
     def of_kernels(self, kernels: NDArray[np.bool_]) -> Self:
-        """Of some kernels."""
+        """Features of some kernels; kernels: (M,) mask."""
         return type(self)(self.F[:, np.repeat(kernels, self.sizes)], self.sizes[kernels])
 
     def joined(self, other: Self) -> Self:
-        """With other kernels behind them."""
+        """Features of these kernels, followed by those of `other`, on the same rows."""
         return type(self)(np.hstack([self.F, other.F]), np.concatenate([self.sizes, other.sizes]))
 
 
@@ -150,29 +150,29 @@ class LocalBank:
 
     @property
     def size(self) -> int:
-        """Anchors times gammas."""
+        """Number of kernels: anchors times gammas."""
         return len(self.gammas) * len(self.anchors)
 
     def parts(self, rng: np.random.Generator) -> list[Self]:
-        """All gammas of a few anchors each, in random order: the open ones fall into at least PARTS."""
+        """Banks of all gammas of a few anchors each, in random order: the open ones fall into at least PARTS."""
         size = min(PART, -(-len(self.open) // PARTS))
         order = rng.permutation(self.open)
         return [replace(self, open=order[first : first + size]) for first in range(0, len(order), max(1, size))]
 
     def of_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Of some rows. Where these are fewer than the open anchors, evenly as many of them are open."""
+        """Bank over some rows. Where these are fewer than the open anchors, evenly as many of them are open."""
         step = -(-len(self.open) // max(1, len(rows)))
         return replace(self, X=self.X[rows], open=self.open[:: max(1, step)])
 
     def likely(self, scores: Floats) -> Self | None:
-        """The anchors of the largest scores (size,); None where it takes little time to score all."""
+        """Bank with the anchors of the largest scores (size,) open; None where it takes little time to score all."""
         if self.componentwise or len(self.open) < MANY:
             return None
         best = scores.reshape(len(self.gammas), -1).max(axis=0)[self.open]
         return replace(self, open=np.sort(self.open[np.argsort(-best, kind="stable")[: len(best) // LIKELY]]))
 
     def features(self, names: Names) -> LocalFeatures | MadeFeatures:
-        """In float64."""
+        """Features of some kernels in float64; names: (M,) their numbers."""
         which, anchor = np.divmod(names, len(self.anchors))
         A = self.anchors[anchor]
         if self.componentwise:
@@ -196,7 +196,10 @@ class LocalBank:
         return MadeFeatures(F, np.full(len(A), d, np.int64))
 
     def scores(self, coef: Floats) -> Floats:
-        """1/2 |v|^2 for all: global maps by products in float32, component-wise ones in float64; 0 for closed ones."""
+        """Scores 1/2 |v|^2 of all kernels (size,), from coef (n,); 0 for closed anchors.
+
+        Global maps are scored by products in float32, component-wise ones in float64.
+        """
         out = np.zeros((len(self.gammas), len(self.anchors)))
         rows, largest = np.flatnonzero(coef), float(np.abs(coef).max(initial=0.0))
         if not largest:
@@ -210,7 +213,7 @@ class LocalBank:
         return 0.5 * largest**2 * out.ravel()
 
     def _global(self, X: Dense, share: Dense, A: Dense) -> Floats:
-        """|v|^2 (gammas, anchors): v = X' (share * h) - (share . h) c, for blocks of anchors c."""
+        """Squares |v|^2 (gammas, anchors): v = X' (share * h) - (share . h) c, for blocks of anchors c."""
         out = np.empty((len(self.gammas), len(A)))
         weighted = np.hstack([X * share[:, None], share[:, None]])
         step = max(1, BLOCK // len(X))
@@ -227,12 +230,12 @@ class LocalBank:
 
 
 def strips(n: int) -> Iterator[slice]:
-    """n rows in strips."""
+    """Slices of n rows, STRIP rows each."""
     return (slice(first, first + STRIP) for first in range(0, n, STRIP))
 
 
 def squared_distances(A: NDArray[np.floating], B: NDArray[np.floating]) -> NDArray[np.floating]:
-    """(rows of A, rows of B), in their type."""
+    """Squared distances (rows of A, rows of B), in the type of A and B."""
     out = A @ B.T
     out *= -2.0
     out += np.einsum("ij,ij->i", A, A)[:, None]

@@ -1,4 +1,4 @@
-"""What a metric can be asked for by: the names of those that are learned."""
+"""Names by which a metric can be asked for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RANK = re.compile(r"rank:([1-9][0-9]{0,8})")
 
 def check_metric(asked: str) -> int | None:
     """The rank of "rank:R", None for another metric; OptionError for a name of none."""
-    found = RANK.fullmatch(asked)
-    if asked not in METRICS and not found:
+    match = RANK.fullmatch(asked)
+    if asked not in METRICS and not match:
         raise OptionError(f"{opt.metric(asked)}: choose one of {', '.join(METRICS)}, or rank:R with a whole number R")
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None

@@ -50,7 +50,7 @@ class MetricRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """Which metric was chosen.
+    """The metric that was chosen.
 
     Attributes
     ----------
@@ -76,8 +76,9 @@ NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
 def stratified_folds(
     codes: NDArray[np.intp], rng: np.random.Generator, copies: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """(n,) the fold of each row: the rows of each class are dealt out at random.
+    """Fold (n,) of each row: the rows of each class are dealt out at random.
 
+    codes : (n,) the classes' numbers.
     copies : (n,) a number that equal rows have in common, which stay together; None where all rows differ.
     """
     if copies is not None:
@@ -101,7 +102,6 @@ def choose(
     threads : of no influence on the result.
     copies : (m,) a number that equal rows have in common; None where all rows differ.
     """
-
     if len(np.unique(folds)) < FOLDS:
         return NONE_TRIED
 
@@ -114,15 +114,18 @@ def choose(
             name: judged(data, rows, folds == fold, course, seed, threads.check) for name, course in courses.items()
         }
 
-    found = threads.map(of_fold, FOLDS)
+    results = threads.map(of_fold, FOLDS)
     order = np.concatenate([np.flatnonzero(folds == fold) for fold in range(FOLDS)])
     same = None if copies is None else copies[order]
-    return tested({name: np.hstack([of[name] for of in found]) for name in found[0]}, data.weight[rows[order]], same)
+    return tested(
+        {name: np.hstack([of[name] for of in results]) for name in results[0]}, data.weight[rows[order]], same
+    )
 
 
 def choosing_bytes(rows: int, columns: int, dense: bool, plan: LearningPlan, threads: int) -> int:
-    """What `choose` holds at most, beside all rows: for each fold at work what is learned, or the rows that are mapped
-    to be judged and a cell of them.
+    """Bytes that `choose` holds at most, beside all rows.
+
+    Each fold at work holds what is learned, or the rows that are mapped to be judged and a cell of them.
     """
     learning = learning_bytes(rows - rows // FOLDS, columns, "full" in plan.names, plan.sample)
     cell = min(rows, CELL)
@@ -130,27 +133,28 @@ def choosing_bytes(rows: int, columns: int, dense: bool, plan: LearningPlan, thr
     return min(threads, FOLDS) * max(learning, judging)
 
 
-def tested(found: Mapping[str, Floats], weight: Floats, copies: NDArray[np.int64] | None = None) -> Choice:
-    """The candidate of the least loss, if one-sided paired z-tests over the rows find both its loss and its share of
-    wrong rows smaller than the Euclidean ones.
+def tested(results: Mapping[str, Floats], weight: Floats, copies: NDArray[np.int64] | None = None) -> Choice:
+    """Choose the candidate of the least loss, if tests find it better than the Euclidean metric.
 
-    The loss tells metrics apart by fewer rows than the error does; but where nearly all rows are right, it can fall
-    without any gain. The level is RISK, for the loss over the number of candidates, as the best of them is tested.
+    One-sided paired z-tests over the rows have to find both its loss and its share of wrong rows smaller than those of
+    the Euclidean metric. The loss distinguishes metrics by fewer rows than the error does; but where nearly all rows
+    are right, it can fall without any gain. The level is RISK, for the loss over the number of candidates, as the best
+    of them is tested.
 
     Parameters
     ----------
-    found : for each metric (2, rows), what `judged` gives.
+    results : for each metric (2, rows), what `judged` gives.
     weight : (rows,)
-    copies : (rows,) a number that equal rows have in common, which tell as much as one row of their weight; None where
+    copies : (rows,) a number that equal rows have in common; they count as much as one row of their weight. None where
         all rows differ.
     """
     from scipy.special import ndtri
 
     share = weight / weight.sum()
-    mean = {name: values @ share for name, values in found.items()}
-    names = [name for name in found if name != EUCLIDEAN]
+    mean = {name: values @ share for name, values in results.items()}
+    names = [name for name in results if name != EUCLIDEAN]
     best = min(names, key=lambda name: float(mean[name][0]))
-    difference = found[best] - found[EUCLIDEAN]
+    difference = results[best] - results[EUCLIDEAN]
     gain = mean[best] - mean[EUCLIDEAN]
     away = difference - gain[:, None]
     if copies is None:
@@ -168,7 +172,7 @@ def judged(
     data: MetricRows, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int,
     check: Callable[[], None] = lambda: None,
 ) -> Floats:  # fmt: skip
-    """(2, k) float64 the loss of each of the k judging rows, and whether it is wrong (1) or right (0).
+    """Loss of each of the k judging rows, and 1 where it is wrong or 0 where it is right: (2, k) float64.
 
     All rows are divided into Voronoi cells in the metric. In each, kernel ridge regression of the other rows gives
     values to those that judge, and the loss is their squared hinge. The ridge, and then the scale, are those around the
@@ -181,15 +185,15 @@ def judged(
     out = np.zeros((2, len(rows)))
 
     def fill(cell: Rows, step: tuple[float, float]) -> float:
-        """The loss of a cell's judging rows, whose places in `out` are filled in."""
+        """The loss of a cell's judging rows, whose places in `out` are filled in; z are the cell's mapped rows."""
         check()
-        own = dense_rows(Z, cell)
-        own = (own - own.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
+        z = dense_rows(Z, cell)
+        z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
         solver = RidgeLoss(len(cell), Y.shape[1])
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
         try:
-            solver.values(own, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
+            solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
             values = solver.left_out(places)
         except ArithmeticError:  # no inverse in float32: nothing is known of these rows
             values = np.zeros((len(places), Y.shape[1]))
@@ -215,9 +219,9 @@ def _tuned(fill: Callable[[Rows, tuple[float, float]], float], cells: list[Rows]
 
 
 def _mapped(X: Examples, rows: Rows, L: Dense) -> Examples:
-    """(m, r) rows by a metric; sparse ones stay sparse, and dense ones are moved to a row amid them before."""
+    """Rows (m, r) mapped by a metric; sparse ones stay sparse, and dense ones are moved to a row amid them before."""
     if isinstance(X, np.ndarray):
-        own = X[rows]
-        return mapped(own - centre_of(own), L)
-    own = rows_of(X, rows)
-    return sparse_examples(np.clip(own.data * L[own.indices], -FAR, FAR), own.indices, own.indptr, own.shape[1])
+        part = X[rows]
+        return mapped(part - centre_of(part), L)
+    part = rows_of(X, rows)
+    return sparse_examples(np.clip(part.data * L[part.indices], -FAR, FAR), part.indices, part.indptr, part.shape[1])

@@ -53,7 +53,7 @@ class Adam:
 
 @dataclass
 class Course:
-    """Where the learning of a metric is.
+    """The state of the learning of a metric.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Course:
     ridge: float = field(default_factory=lambda: float(np.log(FIRST_RIDGE)))
 
     def at(self, values: Floats) -> Course:
-        """The same for other values."""
+        """State with other values and the same rest."""
         return Course(values, self.unit, self.scale, self.ridge)
 
 
@@ -82,7 +82,7 @@ class _Pool(NamedTuple):
 
 
 class MetricLearner:
-    """Learns metrics from some rows.
+    """A learner of metrics from some rows.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class MetricLearner:
 
     Attributes
     ----------
-    rows : how many there are.
-    has_cells : whether they are enough for near samples.
+    rows : their number.
+    has_cells : True where they are enough for near samples.
     """
 
     def __init__(
@@ -123,6 +123,8 @@ class MetricLearner:
 
         Parameters
         ----------
+        course : where to begin.
+        count : number of steps.
         rate : of the first steps.
         near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
             are drawn from all rows.
@@ -147,7 +149,7 @@ class MetricLearner:
         return Course(total / averaged, course.unit, scale, ridge)
 
     def _gradient(self, loss: RidgeLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
-        """Of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
+        """Gradient of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
 
         With W and w of RidgeLoss.gradient, and z the mapped rows: -4 (X' diag(w) Z - X' W Z) for a matrix, and its
         diagonal for weights. A sample whose kernel matrix has no inverse in float32 teaches nothing.
@@ -169,12 +171,12 @@ class MetricLearner:
 
     def _near(self, pool: _Pool, rng: np.random.Generator) -> Rows:
         """The rows of a pool that are nearest to a random one of them."""
-        own = pool.mapped[rng.integers(len(pool.rows))]
-        distance = pool.norms - 2.0 * (pool.mapped @ own)
+        chosen = pool.mapped[rng.integers(len(pool.rows))]
+        distance = pool.norms - 2.0 * (pool.mapped @ chosen)
         return np.sort(pool.rows[np.argpartition(distance, self._size - 1)[: self._size]])
 
     def _pool(self, values: Floats, rng: np.random.Generator) -> _Pool:
-        """Random rows, mapped."""
+        """Random rows, mapped by the metric `values`."""
         rows, size = self._rows, _pool_size(self.rows, self._size, self._X.shape[1])
         if len(rows) > size:
             rows = np.sort(rng.choice(rows, size, replace=False))
@@ -187,8 +189,10 @@ class MetricLearner:
 
 
 def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) -> int:
-    """What a Learner of so many rows holds at most beside these: kernel matrices and rows of a sample, the rows of a
-    pool and what becomes of them while the one before is still there, and the arrays of a matrix and of Adam.
+    """Bytes that a learner of so many rows holds at most beside these.
+
+    It holds kernel matrices and rows of a sample, the rows of a pool and what becomes of them while the pool before is
+    still there, and, with `matrix`, the arrays of a matrix and of Adam.
     """
     size = _sample_size(rows, sample)
     pool = _pool_size(rows, size, columns) if rows >= NEAR_FROM else 0
@@ -197,28 +201,28 @@ def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) 
 
 
 def _sample_size(rows: int, most: int) -> int:
-    """Of a sample of so many rows."""
+    """Number of rows in a sample of so many rows."""
     return max(1, min(most, rows // SHARE))
 
 
 def _pool_size(rows: int, sample: int, columns: int) -> int:
-    """Of a pool of so many rows, for samples of this size."""
+    """Number of rows in a pool of so many rows, for samples of this size."""
     return min(rows, max(sample, min(POOL, POOL_ELEMENTS // max(1, columns))))
 
 
 def centre_of(X: Dense) -> Dense:
-    """(d,) float32 a row amid some rows, whatever few of them hold: distances from 0 would round off what is far."""
+    """Row (d,) float32 amid some rows, whatever few of them hold: distances from 0 would round off what is far."""
     return np.median(X, axis=0) if len(X) else np.zeros(X.shape[1], np.float32)
 
 
 def mapped(X: Dense, L: Dense) -> Dense:
-    """(n, r) float32 rows by a metric, without values whose squares are not finite."""
+    """Rows (n, r) float32 mapped by a metric L, without values whose squares are not finite."""
     return np.asarray(np.clip(X * L if L.ndim == 1 else X @ L, -FAR, FAR))
 
 
 @dataclass(frozen=True)
 class LearningPlan:
-    """What is learned: weights, and from there a matrix.
+    """The plan of what is learned: weights, and from there a matrix.
 
     Where there are rows for many cells, each goes on by near samples. Then a matrix takes half of its steps before, and
     larger ones: near ones settle the rest.
@@ -238,16 +242,16 @@ class LearningPlan:
 
     @staticmethod
     def rng(seed: int, fold: int, purpose: int) -> np.random.Generator:
-        """Of one course of learning; fold: that is left out, -1 for none."""
+        """Random stream of one course of learning; fold: the one that is left out, -1 for none."""
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(METRIC_KEY, fold + 1, purpose)))
 
     def candidates(self, learner: MetricLearner, euclidean: Course, seed: int, fold: int) -> dict[str, Course]:
-        """The metrics by name."""
+        """The learned metrics by name."""
         weights = learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
-        found = {"diag": self._near(learner, weights, self.rng(seed, fold, 2))} if "diag" in self.names else {}
+        courses = {"diag": self._near(learner, weights, self.rng(seed, fold, 2))} if "diag" in self.names else {}
         if "full" in self.names:
-            found["full"] = self.refined(learner, weights.at(np.diag(weights.values)), seed, fold)
-        return found
+            courses["full"] = self.refined(learner, weights.at(np.diag(weights.values)), seed, fold)
+        return courses
 
     def refined(self, learner: MetricLearner, matrix: Course, seed: int, fold: int) -> Course:
         """A matrix after its steps."""

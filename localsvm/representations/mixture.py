@@ -27,7 +27,7 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True)
 class Prior:
-    """What covariances are drawn to: so many rows of this variance in every direction, and how they are."""
+    """The prior of covariances: `strength` rows of this variance in every direction; full, or else diagonal ones."""
 
     variance: float
     strength: float
@@ -35,7 +35,10 @@ class Prior:
 
     @classmethod
     def of(cls, X: Examples, count: Floats, shrinkage: float, components: int, full: bool) -> Prior:
-        """The mean variance of the columns; `shrinkage` times as many rows as a component has on average."""
+        """The prior with the mean variance of the columns, and `shrinkage` times the rows of an average component.
+
+        count : (n,) float64, the number of rows that each row of X stands for.
+        """
         total, mean = float(count.sum()), np.zeros(X.shape[1])
         for rows, dense in blocks(X):
             mean += count[rows] @ dense / total
@@ -53,7 +56,7 @@ class Mixture:
     log_share : (K,) float64, logarithms of the shares of the components.
     mean : (K, d)
     factor : A_j (K, d, d), lower triangles with S_j^-1 = A_j'A_j; of diagonal covariances their diagonals (K, d).
-    prior : of the covariances.
+    prior : that of the covariances.
     """
 
     log_share: Floats
@@ -62,7 +65,7 @@ class Mixture:
     prior: Prior
 
     def log_densities(self, X: Examples) -> Floats:
-        """(n, K) log of share times density."""
+        """Logarithms (n, K) of share times density."""
         out = np.empty((X.shape[0], len(self.mean)))
         for rows, dense in blocks(X):
             for j in range(len(self.mean)):
@@ -72,7 +75,7 @@ class Mixture:
 
     @property
     def offsets(self) -> Floats:
-        """(K,) what the logarithms have besides -1/2 |A_j (x - m_j)|^2."""
+        """Terms (K,) that the logarithms have besides -1/2 |A_j (x - m_j)|^2."""
         return np.asarray(self.log_share + self._log_determinants - 0.5 * self.mean.shape[1] * LOG_2PI)
 
     def log_prior(self) -> float:
@@ -95,7 +98,7 @@ def estimate(X: Examples, q: Floats, prior: Prior, before: Floats) -> Mixture:
 
     Parameters
     ----------
-    q : (n, K) float64, responsibilities times how many rows each row is.
+    q : (n, K) float64, responsibilities times the number of rows that each row stands for.
     before : (K, d) means that components keep where no row is left to them.
     """
     rows_of = q.sum(axis=0)
@@ -121,7 +124,7 @@ def estimate(X: Examples, q: Floats, prior: Prior, before: Floats) -> Mixture:
 
 
 def fit_mixture(X: Examples, count: Floats, q: Floats, prior: Prior, tolerance: float, rounds: int) -> Mixture:
-    """EM without labels, from responsibilities q (n, K), for rows X that stand for `count` (n,) rows each.
+    """Run EM without labels, from responsibilities q (n, K), for rows X that stand for `count` (n,) rows each.
 
     It ends where a round raises the logarithm of likelihood and prior by less than `tolerance` a row.
     """
@@ -139,7 +142,7 @@ def fit_mixture(X: Examples, count: Floats, q: Floats, prior: Prior, tolerance: 
 
 
 def responsibilities(logs: Floats) -> Floats:
-    """(n, K), which sum to 1 in a row, of logarithms of what they are proportional to."""
+    """Responsibilities (n, K), which sum to 1 in a row, from logarithms of what they are proportional to."""
     return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)))
 
 

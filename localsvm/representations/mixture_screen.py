@@ -1,4 +1,4 @@
-"""Which components of a mixture lie too far from a row to count there: the float32 bounds of csrc/mixture.h."""
+"""Bounds that say which components of a mixture are too far from a row to count, in float32, for csrc/mixture.h."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Screen:
             centre = mean.mean(axis=0).astype(np.float32)
             step = max(1, ELEMENTS // (K * d))
             parts = (slice(first, first + step) for first in range(0, K, step))
-            u = np.concatenate([_apart(mean - mean[own, None], factor[own]) for own in parts])
+            u = np.concatenate([_apart(mean - mean[part, None], factor[part]) for part in parts])
             side = np.einsum("jqc,jc->jq", u, mean - centre)
             rounding = 128.0 * ((d + 4) * 2.0**-24) ** 2
             above = offset + 2.0**-22 * np.abs(offset) + rounding * np.square(side).sum(axis=1)
@@ -49,8 +49,9 @@ class Screen:
 
 
 def _apart(away: Floats, factor: Floats) -> Floats:
-    """(k, SIDES, d) directions v'A of k components, v orthonormal, along which the other means, A away of (k, K, d),
-    lie far from 0, one and all.
+    """Directions v'A (k, SIDES, d) of k components along which all other means lie far from 0.
+
+    v is orthonormal, and the other means are A away of (k, K, d).
     """
     left = away * factor[:, None] if factor.ndim == 2 else away @ factor.transpose(0, 2, 1)
     near = FLAT * np.sqrt(np.square(left).sum(axis=2).max(axis=1))
@@ -63,7 +64,7 @@ def _apart(away: Floats, factor: Floats) -> Floats:
 
 
 def _farthest(points: Floats, near: Floats) -> Floats:
-    """(k, d) of k sets of points (k, K, d) a unit vector v with a large product of |v . p|; 0 where all are `near` 0.
+    """Unit vectors v (k, d) for k sets of points (k, K, d) with a large product of |v . p|; 0 where all are `near` 0.
 
     With unit vectors p_k, signs so that they are on one side, v = sum_k a_k p_k and a_k = 1 / (v . p_k): the minimum of
     a convex function of a > 0. Where the p_k are orthogonal, the steps are those of Heron's square root.

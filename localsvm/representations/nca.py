@@ -21,5 +21,5 @@ def nca(X: NDArray[np.float64], codes: NDArray[np.intp], rng: np.random.Generato
 
     if len(X) < 2:
         return np.eye(X.shape[1])
-    found = NeighborhoodComponentsAnalysis(init="identity", max_iter=STEPS).fit(X - X.mean(axis=0), codes)
-    return np.ascontiguousarray(found.components_.T, np.float64)
+    fitted = NeighborhoodComponentsAnalysis(init="identity", max_iter=STEPS).fit(X - X.mean(axis=0), codes)
+    return np.ascontiguousarray(fitted.components_.T, np.float64)

@@ -36,7 +36,7 @@ class Neighbours:
             self._panels = [Panels(rows[first : first + CHUNK], squared=True) for first in range(0, self.n, CHUNK)]
 
     def nearest(self, X: Examples, k: int) -> NDArray[np.int64]:
-        """(m, k) int64: for each row of X the places of its nearest ones, from near to far.
+        """Places (m, k) int64 of the k rows nearest to each row of X, from near to far.
 
         Of equally near ones the first come first. k is at most n.
         """
@@ -47,7 +47,10 @@ class Neighbours:
         return out
 
     def _block(self, X: Examples, k: int) -> NDArray[np.int64]:
-        """Distance and place in one whole number, so that no two are equal; the k smallest of each row so far."""
+        """Places (m, k) of the rows nearest to each row of a block.
+
+        Distance and place are in one whole number, so that no two are equal; the k smallest of each row are kept.
+        """
         best = np.full((X.shape[0], k), FARTHEST)
         rows = None if self._entries is not None else columns_of(X, self._columns) - self._centre
         for first in range(0, self.n, CHUNK):
@@ -65,7 +68,7 @@ class Neighbours:
         return (np.sort(best, axis=1) & PLACE).astype(np.int64)
 
     def _distances(self, X: Examples, rows: Dense | None, first: int) -> Dense:
-        """(m, chunk) float32 from rows to those from `first` on."""
+        """Squared distances (m, chunk) float32 from rows to those from `first` on."""
         if rows is None:
             others = between(self._entries, first, min(first + CHUNK, self.n))
             return np.asarray(base_of(X, others, True), np.float32)

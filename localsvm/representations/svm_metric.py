@@ -48,7 +48,7 @@ class Learned(NamedTuple):
 
 
 def first_map(form: str, rank: int, X: Floats, columns: int) -> Floats:
-    """L_0 for rows X (n, d) that are all the d of `columns` in which there are values.
+    """First map L_0 for rows X (n, d), of which d are the columns with values, of `columns` in all.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def mapped(X: Floats, L: Floats) -> Floats:
 
 
 def kernel(A: Floats, B: Floats) -> Floats:
-    """exp(-|a - b|^2) of mapped rows, (rows of A, rows of B)."""
+    """Kernel values exp(-|a - b|^2) of mapped rows, (rows of A, rows of B)."""
     out: Floats = A @ B.T
     out *= 2.0
     out -= np.einsum("ij,ij->i", A, A)[:, None]
@@ -94,7 +94,7 @@ class Objective:
         self.solution: Solution | None = None
 
     def solve(self, point: Floats) -> tuple[Floats, Solution, Floats, Floats]:
-        """L, the solution of the SVM at a point (L, log C), its rows mapped and their kernel."""
+        """Map L, the solution of the SVM at a point (L, log C), its rows mapped and their kernel."""
         L = point[:-1].reshape(self.L0.shape)
         P = mapped(self.train.X, L)
         K, before = kernel(P, P), self.solution
@@ -126,7 +126,11 @@ class Objective:
 
     @staticmethod
     def _pairs(L: Floats, AV: Floats, AS: Floats, outer: tuple[Floats, Floats], inner: tuple[Floats, Floats]) -> Floats:
-        """L sum_ij A_ij (x_i - x_j)(x_i - x_j)', in the form of L; pairs of rows and of mapped rows."""
+        """Matrix L sum_ij A_ij (x_i - x_j)(x_i - x_j)', in the form of L.
+
+        AV, AS : the weights A_Vs and A_ss.
+        outer, inner : rows and mapped rows, of the second part and of the support.
+        """
         (V, Q), (S, P) = outer, inner
         left = AV.sum(axis=1)[:, None] * V - AV @ S
         around = AV.sum(axis=0) + AS.sum(axis=0) + AS.sum(axis=1)
@@ -151,10 +155,11 @@ class _Enough(Exception):
 
 
 def learn(train: ProblemRows, validation: ProblemRows, check: ProblemRows, L0: Floats, pull: float) -> Learned:
-    """Learn a map from rows of which an SVM is trained, that judge it, and that say when to stop.
+    """Learn a map.
 
     Parameters
     ----------
+    train, validation, check : rows on which the SVM is trained, rows that judge it, and rows that say when to stop.
     L0 : as of `first_map`.
     pull : the weight of |L - L0|^2.
     """
@@ -182,7 +187,7 @@ def learn(train: ProblemRows, validation: ProblemRows, check: ProblemRows, L0: F
 def split(
     y: Floats, random: np.random.Generator, copies: NDArray[np.int64] | None = None
 ) -> list[NDArray[np.intp]] | None:
-    """A half, a quarter and a quarter of each class, at most MOST_ROWS rows in all; None where one has too few.
+    """Rows of a half, a quarter and a quarter of each class, at most MOST_ROWS rows in all; None where one has too few.
 
     copies : (n,) a number that equal rows have in common, which stay together; None where all rows differ.
     """

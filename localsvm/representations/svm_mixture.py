@@ -29,7 +29,7 @@ ALTERNATIONS = 2  # solutions for W, each with the M of the one before, where no
 
 @dataclass(frozen=True)
 class Tasks:
-    """How tasks are coupled, and how exactly their weights are found.
+    """The coupling of tasks, and the tolerance to which their weights are solved for.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Tasks:
 
 @dataclass(frozen=True)
 class MixtureRows:
-    """Rows X (n, d) of a binary problem, y (n,) +-1, n_i and c_i."""
+    """Rows X (n, d) of a binary problem, y (n,) +-1, count n_i and factor c_i."""
 
     X: Examples
     y: Floats
@@ -88,7 +88,7 @@ class SVMMixture:
 def solve_tasks(
     rows: WeightedTasks, y: Floats, cost: Floats, tasks: Tasks, weights: TaskWeights | None, M: Floats | None
 ) -> tuple[TaskWeights, Floats]:
-    """W and M for given responsibilities, from those of a similar problem; cost (n,): C n_i c_i."""
+    """Solve for W and M with given responsibilities, from those of a similar problem; cost (n,): C n_i c_i."""
     M = tasks.matrix(rows.rows.tasks) if M is None else M
     for _ in range(ALTERNATIONS if tasks.coupling > 0.0 else 1):
         M = M if weights is None else tasks.next(weights.W, M)
@@ -100,7 +100,7 @@ def solve_tasks(
 def fit_svm_mixture(
     data: MixtureRows, cost: float, tasks: Tasks, begin: SVMMixture, tolerance: float, rounds: int
 ) -> SVMMixture:
-    """EM with labels, until a round raises the objective by less than `tolerance` a row."""
+    """Run EM with labels, until a round raises the objective by less than `tolerance` a row."""
     mixture, weights, M = begin.mixture, begin.weights, begin.M
     total, ended = float(data.count.sum()), False
     trace: list[float] = []
@@ -127,12 +127,12 @@ def _not_worse(
 ) -> TaskWeights:
     """The weights for these responsibilities; those before where the solver's tolerance is more than the step gains."""
     coupling, weight = tasks.of(M), cost * data.count
-    found = WeightedTasks(data.X, q).solve(
+    solved = WeightedTasks(data.X, q).solve(
         data.y, weight * data.factor, coupling, tasks.squared, tasks.tolerance, before
     )
     penalty = 0.5 * float(np.vdot(before.W, coupling.pull(_flat(before.W))[:-1]))
     kept = penalty + float(weight @ np.where(q > SMALLEST, q * loss, 0.0).sum(axis=1))
-    return found if found.report.primal <= kept else before
+    return solved if solved.report.primal <= kept else before
 
 
 def _flat(W: Floats) -> Floats:

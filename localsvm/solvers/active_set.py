@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-Kernels = TypeVar("Kernels")  # how a problem is told of some kernels of its bank
+Kernels = TypeVar("Kernels")  # how some kernels of its bank are given to a problem
 
 MOST_ROUNDS = 500
 ACTIVE_SHARE = 0.5  # of the tolerance, for the gap among the active kernels; halved where that is not enough
@@ -37,20 +37,26 @@ class Active(Protocol[Kernels]):
     """The problem of the active kernels, with its solution so far."""
 
     def solve(self, share: float) -> bool:
-        """Go on until the gap among the active kernels is this share of P; False if rounding ended it."""
+        """Solve until the gap among the active kernels is this share of P; False if rounding ended it."""
 
     def look(self, kernels: Kernels) -> float:
         """Score these kernels: the duality gap over them and the active ones, over P."""
 
     def likely(self) -> Kernels | None:
-        """Those of the kernels last looked at that may soon enter; None where it takes little time to score all."""
+        """Kernels, of those last looked at, that may soon enter; None where it takes little time to score all."""
 
     def admit(self) -> bool:
-        """Take in the best of those that were looked at; False if none exceeds the active ones."""
+        """Take in the best of the kernels last looked at; False if none exceeds the active ones."""
 
 
 def sequential(active: Active[Kernels], bank: Kernels, tolerance: float) -> int:
-    """Solve to this duality gap over the whole bank, as far as rounding allows; how often the bank was scored."""
+    """Solve to this duality gap over the whole bank, as far as rounding allows.
+
+    Returns
+    -------
+    int
+        Number of times that the whole bank was scored.
+    """
     finest, gap, rounds = ACTIVE_SHARE * tolerance, 1.0, 0
     while True:
         rounds += 1
@@ -71,7 +77,7 @@ def sequential(active: Active[Kernels], bank: Kernels, tolerance: float) -> int:
 
 
 def _among(active: Active[Kernels], likely: Kernels, share: float) -> None:
-    """Rounds over a few kernels, until the gap over these is so small: what others score is found out afterwards."""
+    """Run rounds over a few kernels until the gap over these is twice `share` or less; others are scored afterwards."""
     for _ in range(MOST_ROUNDS):
         active.solve(share)
         if active.look(likely) <= 2.0 * share or not active.admit():
@@ -79,9 +85,14 @@ def _among(active: Active[Kernels], likely: Kernels, share: float) -> None:
 
 
 def streamed(active: Active[Kernels], bank: Kernels, tolerance: float, parts: Iterable[Kernels]) -> int:
-    """A pass over the parts of the bank: what exceeds the active kernels enters, and what was passed is not seen again.
+    """Make one pass over the parts of the bank: what exceeds the active kernels enters, and no part is seen again.
 
     The whole bank is scored once, at the end: that certifies the gap, which may be larger than the tolerance.
+
+    Returns
+    -------
+    int
+        Number of parts that were scored, and 1 for the whole bank.
     """
     finest, rounds = ACTIVE_SHARE * tolerance, 1
     active.solve(ROUGHER)

@@ -28,7 +28,7 @@ def average_gradient(
     rows: LinearRows, y: Vector, cost: Vector, tolerance: float, start: Vector | None = None, *,
     seed: int = 0, max_passes: int = MAX_PASSES,
 ) -> tuple[Vector, Vector, LinearReport]:  # fmt: skip
-    """(w, alpha, report) at a duality gap of at most tolerance times the primal objective, or after so many passes.
+    """Solve to a duality gap of at most tolerance times the primal objective, or for max_passes: (w, alpha, report).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def average_gradient(
     start : (size,) float64 or None
         Weights to begin from; None for zeros.
     seed : int
-        Of the rows that are visited, drawn with replacement.
+        Seed of the rows that are visited, drawn with replacement.
     """
     random, margins = np.random.default_rng(seed), Margins(y, cost, 0.0)
     taking_part = np.flatnonzero((y != 0) & (cost > 0))

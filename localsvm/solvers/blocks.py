@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class _Condition:
-    """How far the active rows are from optimal.
+    """The distance of the active rows from an optimum.
 
     centre, half: the middle and half the width of the range in which gradients violate the conditions. error: what the
     tolerance bounds.
@@ -88,15 +88,15 @@ class BlockDual:
         self.final_block = block or (FINAL_BLOCK_DOUBLE if rows.double else FINAL_BLOCK)
 
     def multiply(self, c: Floats) -> Floats:
-        """K c, (n,) float64. Columns whose coefficient is 0 are not computed."""
+        """Product K c, (n,) float64. Columns whose coefficient is 0 are not computed."""
         return _times(self.rows, self.rows, np.flatnonzero(c), c)
 
     def solve(
         self, lo: Floats, hi: Floats, tolerance: float, start: Floats | None = None
     ) -> tuple[Floats, Floats, DualReport]:
-        """(b, f, DualReport): coefficients b (n,), f = Kb (n,) without the bias, and a report certified in float64.
+        """Solve for coefficients b (n,): (b, f, DualReport), with f = Kb (n,) without the bias.
 
-        Parameters and tolerance are those of KernelDual.solve.
+        The report is certified in float64. Parameters and tolerance are those of KernelDual.solve.
         """
         b = np.zeros(len(self.y)) if start is None else np.array(start, dtype=np.float64)
         f = self.multiply(b)
@@ -132,14 +132,14 @@ class BlockDual:
         return np.asarray(solutions), np.asarray(products), reports
 
     def _beginning(self, weight: Floats, unit: Floats | None, cost: float) -> tuple[Floats, Floats]:
-        """(b, Kb) from which a path starts: all coefficients at their bounds, or zero with an offset."""
+        """Start (b, Kb) of a path: all coefficients at their bounds, or zero with an offset."""
         if self.offset:
             return np.zeros(len(self.y)), np.zeros(len(self.y))
         assert unit is not None
         return cost * weight * self.y, cost * unit
 
     def _rescaled(self, b: Floats, f: Floats, ratio: float, box: Floats) -> tuple[Floats, Floats]:
-        """The start for a cost `ratio` times larger: coefficients at a bound grow with it; with an offset all do."""
+        """Start for a cost `ratio` times larger: coefficients at a bound grow with it; with an offset all do."""
         grown = b * ratio
         at_bound = np.abs(grown) >= box * (1 - 1e-12)
         grown[at_bound] = np.sign(grown[at_bound]) * box[at_bound]
@@ -200,7 +200,7 @@ class _Solve:
         return DualReport(float(b @ (y - 0.5 * f)), gap, violation, bias, self.iterations, self.converged)
 
     def _bias(self) -> tuple[float, float]:
-        """(bias, violation). The bias is the mean gradient of the free coefficients.
+        """Bias and violation. The bias is the mean gradient of the free coefficients.
 
         If there are none, it is the middle of the range that the others allow.
         """
@@ -235,7 +235,7 @@ class _Solve:
         return _Condition(0.0, max(high, -low, 0.0), gap / self.costs if self.costs else 0.0)
 
     def _gains(self, g: Floats) -> Floats:
-        """What each active row contributes to the duality gap, for gradients g."""
+        """Contribution of each active row to the duality gap, for gradients g."""
         lo, hi = self.at_lo_hi
         gains: Floats = np.maximum((hi - self.now_b) * g, (lo - self.now_b) * g)
         return gains
@@ -312,7 +312,7 @@ class _Solve:
     def _inner(
         self, part: KernelRows, g: Floats, low: Floats, high: Floats, now: _Condition
     ) -> tuple[Floats, Floats, int]:
-        """SMO for the changes of a block's coefficients: (changes, K of the block times the changes, iterations)."""
+        """Solve a block by SMO: (changes of its coefficients, K of the block times the changes, iterations)."""
         n, size, everybody = len(part), padded(len(part)), len(part) == len(self.active)
         wide = np.zeros((3, size))
         wide[:, :n] = g, low, high

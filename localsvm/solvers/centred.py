@@ -23,7 +23,7 @@ FAR = 1e5  # rows are far from the origin if their mean is so many deviations aw
 
 @dataclass(frozen=True)
 class Stretch:
-    """Where the rows of each task lie.
+    """The direction and the distance from the origin in which the rows of each task lie.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Stretch:
 
     @classmethod
     def of(cls, rows: LinearRows) -> Self | None:
-        """That of these rows; None for rows that are not far from the origin, which need none."""
+        """The stretch for these rows; None for rows that are not far from the origin, which need none."""
         ones = np.ones(rows.n)
         mass = _squares(rows, ones)
         mean = _squared(rows).add(ones)[:-1].reshape(rows.tasks, -1) / np.maximum(mass, 1e-300)[:, None]
@@ -50,7 +50,7 @@ class Stretch:
         return cls(rows, mean / length[:, None], length)
 
     def solver(self, curvature: Vector) -> Callable[[Vector], Vector]:
-        """What solves with the preconditioner, for the second derivatives of the losses (n,)."""
+        """Function that solves with the preconditioner; curvature: (n,) second derivatives of the losses."""
         if self.rows.task is None or isinstance(self.rows.task, np.ndarray):
             inverse = 1.0 / (1.0 + np.square(self.length) * _squares(self.rows, curvature))
         else:
@@ -66,20 +66,20 @@ class Stretch:
         return solve
 
     def _divide(self, v: Vector) -> tuple[Vector, Vector]:
-        """What v (tasks, d + 1) has along the axes, (tasks,), and across them."""
+        """Parts of v (tasks, d + 1) along the axes, (tasks,), and across them, (tasks, d + 1)."""
         along: Vector = np.einsum("kj,kj->k", self.axis, v)
         return along, np.subtract(v, along[:, None] * self.axis)
 
 
 def _squared(rows: LinearRows) -> LinearRows:
-    """The same rows with the squares of their shares, which a mean can be weighted by: shares may be negative."""
+    """Rows with the squares of their shares, by which a mean can be weighted: shares may be negative."""
     if rows.task is None or isinstance(rows.task, np.ndarray):
         return rows
     return LinearRows(rows.X, rows.tasks, rows.task.power(2), rows.bias, rows.shared_bias)
 
 
 def _squares(rows: LinearRows, weight: Vector) -> Vector:
-    """(tasks,) sums of the squares of the rows' shares in each task, times weight (n,)."""
+    """Sums (tasks,) of the squares of the rows' shares in each task, times weight (n,)."""
     if rows.task is None:
         return np.asarray([weight.sum()])
     if isinstance(rows.task, np.ndarray):

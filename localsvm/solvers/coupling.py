@@ -32,16 +32,16 @@ class Coupling:
 
     @cached_property
     def precision(self) -> Floats:
-        """B^-1 (tasks, tasks)."""
+        """Inverse covariance B^-1 (tasks, tasks)."""
         assert self.covariance is not None
         return np.asarray(np.linalg.inv(self.covariance), np.float64)
 
     def spread(self, w: Floats) -> Floats:
-        """(B (x) I) w."""
+        """Product (B (x) I) w."""
         return w if self.covariance is None else _times(self.covariance, w)
 
     def pull(self, w: Floats) -> Floats:
-        """(B^-1 (x) I) w."""
+        """Product (B^-1 (x) I) w."""
         return w if self.covariance is None else _times(self.precision, w)
 
 
@@ -53,7 +53,7 @@ ALONE = Coupling()
 
 
 def covariance(M: Floats, coupling: float) -> Floats:
-    """B = (I + coupling M) / (1 + coupling), which is (eta I + M) / (1 + eta) with coupling = 1 / eta."""
+    """Covariance B = (I + coupling M) / (1 + coupling), which is (eta I + M) / (1 + eta) with coupling = 1 / eta."""
     return np.asarray((np.eye(len(M)) + coupling * M) / (1.0 + coupling))
 
 
@@ -84,7 +84,7 @@ def group_matrix(W: Floats, groups: float, coupling: float) -> Floats:
 
 
 def _shares(s: Floats, total: float, eta: float) -> Floats:
-    """clip(s / nu - eta, 0, 1) with the sum `total`, which is below the number of s above 0."""
+    """Values clip(s / nu - eta, 0, 1) with the sum `total`, which is below the number of s above 0."""
     low, high = np.log(s[s > 0.0].min() / (1.0 + eta)), np.log(s.max() / eta)  # all are 1, all are 0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

@@ -35,16 +35,16 @@ class FeatureBank(Protocol):
     def size(self) -> int: ...
 
     def scores(self, coef: Vector) -> Vector:
-        """1/2 |sum_i coef_i phi_m(x_i)|^2 of all kernels (size,), perhaps in float32, from coef (n,) float64."""
+        """Scores 1/2 |sum_i coef_i phi_m(x_i)|^2 of all kernels (size,), perhaps in float32, from coef (n,) float64."""
 
     def features(self, names: Names) -> Features:
         """The features of some kernels."""
 
     def of_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Of some rows, under the same names; perhaps with fewer candidates."""
+        """Bank over some rows, with the same names; perhaps with fewer candidates."""
 
     def likely(self, scores: Vector) -> Self | None:
-        """Those of the largest scores (size,), under the same names; None where it takes little time to score all."""
+        """Bank of the kernels with the largest scores (size,), same names; None where scoring all takes little time."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def feature_mkl(
     """
     if start is None and not parts and len(y) >= LARGE:
         start = _from_fewer(bank, y, cost, tolerance, admitted)
-        found = feature_mkl(bank, y, cost, tolerance, admitted, start)
-        return replace(found, steps=found.steps + start.steps)
+        solution = feature_mkl(bank, y, cost, tolerance, admitted, start)
+        return replace(solution, steps=solution.steps + start.steps)
     begun = (_begin(part, y, cost, admitted, start) for part in parts or (bank,))
     at = next((one for one in begun if one is not None), None)
     if at is None:
@@ -102,16 +102,16 @@ def feature_mkl(
 
 
 def _from_fewer(bank: FeatureBank, y: Vector, cost: Vector, tolerance: float, admitted: int) -> Found:
-    """A start: the solution on every fourth row, whose costs stand for those of all; coefficients as margins say."""
+    """Start from the solution on every fourth row, whose costs stand for those of all; coefficients as margins say."""
     rows = np.arange(0, len(y), EVERY)
     costs = cost[rows] * (cost.sum() / cost[rows].sum())
-    found = feature_mkl(bank.of_rows(rows), y[rows], costs, COARSE * tolerance, admitted)
-    margin = y * bank.features(found.names).values(found.w)
-    return replace(found, coef=y * cost * np.clip(0.5 + (1.0 - margin) / found.width, 0.0, 1.0))
+    solution = feature_mkl(bank.of_rows(rows), y[rows], costs, COARSE * tolerance, admitted)
+    margin = y * bank.features(solution.names).values(solution.w)
+    return replace(solution, coef=y * cost * np.clip(0.5 + (1.0 - margin) / solution.width, 0.0, 1.0))
 
 
 class ActiveFeatures:
-    """The active kernels of solvers.active_set, at a state of Newton's method. admitted: how many enter in a round."""
+    """The active kernels of solvers.active_set, at a state of Newton's method. admitted: most that enter in a round."""
 
     def __init__(self, at: GroupNewton, admitted: int) -> None:
         self._at, self._admitted = at, admitted
@@ -121,11 +121,11 @@ class ActiveFeatures:
         self._dual = 0.0
 
     def solve(self, share: float) -> bool:
-        """By Newton's method."""
+        """Solve by Newton's method; see `Active.solve`."""
         return self._at.run(share)
 
     def look(self, kernels: FeatureBank) -> float:
-        """Score them, and keep the features of those that may enter."""
+        """Score these kernels, and keep the features of those that may enter; see `Active.look`."""
         at = self._at
         inside = float(at.scores.max())
         self._entering, scores = outside(kernels, at.names, at.shares, at.unit, self._admitted, inside)
@@ -134,11 +134,11 @@ class ActiveFeatures:
         return (at.primal - self._dual) / at.primal
 
     def likely(self) -> FeatureBank | None:
-        """The best of a large bank."""
+        """Kernels that may soon enter, the best of a large bank; see `Active.likely`."""
         return self._likely
 
     def admit(self) -> bool:
-        """With little weight at first; less where one entered before: with more than its due it leaves again."""
+        """Take in kernels with little weight; with less where one entered before, as with too much it leaves again."""
         if self._entering is None:
             return False
         names, features = self._entering
@@ -158,7 +158,7 @@ class ActiveFeatures:
 
 
 def _begin(bank: FeatureBank, y: Vector, cost: Vector, admitted: int, start: Found | None) -> GroupNewton | None:
-    """What is solved first; None if no kernel has a feature other than 0."""
+    """First state of Newton's method; None if no kernel has a feature other than 0."""
     if start is not None and len(start.names):
         features = bank.features(start.names)
         return GroupNewton(start.names, features, y, cost, start.w, np.abs(start.coef), start.width)

@@ -1,5 +1,7 @@
-"""SequentialMKL as Algorithm 1 of its paper has it (Picard 2024): epochs of dual coordinate ascent, and reduced
-gradients on the weights of the kernels. For comparisons: localsvm/solvers/feature_mkl.py solves the same problem.
+"""SequentialMKL as Algorithm 1 of its paper has it (Picard 2024): dual coordinate ascent and reduced gradients.
+
+Epochs of the ascent take turns with steps on the weights of the kernels. It is here for comparisons:
+localsvm/solvers/feature_mkl.py solves the same problem.
 
 With weights beta of the active kernels, an epoch visits all rows in random order, and sets
 
@@ -30,12 +32,13 @@ GONE = 1e-8  # weights below it go to 0
 def feature_sdca(
     bank: FeatureBank, y: Vector, cost: Vector, tolerance: float, admitted: int, epochs: int, rng: np.random.Generator
 ) -> Found:
-    """Algorithm 1, from the kernel with the largest score. It ends where no kernel enters.
+    """Run Algorithm 1 from the kernel with the largest score. It ends where no kernel enters.
 
     Parameters
     ----------
     y, cost, tolerance, admitted : as of `feature_mkl`; a gap within the tolerance ends it, too.
-    epochs : of each solution for alpha.
+    epochs : number of them in each solution for alpha.
+    rng : draws the order of the rows.
     """
     shares = y * cost
     names = largest_of(bank.scores(shares), 1) if len(y) else np.empty(0, np.int64)
@@ -60,7 +63,7 @@ class ActiveEpochs:
         self._dual = 0.0
 
     def solve(self, share: float) -> bool:
-        """Reduced gradients until J does not fall; the epochs decide how good that is, so it is never the share."""
+        """Follow reduced gradients until J does not fall; False: the epochs, not the share, limit how exact that is."""
         self._matrix, self._groups = self._features.matrix(), WeightGroups(self._features.sizes)
         self._alpha, self._J = self._ascent(self._beta)
         for _ in range(STEPS):
@@ -71,7 +74,7 @@ class ActiveEpochs:
         return False
 
     def look(self, kernels: FeatureBank) -> float:
-        """Score them, and keep the features of those that may enter."""
+        """Score these kernels, and keep the features of those that may enter; see `Active.look`."""
         pulls = WeightGroups(self._features.sizes).norms(self._features.add(self._shares))
         inside = 0.5 * float(np.square(pulls).max())
         self._entering, scores = outside(kernels, self._names, self._shares, 1.0, self._admitted, inside)
@@ -81,10 +84,10 @@ class ActiveEpochs:
         return (primal - self._dual) / primal
 
     def likely(self) -> None:
-        """The paper scores all."""
+        """None: the paper scores all kernels."""
 
     def admit(self) -> bool:
-        """Without weight at first. Epochs that are cut short let kernels come and go, and so rounds are bounded."""
+        """Take in kernels without weight. Epochs that are cut short let kernels come and go, so rounds are bounded."""
         self._rounds += 1
         if self._entering is None or self._rounds == ROUNDS:
             return False
@@ -117,7 +120,7 @@ class ActiveEpochs:
         return 0.5 * float(norms.sum()) ** 2 + float(self._cost @ hinge)
 
     def _ascent(self, beta: Vector) -> tuple[Vector, float]:
-        """alpha after the epochs from where it is, and the dual objective J of these weights there."""
+        """Coefficients alpha after the epochs, from where they are, and the dual objective J of these weights there."""
         Z = self._matrix * np.sqrt(self._groups.spread(beta))
         alpha, y, cost, squares = self._alpha.copy(), self._y, self._cost, np.einsum("ij,ij->i", Z, Z)
         alpha[squares == 0.0] = cost[squares == 0.0]
@@ -133,7 +136,7 @@ class ActiveEpochs:
         return alpha, float(alpha.sum()) - 0.5 * float(u @ u)
 
     def _descend(self) -> bool:
-        """A step along the reduced gradient; False if it lowers J at no length."""
+        """Take a step along the reduced gradient; False if it lowers J at no length."""
         v = self._shares @ self._matrix
         q, beta = 0.5 * self._groups.dots(v, v), self._beta
         first = int(np.argmax(beta))

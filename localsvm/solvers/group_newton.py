@@ -46,29 +46,29 @@ class Features(Protocol):
 
     Attributes
     ----------
-    sizes : (M,) int64, how many features each kernel has, at least 1.
+    sizes : (M,) int64, the number of features of each kernel, at least 1.
     """
 
     @property
     def sizes(self) -> NDArray[np.int64]: ...
 
     def values(self, w: Vector) -> Vector:
-        """sum_m phi_m(x_i) . w_m for all rows, (n,)."""
+        """Values sum_m phi_m(x_i) . w_m of all rows, (n,)."""
 
     def add(self, coef: Vector) -> Vector:
-        """sum_i coef_i phi_m(x_i) for all kernels, (sum of sizes,)."""
+        """Sums sum_i coef_i phi_m(x_i) for all kernels, (sum of sizes,)."""
 
     def matrix(self) -> Vector:
-        """They themselves, (n, sum of sizes) float64."""
+        """Matrix of all features, (n, sum of sizes) float64."""
 
     def of_rows(self, rows: NDArray[np.intp]) -> Self:
-        """The same of some rows."""
+        """Features of some rows."""
 
     def of_kernels(self, kernels: NDArray[np.bool_]) -> Self:
-        """The same of some kernels."""
+        """Features of some kernels; kernels: (M,) mask."""
 
     def joined(self, other: Self) -> Self:
-        """With the kernels of another one behind its own."""
+        """Features of these kernels, followed by those of `other`."""
 
 
 class WeightGroups:
@@ -78,15 +78,15 @@ class WeightGroups:
         self.sizes, self.starts = sizes, np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
 
     def dots(self, a: Vector, b: Vector) -> Vector:
-        """The product of each group (..., M), of vectors along the last axis."""
+        """The product a . b of each group (..., M), of vectors along the last axis."""
         return np.asarray(np.add.reduceat(a * b, self.starts, axis=-1))
 
     def norms(self, a: Vector) -> Vector:
-        """(M,)."""
+        """The norm |a| of each group (M,)."""
         return np.sqrt(self.dots(a, a))
 
     def spread(self, each: NDArray[Any]) -> NDArray[Any]:
-        """A number a group, for each weight of the group."""
+        """Numbers of the groups, repeated for each weight of a group."""
         return np.repeat(each, self.sizes, axis=-1)
 
 
@@ -112,7 +112,7 @@ class Own:
         return np.asarray(across * (z - radial) + along * radial)
 
     def solve_with(self, G: Vector, right: Vector) -> Vector:
-        """(this + G'G)^-1 right, G (k, size): a system of k or of size unknowns, whichever is less."""
+        """Solve (D + G'G) x = right for these derivatives D and G (k, size): k or size unknowns, whichever is less."""
         G = np.vstack([G, self._total])
         if len(G) >= G.shape[1]:
             whole = G.T @ G
@@ -159,7 +159,7 @@ class GroupNewton:
         self._set(features, w / self._root)
 
     def _set(self, features: Features, w: Vector) -> None:
-        """Other kernels, or other weights."""
+        """Set other kernels, or other weights."""
         self.features, self._w, self._groups = features, w, WeightGroups(features.sizes)
         self._f = self._values(w)
         self._look()
@@ -168,7 +168,7 @@ class GroupNewton:
         return self._root * self.features.values(w)
 
     def _look(self) -> None:
-        """Losses, gradient and dual coefficients at the current weights and multipliers."""
+        """Compute losses, gradient and dual coefficients at the current weights and multipliers."""
         self._margins = Margins(self.y, self._cost, self.width)
         self._terms: Terms = self._margins.terms(self._shifted(self._f))
         self._pull = self._root * self.features.add(self._terms.coef)
@@ -191,12 +191,12 @@ class GroupNewton:
 
     @property
     def scores(self) -> Vector:
-        """1/2 |v_m|^2 of each kernel, over the largest cost."""
+        """Score 1/2 |v_m|^2 of each kernel, over the largest cost."""
         return 0.5 * np.square(self._pulls)
 
     @property
     def primal(self) -> float:
-        """P(w), over the largest cost."""
+        """The primal objective P(w), over the largest cost."""
         return 0.5 * self._total**2 + self._loss
 
     def dual(self, largest: float) -> float:
@@ -224,7 +224,7 @@ class GroupNewton:
         return False
 
     def _gaps(self) -> tuple[float, float]:
-        """What better weights could gain, and better multipliers: both together are the gap."""
+        """Gain that better weights could bring, and better multipliers: both together are the gap."""
         largest = float(self._pulls.max(initial=0.0))
         weights = 0.5 * self._total**2 - float(self._w @ self._pull) + 0.5 * largest**2
         alpha = np.abs(self._terms.coef)
@@ -238,7 +238,7 @@ class GroupNewton:
         return part
 
     def _step(self) -> bool:
-        """A step; False if there is nothing to gain."""
+        """Take a step; False if there is nothing to gain."""
         self.steps += 1
         step = self._direction()
         return self._to_zero(step) or self._along(step)
@@ -254,19 +254,19 @@ class GroupNewton:
         root, unit = groups.spread(each), self._w / groups.spread(self._norms)
         inside = np.flatnonzero(self._terms.curvature)
         features, curvature = self.features.of_rows(inside), self._terms.curvature[inside] * self.unit
-        own = Own(groups, unit, groups.spread(each**2 / share), self._damping, root * unit)
+        derivatives = Own(groups, unit, groups.spread(each**2 / share), self._damping, root * unit)
         right = root * (self._pull - self._total * unit)
         few = min(len(inside), len(root))
         if few <= DIRECT and len(inside) * len(root) <= DIRECT_ELEMENTS:
-            solved = own.solve_with(np.sqrt(curvature)[:, None] * features.matrix() * root, right)
+            solved = derivatives.solve_with(np.sqrt(curvature)[:, None] * features.matrix() * root, right)
         else:
             solved = conjugate_gradients(
-                lambda z: own.times(z) + root * features.add(curvature * features.values(root * z)), right
+                lambda z: derivatives.times(z) + root * features.add(curvature * features.values(root * z)), right
             )
         return np.asarray(root * solved)
 
     def _to_zero(self, step: Vector) -> bool:
-        """The whole step, which takes the kernels to 0 whose weights it turns round; False if that does not gain."""
+        """Take the whole step, which takes kernels to 0 whose weights it turns round; False if that does not gain."""
         shrunk = self._groups.dots(self._w, self._w + step) <= CROSSING * np.square(self._norms)
         shrunk &= self._pulls < self._total
         if not shrunk.any() or shrunk.all():
@@ -292,12 +292,12 @@ class GroupNewton:
         return True
 
     def _least(self, step: Vector, df: Vector) -> float:
-        """Line search: bisection on the slope, which jumps where a kernel goes through 0."""
+        """Length of a step, by bisection on the slope, which jumps where a kernel goes through 0."""
         f, groups = self._shifted(self._f), self._groups
-        own, cross, square = np.square(self._norms), groups.dots(self._w, step), groups.dots(step, step)
+        start, cross, square = np.square(self._norms), groups.dots(self._w, step), groups.dots(step, step)
 
         def slope(t: float) -> float:
-            norms = np.sqrt(np.maximum(own + t * (2.0 * cross + t * square), np.finfo(np.float64).tiny))
+            norms = np.sqrt(np.maximum(start + t * (2.0 * cross + t * square), np.finfo(np.float64).tiny))
             return float(norms.sum() * ((cross + t * square) / norms).sum()) + self._margins.slope(f, df, t)[0]
 
         first = slope(0.0)
@@ -337,7 +337,7 @@ class GroupNewton:
 
 
 def conjugate_gradients(product: Callable[[Vector], Vector], right: Vector) -> Vector:
-    """x with product(x) = right, nearly; product is positive semidefinite."""
+    """Solve product(x) = right for x, nearly; product is positive semidefinite."""
     x, residual, direction = np.zeros_like(right), right.copy(), right.copy()
     square = first = float(right @ right)
     for _ in range(CG_STEPS):

@@ -31,20 +31,20 @@ class OnlineDual:
         The problem, with an offset.
     epochs : int
     seed : SeedSequence
-        Of the order of the rows, the same in each solve.
+        Seed of the order of the rows, the same in each solve.
     """
 
     def __init__(self, dual: KernelDual, epochs: int, seed: np.random.SeedSequence) -> None:
         self.dual, self.epochs, self.seed = dual, epochs, seed
 
     def multiply(self, c: Floats) -> Floats:
-        """K c, (n,) float64."""
+        """Product K c, (n,) float64."""
         return self.dual.multiply(c)
 
     def solve(
         self, lo: Floats, hi: Floats, tolerance: float, start: Floats | None = None
     ) -> tuple[Floats, Floats, DualReport]:
-        """(b, f, DualReport) as KernelDual.solve; the iterations are those of the epochs and of the finishing step."""
+        """Solve as KernelDual.solve: (b, f, DualReport); iterations count the epochs and the finishing step."""
         b = np.zeros(len(lo)) if start is None else np.array(start, dtype=np.float64)
         random, rows, steps = np.random.default_rng(self.seed), np.flatnonzero(lo < hi), 0
         for _ in range(self.epochs):
@@ -61,12 +61,16 @@ class OnlineDual:
         tolerance: float,
         before: tuple[float, Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats, list[DualReport]]:
-        """Ascending costs, each from the solution of the one before, grown with the cost; as KernelDual.path."""
+        """Solve for ascending costs, each from the solution before it, grown with the cost; as KernelDual.path."""
         last, b = (1.0, np.zeros(len(weight))) if before is None else before[:2]
-        found = []
+        solved = []
         for cost in costs:
             signed = cost * weight * self.dual.y
             lo, hi = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
-            found.append(self.solve(lo, hi, tolerance, np.clip(b * (cost / last), lo, hi)))
-            last, b = cost, found[-1][0]
-        return np.stack([b for b, _, _ in found]), np.stack([f for _, f, _ in found]), [report for *_, report in found]
+            solved.append(self.solve(lo, hi, tolerance, np.clip(b * (cost / last), lo, hi)))
+            last, b = cost, solved[-1][0]
+        return (
+            np.stack([b for b, _, _ in solved]),
+            np.stack([f for _, f, _ in solved]),
+            [report for *_, report in solved],
+        )

@@ -33,14 +33,14 @@ SQUARES = 4  # matrices of the size of a task's, while a step is solved for
 
 
 class Ascent(NamedTuple):
-    """How many passes of dual coordinate ascent a kind of problem gets before Newton's method takes over.
+    """Number of passes of dual coordinate ascent for a kind of problem, before Newton's method takes over.
 
     Attributes
     ----------
     loss : str
         "hinge", "squared" or "any".
     systems : tuple of str
-        How Newton's method would solve for its steps, see `system_of`.
+        Ways in which Newton's method would solve for its steps, see `system_of`.
     rows : float
         Fewest rows for each weight.
     entries : tuple of float
@@ -119,14 +119,14 @@ def solve(
     Parameters
     ----------
     one_task_each : bool
-        Whether each row is in one task, so that the Hessian falls into blocks.
+        True where each row is in one task, so that the Hessian falls into blocks.
     solver : str
         "auto", "sdca", "primal", "sag" (the squared hinge only), or "sgd": `passes` of stochastic subgradients on the
         hinge, with no tolerance.
     start : LinearSolution or None
         The solution of a similar problem.
     seed : int
-        Of the order in which rows are visited.
+        Seed of the order in which rows are visited.
     """
     rows, y, cost, squared = problem
     if solver == "sgd":
@@ -139,10 +139,10 @@ def solve(
     if solver == "auto" and Stretch.of(rows) is None:  # nearly parallel rows hold up an ascent, one after the other
         ascent = ascent_of(rows, system, squared, start)
         if ascent.passes:
-            found = _by_ascent(rows, y, cost, squared, tolerance, start, seed, ascent.passes)
-            if found.report.converged:
-                return found
-            start = None if ascent.afresh else found
+            reached = _by_ascent(rows, y, cost, squared, tolerance, start, seed, ascent.passes)
+            if reached.report.converged:
+                return reached
+            start = None if ascent.afresh else reached
     if start is None and system == "blocks" and rows.n >= SAMPLE_ROWS * rows.size:
         part = LinearProblem(_every(rows, SAMPLE), y[::SAMPLE].copy(), SAMPLE * cost[::SAMPLE], squared)
         start = solve(part, tolerance, "primal")
@@ -153,7 +153,7 @@ def solve(
 
 
 def system_of(rows: LinearRows, one_task_each: bool) -> str:
-    """How Newton's method solves for its steps.
+    """The way in which Newton's method solves for its steps.
 
     "blocks": by Hessians, one per task. "rows": by the rows of each task. "gradients": by conjugate gradients.
     """
@@ -189,8 +189,8 @@ def _by_ascent(
 
 
 def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, seed: int) -> LinearSolution:
-    found = descend(lambda: [DescentBlock(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
-    w, report = found.weights[0], found.reports[0]
+    descended = descend(lambda: [DescentBlock(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
+    w, report = descended.weights[0], descended.reports[0]
     return LinearSolution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
 
 
@@ -202,7 +202,7 @@ def _by_average_gradients(
 
 
 def few_weights(rows: LinearRows) -> bool:
-    """Whether Newton's method computes Hessian blocks, for rows of one task each; it can then start from weights alone.
+    """True where Newton's method computes Hessian blocks, for rows of one task each; it can start from weights alone.
 
     A Hessian never takes more memory than the rows. Dense rows, as many as are needed here, are always larger; the
     entries of sparse rows are counted.
@@ -218,7 +218,7 @@ def _few_weights(n: int, size: int, side: int, tasks: int, entries: int | None) 
 
 
 def small_tasks(rows: LinearRows) -> bool:
-    """Whether Newton's method solves for each task by its rows, dense ones or long sparse ones that it makes dense."""
+    """True where Newton's method solves for each task by its rows, dense or long sparse ones that it makes dense."""
     if isinstance(rows.X, np.ndarray):
         return True
     if _entries(rows) < LONG_ROW:  # conjugate gradients are cheap for short rows
@@ -258,7 +258,7 @@ def _entries(rows: LinearRows) -> float:
 
 
 def _every(rows: LinearRows, step: int) -> LinearRows:
-    """Every step-th row, for rows of one task each."""
+    """Rows 0, step, 2 step and so on, for rows of one task each."""
     chosen = np.arange(0, rows.n, step)
     task = None if rows.task is None else np.ascontiguousarray(rows.task[chosen])
     return LinearRows(as_examples(rows.X[chosen]), rows.tasks, task, rows.bias, rows.shared_bias)

@@ -29,9 +29,10 @@ PULLED = 1e-7  # a gradient along these that is not rounding's; those of y f are
 def decision_values(
     X: Floats, Y: Floats, weight: Floats, costs: Floats, points: Floats, tolerance: float
 ) -> tuple[Floats, Floats]:
-    """(costs, points, problems) float64 decision values: -1 or 1 where all rows are of one side, 0 without rows.
+    """Decision values (costs, points, problems) float64, and violations (costs, problems) float64.
 
-    Beside these (costs, problems) float64, the largest violation where it is more than the tolerance, else 0.
+    Values are -1 or 1 where all rows are of one side, 0 without rows. A violation is the largest one where it is more
+    than the tolerance, else 0.
 
     Parameters
     ----------
@@ -66,17 +67,17 @@ def decision_values(
 def _solutions(
     K: Floats, y: Floats, weight: Floats, costs: Floats, tolerance: float
 ) -> list[tuple[Floats, DualReport]]:
-    """(coefficients, report) for each cost, each from the one before."""
+    """Coefficients and report for each cost, each from the one before."""
     n = len(y)
     wide = np.zeros((3, len(K)))
     wide[0, :n] = y
-    problem, start, found = LocalDual(K, wide[0]), None, []
+    problem, start, solutions = LocalDual(K, wide[0]), None, []
     for cost in costs:
         wide[1, :n] = np.where(y < 0, -cost * weight, 0.0)
         wide[2, :n] = np.where(y > 0, cost * weight, 0.0)
         start, report = problem.solve(wide[1], wide[2], tolerance, start)
-        found.append((start[:n], report))
-    return found
+        solutions.append((start[:n], report))
+    return solutions
 
 
 class LocalDual:
@@ -87,7 +88,7 @@ class LocalDual:
         self._pairs = KernelDual(K, y, offset=True, max_iterations=PAIRS)
 
     def solve(self, lo: Floats, hi: Floats, tolerance: float, start: Floats | None) -> tuple[Floats, DualReport]:
-        """(b, report) as of KernelDual.solve, after at most PAIRS + TURNS * TURN_PAIRS steps on pairs."""
+        """Solve as KernelDual.solve: (b, report), after at most PAIRS + TURNS * TURN_PAIRS steps on pairs."""
         b, _, report = self._pairs.solve(lo, hi, tolerance, start)
         turn = KernelDual(self._K, self._y, offset=True, max_iterations=TURN_PAIRS)
         least, idle = np.inf, 0
@@ -120,7 +121,7 @@ class LocalDual:
         return b
 
     def _direction(self, b: Floats, free: NDArray[np.intp]) -> tuple[Floats, float]:
-        """A direction that keeps the sum, and how far it is to the best point along it: infinite without curvature."""
+        """Direction that keeps the sum, and the length to the best point along it: infinite without curvature."""
         gradient = (self._y - self._K @ b)[free]
         gradient -= gradient.mean()
         K = self._K[np.ix_(free, free)]

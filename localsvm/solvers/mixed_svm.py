@@ -47,10 +47,10 @@ class MatrixBank(Protocol):
     def size(self) -> int: ...
 
     def matrix(self, name: int) -> Floats:
-        """(n, n), symmetric positive semidefinite."""
+        """Kernel matrix (n, n), symmetric positive semidefinite."""
 
     def prefer(self, names: Iterable[int]) -> None:
-        """These will be asked for again and again."""
+        """Note that these matrices will be asked for again and again."""
 
 
 class Machine:
@@ -76,17 +76,17 @@ class Machine:
 
     @property
     def b(self) -> Floats:
-        """(n,)."""
+        """Coefficients a_i y_i (n,)."""
         return self._b[: self.n]
 
     @property
     def f(self) -> Floats:
-        """(n,)."""
+        """Decision values (n,)."""
         return self._f[: self.n]
 
     @property
     def sum_alpha(self) -> float:
-        """sum_i a_i."""
+        """Sum of all a_i."""
         return float(np.abs(self._b).sum())
 
     @property
@@ -106,15 +106,15 @@ class Machine:
         self._score()
 
     def scores(self, names: Iterable[int]) -> Floats:
-        """q of any kernels of the bank."""
-        found = []
+        """Scores q_m of any kernels of the bank."""
+        scores = []
         for name in names:
-            found.append(0.5 * float(self.b @ (self.bank.matrix(int(name)) @ self.b)))
+            scores.append(0.5 * float(self.b @ (self.bank.matrix(int(name)) @ self.b)))
             beat(self.solves)
-        return np.asarray(found)
+        return np.asarray(scores)
 
     def descend(self, share: float, newton: bool) -> bool:
-        """Go on until the gap among these kernels is this share of P; False where rounding or a bound ended it."""
+        """Lower J until the gap among these kernels is this share of P; False where rounding or a bound ended it."""
         self._share, factor = share, 1.0
         self._again(factor)
         for _ in range(MOST_STEPS):
@@ -137,7 +137,7 @@ class Machine:
         self._score()
 
     def _sharpen(self, factor: float) -> None:
-        """Set both, from the gap that is to be reached."""
+        """Set ridge and precision, from the gap that is to be reached."""
         self._precision, self._most_ridge = PRECISION * factor * self._share, MOST_RIDGE * factor
         square = float(self._b @ self._b)
         self._ridge = RIDGE_SHARE * factor * self._share * self.primal / square if square else 0.0
@@ -150,7 +150,7 @@ class Machine:
         return out
 
     def _solve(self, K: Floats) -> None:
-        """The SVM with the kernel K, to the precision that is asked for now."""
+        """Solve the SVM with the kernel K, to the precision that is asked for now."""
         self._K[: self.n, : self.n] = K
         self._ridge = min(self._ridge, self._most_ridge * float(np.trace(K)) / self.n)
         np.einsum("ii->i", self._K)[: self.n] += self._ridge
@@ -181,7 +181,7 @@ class Machine:
         return np.asarray(step * (self.beta[falling] / -step[falling]).min()) if falling.any() else step
 
     def _newton(self) -> Floats:
-        """To the least of the quadratic model of J over the simplex, by non-negative least squares."""
+        """Step to the least of the quadratic model of J over the simplex, by non-negative least squares."""
         from scipy.optimize import nnls  # takes long to import
 
         free = np.flatnonzero((self._b > self._lo) & (self._b < self._hi))
@@ -199,7 +199,7 @@ class Machine:
         return np.asarray(to / to.sum() - self.beta)
 
     def _along(self, step: Floats) -> bool:
-        """Line search for a share up to 1 of the step: the slope of J rises along it. False where nothing is gained."""
+        """Take a part of the step, by line search: the slope of J rises along it. False where nothing is gained."""
         J, before, first = self.J, (self.primal, self._b, self._f), -float(self.q @ step)
         turn = self._sum(step)
         low, high, t = (0.0, first), (1.0, np.inf), 1.0

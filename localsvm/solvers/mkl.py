@@ -73,7 +73,7 @@ def sequential_mkl(
     start: KernelMixture | None = None,
     parts: Sequence[Names] = (),
 ) -> KernelMixture:
-    """SequentialMKL: parameters as of `simple_mkl`.
+    """SequentialMKL over the bank; other parameters as of `simple_mkl`.
 
     Parameters
     ----------
@@ -91,28 +91,28 @@ def sequential_mkl(
 
 
 class ActiveMatrices:
-    """The active kernels of solvers.active_set. scores: of the kernels that were looked at last."""
+    """The active kernels of solvers.active_set. scores: those of the kernels last looked at."""
 
     def __init__(self, at: Machine) -> None:
         self._at, self._looked = at, np.empty(0, np.int64)
         self.scores: Floats = np.empty(0)
 
     def solve(self, share: float) -> bool:
-        """By Newton's method on the weights."""
+        """Solve by Newton's method on the weights; see `Active.solve`."""
         return self._at.descend(share, newton=True)
 
     def look(self, kernels: Names) -> float:
-        """Score them; active kernels are kept rather than these."""
+        """Score these kernels; matrices of active kernels are kept rather than theirs."""
         at = self._at
         at.bank.prefer(at.names[at.beta > 0.0])
         self._looked, self.scores = kernels, at.scores(kernels)
         return at.gap(float(self.scores.max()))
 
     def likely(self) -> None:
-        """Scores of all are as cheap as those of few, where matrices are kept."""
+        """None: scores of all kernels are as cheap as those of few, where matrices are kept."""
 
     def admit(self) -> bool:
-        """Without weight at first; those that lost theirs leave."""
+        """Take in kernels without weight; kernels that lost their weight leave."""
         at, active = self._at, self._at.beta > 0.0
         outside = np.where(np.isin(self._looked, at.names), 0.0, self.scores)
         entering = np.argsort(-outside, kind="stable")[:ADMITTED]

@@ -87,17 +87,17 @@ class ML3Problem:
 
 @dataclass(frozen=True)
 class ML3Report:
-    """What a solve reached.
+    """The result of a solve.
 
     Attributes
     ----------
     objective : float
-        At the weights returned, in float64.
+        That at the weights returned, in float64.
     rounds : int
     fell : float
-        How much the last round lowered the objective, relative to it; nan from `stochastic`.
+        Amount by which the last round lowered the objective, relative to it; nan from `stochastic`.
     converged : bool
-        Whether `fell` is within the tolerance and smoothing adds little. Always true from `stochastic`, which only
+        True where `fell` is within the tolerance and smoothing adds little. Always true from `stochastic`, which only
         promises a number of rounds.
     inside : (n,) bool
         The rows that take part and have a positive loss.
@@ -111,7 +111,7 @@ class ML3Report:
 
 
 def dual_exponent(p: float) -> float:
-    """q with 1/p + 1/q = 1."""
+    """The exponent q with 1/p + 1/q = 1."""
     return p / (p - 1) if p > 1 else np.inf
 
 
@@ -207,11 +207,11 @@ def exact(
     now, fell, done, converged, finer = begun_with.objective, np.inf, 0, False, 0
     while done < rounds and not converged:
         begun = Round.at(W, rows, problem.q, problem.lam, metric)
-        found, bound = begun.solve(W.astype(np.float64), SMOOTHING[finer], tolerance, ITERATIONS)
-        value = objective(problem, found.astype(np.float32))
+        weights, bound = begun.solve(W.astype(np.float64), SMOOTHING[finer], tolerance, ITERATIONS)
+        value = objective(problem, weights.astype(np.float32))
         fell, done = max(0.0, now - value), done + 1
         if fell > 0:
-            W, now = found.astype(np.float32), value
+            W, now = weights.astype(np.float32), value
         if fell <= tolerance * now:
             finer += 1
             converged = finer == len(SMOOTHING) or bound - value <= SMOOTHING_SHARE * tolerance * value

@@ -96,11 +96,11 @@ class Coordinates:
             return cls(_root_above(moment, lam))
 
     def coordinates(self, W: Floats) -> Floats:
-        """V for the weights W, both (models, d + 1)."""
+        """Coordinates V for the weights W, both (models, d + 1)."""
         return np.asarray(W * self.root if self.root.ndim == 1 else W @ self.root)
 
     def weights(self, V: Floats) -> Floats:
-        """W for the coordinates V."""
+        """Weights W for the coordinates V."""
         return self._divide(V, transposed=True)
 
     def gradient(self, G: Floats) -> Floats:
@@ -124,7 +124,7 @@ def _root_above(moment: Floats, least: float) -> Floats:
 
 
 def _add_moment(X: Any, cost: Reals, out: Floats) -> None:
-    """out += sum_i cost_i x_i x_i', or its diagonal; x has a 1 appended."""
+    """Add sum_i cost_i x_i x_i', or its diagonal, to `out`; x has a 1 appended."""
     out[..., -1:] += cost.sum(dtype=np.float64) if out.ndim == 1 else 0
     dense = isinstance(X, np.ndarray)
     if out.ndim == 1:
@@ -145,7 +145,7 @@ def multiply(lines: Reals, X: Any) -> Reals:
 
 
 def _multiply_back(back: Reals, X: Any, rows: Indices, out: Floats) -> None:
-    """out (d + 1, k) += the sum over these rows of X, with a 1 appended, times back (k, rows)."""
+    """Add the sum over these rows of X, with a 1 appended, times back (k, rows), to out (d + 1, k)."""
     out[-1] += back.sum(axis=1, dtype=np.float64)
     if len(rows) < FEW * X.shape[0] or not isinstance(X, np.ndarray):
         X = X[rows]
@@ -167,7 +167,7 @@ class Round:
     classes : int
     q, lam : float
         The exponent of the scores, and lambda.
-    metric : Metric
+    metric : Coordinates
     """
 
     def __init__(self, rows: SortedRows, beta: Reals, classes: int, q: float, lam: float, metric: Coordinates) -> None:
@@ -184,12 +184,12 @@ class Round:
         return cls(rows, beta, classes, q, lam, metric)
 
     def part(self, chosen: Indices) -> Round:
-        """The same for some of the rows."""
+        """Problem of the round over some of the rows."""
         rows, beta = self.rows.part(chosen), self.beta[:, chosen]
         return Round(rows, beta, self.classes, self.q, self.lam, self.metric)
 
     def solve(self, W: Floats, mu: float, tolerance: float, iterations: int) -> tuple[Floats, float]:
-        """(W, value): the minimum, starting from W.
+        """Minimise, starting from W: (W, value) of the minimum.
 
         L-BFGS stops when ten iterations lower the value by less than tolerance times it, or after `iterations`. The
         losses of rows left out, which are not in the value, are at most tolerance times it.
@@ -204,7 +204,7 @@ class Round:
             chosen |= margins < SLACK
 
     def minimise(self, W: Floats, mu: float, tolerance: float, iterations: int) -> tuple[Floats, float]:
-        """As `solve`, on all rows."""
+        """Minimise as `solve`, on all rows."""
         from scipy.optimize import minimize
 
         shape = W.shape
@@ -221,8 +221,8 @@ class Round:
 
         start = self.metric.coordinates(W.reshape(-1, shape[2])).ravel()
         options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 0, "gtol": 0}
-        found = minimize(function, start, method="L-BFGS-B", jac=True, callback=stop_where_stalled, options=options)
-        return self.metric.weights(found.x.reshape(-1, shape[2])).reshape(shape), float(found.fun)
+        result = minimize(function, start, method="L-BFGS-B", jac=True, callback=stop_where_stalled, options=options)
+        return self.metric.weights(result.x.reshape(-1, shape[2])).reshape(shape), float(result.fun)
 
     def value(self, W: Floats, mu: float) -> tuple[float, Floats]:
         """The smoothed objective and its gradient, of the shape of W."""
@@ -238,7 +238,7 @@ class Round:
         return total, self.lam * W + gradient.T.reshape(W.shape)
 
     def margins(self, W: Floats, mu: float) -> Floats:
-        """How far each row is from a positive loss (n,), in units of the margin; below 0, minus the loss.
+        """Distance (n,) of each row from a positive loss, in units of the margin; below 0, minus the loss.
 
         The smoothing of the hinge and of the largest class is ignored.
         """
@@ -250,18 +250,18 @@ class Round:
         return out
 
     def _lines(self, W: Floats) -> Reals:
-        """W as (d + 1, classes * m), in the rows' precision."""
+        """Weights W as (d + 1, classes * m), in the rows' precision."""
         return np.ascontiguousarray(W.reshape(-1, W.shape[2]).T, dtype=self.rows.X.dtype)
 
     def _by_class(self, products: Reals) -> Reals:
         return products.reshape(self.classes, -1, products.shape[1])
 
     def _wrong(self, block: slice) -> NDArray[np.bool_]:
-        """Which classes (classes,) are wrong for the rows of a block."""
+        """Mask (classes,) of the classes that are wrong for the rows of a block."""
         return np.asarray(np.arange(self.classes) != self.rows.codes[block.start])
 
     def _excess(self, block: slice, products: Reals, mu: float) -> Reals:
-        """1 + score - true score for the wrong classes (classes - 1, b)."""
+        """Values 1 + score - true score for the wrong classes (classes - 1, b)."""
         beta, wrong = self.beta[:, block], products[self._wrong(block)]
         true = np.einsum("kb,kb->b", beta, products[self.rows.codes[block.start]])
         return np.asarray(1 + norms(wrong, self.q, mu) - true)

@@ -20,7 +20,7 @@ Reals = NDArray[Any]
 
 
 def largest(u: Reals, mu: float) -> tuple[Reals, Reals]:
-    """max(0, u_1, ..., u_k) of each column of u (k, b), smoothed: values (b,) and derivatives (k, b).
+    """Maximum max(0, u_1, ..., u_k) of each column of u (k, b), smoothed: values (b,) and derivatives (k, b).
 
     The value is the largest a'(u + mu/2) - mu/2 |a|^2 with a >= 0, sum a <= 1; the derivative is that a.
     """
@@ -45,7 +45,7 @@ def capped_simplex(v: Reals) -> Reals:
 
 
 def norms(c: Reals, q: float, mu: float) -> Reals:
-    """|c_+|_q over axis 1 of c (r, m, b), smoothed as (|c_+|_q^q + mu^q)^(1/q); for infinite q as `largest`. (r, b)."""
+    """Norms |c_+|_q (r, b) over axis 1 of c (r, m, b), smoothed as (|c_+|_q^q + mu^q)^(1/q); `largest` for q = inf."""
     if np.isinf(q):
         return np.stack([largest(part, mu)[0] for part in c])
     t, most = _ratios(c, mu)
@@ -65,7 +65,7 @@ def norm_slopes(c: Reals, q: float, mu: float) -> Reals:
 
 
 def best_combinations(c: Reals, q: float) -> Reals:
-    """For each column of c (m, b), the combination b >= 0, |b|_p <= 1 with the largest b'c; 0 if no c is positive."""
+    """Combinations b >= 0, |b|_p <= 1 with the largest b'c, for each column of c (m, b); 0 if no c is positive."""
     if np.isinf(q):
         first = np.arange(len(c))[:, None] == c.argmax(axis=0)
         return np.asarray(first & (c > 0), c.dtype)
@@ -73,7 +73,7 @@ def best_combinations(c: Reals, q: float) -> Reals:
 
 
 def _ratios(c: Reals, mu: float) -> tuple[Reals, Reals]:
-    """c_+ divided by its maximum, or mu if larger, so that powers neither overflow nor all vanish; and the divisor."""
+    """Ratios of c_+ to its maximum, or to mu if larger, so that powers neither overflow nor all vanish; the divisor."""
     t: Reals = np.maximum(c, 0)
     most: Reals = np.maximum(t.max(axis=1), mu)
     t /= most[:, None]
@@ -81,7 +81,7 @@ def _ratios(c: Reals, mu: float) -> tuple[Reals, Reals]:
 
 
 def _powers(t: Reals, q: float) -> Reals:
-    """t^q for t >= 0; small whole exponents by multiplication, which is faster."""
+    """Powers t^q for t >= 0; small whole exponents by multiplication, which is faster."""
     if q in (1, 2, 3, 4):
         power = t.copy()
         for _ in range(int(q) - 1):

@@ -96,7 +96,7 @@ class Newton:
         return self.terms.dual - 0.5 * float(self.sum @ self.coupling.spread(self.sum))
 
     def hessian(self) -> tuple[Hessian, float]:
-        """(H, factor): factor times H are the second derivatives of the losses.
+        """Hessian (H, factor): factor times H are the second derivatives of the losses.
 
         H is updated from step to step: rows are added where the loss has become curved, and subtracted where it no
         longer is.
@@ -121,7 +121,7 @@ class Newton:
         return True
 
     def _least(self, step: Vector, df: Vector) -> float:
-        """Line search: Newton's method in one dimension, kept inside a bracket in which the slope changes its sign."""
+        """Length of a step, by Newton's method in one dimension, inside a bracket in which the slope changes sign."""
         along, square = float(self.pull @ step), float(step @ self.coupling.pull(step))
         low, high, t = 0.0, np.inf, 1.0
         first = float(self.gradient @ step)
@@ -161,20 +161,20 @@ def newton(
     problem: LinearProblem, tolerance: float, *, system: str = "gradients", start: Vector | None = None,
     width: float = FIRST_WIDTH, max_steps: int = MAX_STEPS, coupling: Coupling = ALONE,
 ) -> tuple[Newton, LinearReport]:  # fmt: skip
-    """Newton's method: its state at a duality gap of at most tolerance times the primal objective, and a report.
+    """Run Newton's method: its state at a duality gap of at most tolerance times the primal objective, and a report.
 
     Parameters
     ----------
     system : str
-        How to solve for a step: by Hessian "blocks", one per task, or by the "rows" of each task, which both need rows
-        of one task each; or by conjugate "gradients". With a coupling: "coupled", by all Hessian blocks and the
+        The way to solve for a step: by Hessian "blocks", one per task, or by the "rows" of each task, which both need
+        rows of one task each; or by conjugate "gradients". With a coupling: "coupled", by all Hessian blocks and the
         precision between them at once, or "gradients".
     start : (size,) or None
         Weights to start from.
     width : float
         The first smoothing of the hinge.
     coupling : Coupling
-        Of the tasks.
+        That of the tasks.
     """
     squared = problem.squared
     at = Newton(problem.rows, problem.y, problem.cost, 0.0 if squared else width, start, tolerance, coupling)
@@ -219,7 +219,7 @@ def by_blocks(at: Newton) -> Vector:
 
 
 def by_coupled(at: Newton) -> Vector:
-    """As `by_blocks` with the precision between tasks: (B^-1 (x) I + H) s = gradient, one system of all weights."""
+    """Solve (B^-1 (x) I + H) s = gradient for the step s, with the precision B^-1: one system of all weights."""
     h, factor = at.hessian()
     tasks, precision = at.rows.tasks, at.coupling.precision
     d = (len(at.w) - 1) // tasks
@@ -234,7 +234,7 @@ def by_coupled(at: Newton) -> Vector:
 
 
 def by_rows(at: Newton) -> Vector:
-    """As `by_blocks`, for tasks with fewer rows than weights: (I + A'A)^-1 = I - A'(I + AA')^-1 A."""
+    """Solve as `by_blocks`, for tasks with fewer rows than weights: (I + A'A)^-1 = I - A'(I + AA')^-1 A."""
     rows, curvature = at.rows, at.terms.curvature
     gradient = at.gradient[:-1].reshape(rows.tasks, -1)
     border: Vector = np.zeros_like(gradient)
@@ -270,7 +270,7 @@ def _bordered(at: Newton, border: Vector, solved: Vector, corner: float) -> Vect
 
 
 def by_gradients(at: Newton) -> Vector:
-    """As `by_blocks`, by conjugate gradients, which stop when the residual matters less than the duality gap.
+    """Solve as `by_blocks`, by conjugate gradients, which stop when the residual matters less than the duality gap.
 
     As I + H >= I, half the squared residual bounds what a better step could gain; with a stretch this bound is sharper.
     With a coupling, B is the preconditioner, and the square is the one that B makes.

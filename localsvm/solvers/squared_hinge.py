@@ -44,18 +44,18 @@ class Factor(ABC):
     ones: Floats
 
     def solve(self, right: Floats, total: float) -> tuple[Floats, float]:
-        """(x, m) with R x + m = right and sum x = total."""
+        """Solve R x + m = right with sum x = total: (x, m)."""
         x = self.inverse(right)
         m = float((x.sum() - total) / self.ones.sum())
         return x - m * self.ones, m
 
     @abstractmethod
     def inverse(self, right: Floats) -> Floats:
-        """R^-1 right, (s,)."""
+        """Product R^-1 right, (s,)."""
 
 
 class Cholesky(Factor):
-    """R = LL'.
+    """The system by its Cholesky factor, R = LL'.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Cholesky(Factor):
         return np.asarray(cho_solve(self._pair, right, check_finite=False))
 
     def serves(self, support: Indices) -> bool:
-        """Whether this factor with a border is as good as a factor of that support, in less time."""
+        """True where this factor with a border is as good as a factor of that support, in less time."""
         changes = np.setxor1d(self.support, support, assume_unique=True)
         return self._serves and len(changes) <= FEW * len(self.support)
 
@@ -158,7 +158,7 @@ class Solution:
 
 
 def ridge_of(cost: Floats) -> Floats:
-    """1 / c, within what float64 can add to a kernel."""
+    """Ridges 1 / c, within what float64 can add to a kernel."""
     return np.asarray(1.0 / np.clip(cost, 1.0 / MOST_COST, MOST_COST))
 
 
@@ -215,7 +215,7 @@ def _newton(K: Floats, y: Floats, cost: Floats, coef: Floats, bias: float) -> So
 def _line_search(
     coef: Floats, turn: Floats, Kc: Floats, Kt: Floats, f: Floats, df: Floats, y: Floats, cost: Floats
 ) -> tuple[float, bool]:
-    """The share t of (0, 1] of a step that lowers the objective most, and whether it lowers it by rounding errors only.
+    """Share t of (0, 1] of a step that lowers the objective most, and True where it lowers it by rounding errors only.
 
     The objective's slope along the step is piecewise linear and rises: its root lies between two of its kinks.
 

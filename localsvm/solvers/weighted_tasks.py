@@ -28,7 +28,7 @@ BIAS = 1.0  # of each task, and regularised
 
 @dataclass(frozen=True)
 class TaskWeights:
-    """A solution: W (tasks, d + 1) float64, the biases last; where the smoothing of the hinge ended; how it went."""
+    """A solution: W (tasks, d + 1) float64, biases last; width, where the smoothing of the hinge ended; a report."""
 
     W: Floats
     width: float
@@ -41,7 +41,7 @@ class WeightedTasks:
     Parameters
     ----------
     X : (n, d)
-    q : (n, tasks) float64, how much each row belongs to each task.
+    q : (n, tasks) float64, the weight with which each row belongs to each task.
     """
 
     def __init__(self, X: Examples, q: Floats) -> None:
@@ -64,8 +64,8 @@ class WeightedTasks:
         tasks = rows.tasks
         if coupling is ALONE:
             before = None if start is None or begin is None else LinearSolution(begin, None, start.width, start.report)
-            found = solve(LinearProblem(rows, y, cost, squared), tolerance, "primal", start=before)
-            return TaskWeights(found.w[:-1].reshape(tasks, -1), found.width, found.report)
+            solution = solve(LinearProblem(rows, y, cost, squared), tolerance, "primal", start=before)
+            return TaskWeights(solution.w[:-1].reshape(tasks, -1), solution.width, solution.report)
         system = "coupled" if rows.size <= LARGEST_SYSTEM else "gradients"
         width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
         at, report = newton(
@@ -74,7 +74,7 @@ class WeightedTasks:
         return TaskWeights(at.w[:-1].reshape(tasks, -1), at.width, report)
 
     def _taking_part(self, y: Floats, cost: Floats) -> tuple[LinearRows, Floats, Floats]:
-        """Without the rows that take no part, where these are the most: a pair of many classes has few rows."""
+        """Rows that take part, with y and cost; all rows unless most take no part: a pair of many classes has few."""
         part = np.flatnonzero((y != 0) & (cost > 0))
         if not len(part) or 2 * len(part) >= len(y):
             return self.rows, y, cost
@@ -83,13 +83,13 @@ class WeightedTasks:
 
 
 def losses(values: Floats, y: Floats, squared: bool) -> Floats:
-    """(n, tasks) the loss of each row in each task, from decision values (n, tasks); y (n,)."""
+    """Loss (n, tasks) of each row in each task, from decision values (n, tasks); y (n,)."""
     slack = np.maximum(0.0, 1.0 - y[:, None] * values)
     return np.asarray(np.square(slack) if squared else slack)
 
 
 def task_values(X: Examples, W: Floats) -> Floats:
-    """(n, tasks) decision values of each task. The rows of a dense X are summed by BLAS, for training alone."""
+    """Decision values (n, tasks) of each task. The rows of a dense X are summed by BLAS, for training alone."""
     out = np.empty((X.shape[0], len(W)))
     for rows in row_blocks(X, BLOCK):
         out[rows] = between(X, rows.start, rows.stop) @ W[:, :-1].T + W[:, -1] * BIAS

@@ -46,7 +46,7 @@ def ours(search: str, case: Case, options: argparse.Namespace) -> Figures:
 
 
 def liquid(case: Case, options: argparse.Namespace) -> Figures:
-    """mcSVM's constructor trains and selects."""
+    """Training and selection of liquidSVM, which the constructor of mcSVM does."""
     module, rows = peers.liquid_svm(), Rows.of(case, options, draw=options.draw)
     X, y = peers.rows_for("liquidSVM", rows.X, rows.y)
     module.mcSVM(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS], threads=1)
@@ -68,7 +68,7 @@ def one_fit(case: Case, options: argparse.Namespace) -> Figures:
 
 def section(turns: list[Turn]) -> list[str]:
     """The table and, below it, the cross-validation in units of one fit."""
-    found = summaries(turns)
+    rows = summaries(turns)
     more = [
         ("error %", fixed("error", 2)),
         ("if folds vote", fixed("error_voting", 2)),
@@ -77,11 +77,11 @@ def section(turns: list[Turn]) -> list[str]:
     ]
     units = [
         f"- {s.case.set}, {s.case.rows} rows: {number(1 / s.ratio)} fits"
-        for s in found
+        for s in rows
         if s.contestant == "one scikit-learn fit" and s.ratio
     ]
     heading = ["", "The whole selection costs as much as this many fits of scikit-learn's SVC:", ""]
-    return [*summary_table(found, more), *(heading + units if units else [])]
+    return [*summary_table(rows, more), *(heading + units if units else [])]
 
 
 COMPARISON = Comparison(
@@ -95,7 +95,7 @@ COMPARISON = Comparison(
         "one scikit-learn fit": one_fit,
     },
     section,
-    about=[
+    introduction=[
         "Rows are divided by their standard deviations; errors are on up to 20 000 test rows. liquidSVM selects on its",
         "own default grid of the same size; its fold models vote, as is its default: compare its error with the column",
         "of ours for that. One SVC fit (C = 1, gamma = scale) selects nothing and stands for a unit of time.",

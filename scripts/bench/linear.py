@@ -50,8 +50,8 @@ def problem(case: Case, options: argparse.Namespace) -> tuple[Examples, Any]:
     if case.set == GENERATED:
         X, y = arrays(options, case.set, case.rows, "train")
     else:
-        found = examples(options.data, case.set, "train")
-        X, y = found.X, np.where(found.y == (ROUND_DIGIT if case.set == "mnist" else found.y.max()), 1.0, -1.0)
+        data = examples(options.data, case.set, "train")
+        X, y = data.X, np.where(data.y == (ROUND_DIGIT if case.set == "mnist" else data.y.max()), 1.0, -1.0)
     if case.set in SPARSE:
         X = thinned(X)
         X.data /= np.abs(X.data).max()
@@ -60,7 +60,7 @@ def problem(case: Case, options: argparse.Namespace) -> tuple[Examples, Any]:
 
 
 def objective(X: Examples, y: Any, case: Case, weights: Any) -> float:
-    """1/2 |w|^2 + C sum of losses, the bias the last weight."""
+    """Objective 1/2 |w|^2 + C sum of losses, with the bias as the last weight."""
     values = (X @ weights[:-1].astype(np.float64)) + weights[-1]
     slack = np.maximum(0.0, 1.0 - y * values)
     return float(0.5 * weights @ weights + case.get("C") * (slack**2 if case.get("loss") == "squared" else slack).sum())
@@ -69,16 +69,16 @@ def objective(X: Examples, y: Any, case: Case, weights: Any) -> float:
 def ours(solver: str, case: Case, options: argparse.Namespace) -> Figures:
     """The solver that `-m linear` calls."""
     X, y = problem(case, options)
-    found: list[Any] = []
+    solutions: list[Any] = []
 
     def fit() -> None:
         rows, cost = LinearRows(X), np.full(len(y), case.get("C"))
-        found.append(solve(LinearProblem(rows, y, cost, case.get("loss") == "squared"), TOLERANCE, solver))
+        solutions.append(solve(LinearProblem(rows, y, cost, case.get("loss") == "squared"), TOLERANCE, solver))
 
     figures = timed(fit)
-    w = found[-1].w
+    w = solutions[-1].w
     weights = np.append(w[: X.shape[1]], w[-1])
-    return {**figures, "objective": objective(X, y, case, weights), "converged": found[-1].report.converged}
+    return {**figures, "objective": objective(X, y, case, weights), "converged": solutions[-1].report.converged}
 
 
 def liblinear(dual: bool, case: Case, options: argparse.Namespace) -> Figures:
@@ -106,7 +106,7 @@ def liblinear(dual: bool, case: Case, options: argparse.Namespace) -> Figures:
 
 
 def takes_part(contestant: str, case: Case) -> bool:
-    """LIBLINEAR's primal solver has no hinge."""
+    """True but for LIBLINEAR's primal solver and the hinge, which it has not."""
     return contestant != "LIBLINEAR, primal" or case.get("loss") == "squared"
 
 
@@ -134,7 +134,7 @@ COMPARISON = Comparison(
     section,
     takes_part,
     target="bench-linear",
-    about=[
+    introduction=[
         "Rows in memory. Dense sets are divided by their standard deviations; mnist is its digit 5 against the rest,",
         "in [0, 1]. Ours stop at a duality gap of a thousandth of the objective, LIBLINEAR at its own tolerances (.1",
         "dual, .01 primal) or after 300 passes.",

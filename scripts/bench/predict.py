@@ -133,7 +133,7 @@ COMPARISON = Comparison(
     section,
     takes_part,
     prepare,
-    about=[
+    introduction=[
         "localsvm is the library on rows in memory, as are the peers; the whole command is text to text.",
         "liquidSVM's model is its own on the same training rows, Voronoi cells of 2 000, and the fold models vote, as",
         "is its default. scikit-learn-intelex predicts in float32 with one SVC of at most 5 000 training rows: not the",

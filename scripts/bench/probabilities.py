@@ -73,9 +73,9 @@ def measure(
     for case in wanted:
         name, contestant, quick, metric = case  # type: ignore[misc]
         (X, y), (X_test, y_test) = rows_of(options, name, quick)
-        own = contestant in OWN
-        model = LocalSVC(probability=own, metric=metric)
-        model = model if own else CalibratedClassifierCV(model, cv=5)
+        ours = contestant in OWN
+        model = LocalSVC(probability=ours, metric=metric)
+        model = model if ours else CalibratedClassifierCV(model, cv=5)
         model.set_params(**(OWN | PEERS)[contestant])
         start = time.process_time()
         model.fit(X, y)
@@ -165,20 +165,20 @@ def figures(run: ProbabilityRun | None) -> list[str]:
     return [f"{run.log_loss:.4f}", f"{run.calibration_error:.4f}", f"{100 * run.error:.2f}", f"{run.seconds:.1f}"]
 
 
-def against(theirs: ProbabilityRun | None, *own: ProbabilityRun | None) -> list[str]:
+def against(theirs: ProbabilityRun | None, *ours: ProbabilityRun | None) -> list[str]:
     """The cells of a peer: its figures, and the ratios of our log losses to its."""
-    return figures(theirs) + [f"{run.log_loss / theirs.log_loss:.3f}" if run and theirs else "" for run in own]
+    return figures(theirs) + [f"{run.log_loss / theirs.log_loss:.3f}" if run and theirs else "" for run in ours]
 
 
 def progress(run: ProbabilityRun) -> str:
-    """One line."""
-    found = f"log loss {run.log_loss:.4f}, ECE {run.calibration_error:.4f}, error {100 * run.error:.2f} %"
-    return f"{run.set}, {run.contestant}: {found}, {run.seconds:.1f} s"
+    """The line that the terminal shows of a run."""
+    scores_text = f"log loss {run.log_loss:.4f}, ECE {run.calibration_error:.4f}, error {100 * run.error:.2f} %"
+    return f"{run.set}, {run.contestant}: {scores_text}, {run.seconds:.1f} s"
 
 
 EXPERIMENT = Experiment("probabilities", ProbabilityRun, cases, measure, page, progress)
 
 if __name__ == "__main__":
-    made = parser(__doc__, out=Path("docs/results/bench"), sets=list(ROWS), quick=f"{QUICK_ROWS} training rows")
-    made.add_argument("--metrics", type=names, default=list(METRICS), help=f"default {','.join(METRICS)}")
-    carry_out(EXPERIMENT, parsed(made))
+    given = parser(__doc__, out=Path("docs/results/bench"), sets=list(ROWS), quick=f"{QUICK_ROWS} training rows")
+    given.add_argument("--metrics", type=names, default=list(METRICS), help=f"default {','.join(METRICS)}")
+    carry_out(EXPERIMENT, parsed(given))

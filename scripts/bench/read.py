@@ -114,7 +114,7 @@ COMPARISON = Comparison(
     section,
     takes_part,
     prepare,
-    about=[
+    introduction=[
         "`localsvm.data.readers.libsvm.read` and scikit-learn's `load_svmlight_file` (told the number of features), "
         "both into",
         "memory; `cat` and `gzip -dc` write to /dev/null, their start included. MB are 1e6 bytes of text, also of the",

@@ -47,7 +47,7 @@ def ours(search: str, refit: bool, case: Case, options: argparse.Namespace) -> F
 
 
 def liquid(case: Case, options: argparse.Namespace) -> Figures:
-    """mcSVM on arrays with its own Voronoi partition of the same bound."""
+    """The mcSVM of liquidSVM on arrays, with its own Voronoi partition of the same bound."""
     module = peers.liquid_svm()
     rows = Rows.of(Case(case.set, case.rows or 1 << 40), options, cell_models.TEST_ROWS)
     X, y = peers.rows_for("liquidSVM", rows.X, rows.y)
@@ -82,8 +82,8 @@ def bayes_error() -> float:
 
 
 def section(turns: list[Turn]) -> list[str]:
-    """The table; then what the second core gives."""
-    found = summaries(turns)
+    """The table; then the gain of the second core."""
+    rows = summaries(turns)
     more = [
         (f"s: {', '.join(PHASES)}", phases),
         ("partition %", partition_share),
@@ -96,17 +96,17 @@ def section(turns: list[Turn]) -> list[str]:
         ("model MiB", megabytes("model_bytes")),
     ]
     return [
-        *summary_table(found, more),
+        *summary_table(rows, more),
         "",
         f"Bayes error of higgs_like: {bayes_error():.2f} %.",
         "",
-        *second_core(found),
+        *second_core(rows),
     ]
 
 
-def second_core(found: list[Summary]) -> list[str]:
+def second_core(rows_of_cores: list[Summary]) -> list[str]:
     """One core's seconds over two's."""
-    walls = {(s.case.set, s.case.rows, s.contestant, s.case.cores): s.figures.get("wall") for s in found}
+    walls = {(s.case.set, s.case.rows, s.contestant, s.case.cores): s.figures.get("wall") for s in rows_of_cores}
     lines = []
     for name, rows, contestant, cores in walls:
         one, two = (walls.get((name, rows, contestant, n)) for n in (1, 2))
@@ -128,7 +128,7 @@ COMPARISON = Comparison(
     section,
     takes_part,
     cell_models.make_texts,
-    about=[
+    introduction=[
         "`lsvm-train -P voronoi -c 2000 --metric none` as a process, text file to model file, start of Python",
         "included; fold models vote unless it says refit. liquidSVM gets arrays: its reading and writing are not in",
         "its time. ns per s² d:",

@@ -1,4 +1,4 @@
-"""How training time grows: with the rows at cells of 2 000, and with the cell size at 100 000 rows, on two cores.
+"""Growth of training time: with the rows at cells of 2 000, and with the cell size at 100 000 rows, on two cores.
 
     python scripts/bench/scale.py [--sizes 10000,100000] [--quick]
 
@@ -38,7 +38,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
 
 
 def ours(search: str, case: Case, options: argparse.Namespace) -> Figures:
-    """As in bench/run.py."""
+    """Figures of a training run, as in bench/run.py."""
     return cell_models.train(case, options, search)
 
 
@@ -55,9 +55,9 @@ def slope(points: list[tuple[float, float]]) -> float | None:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def exponents(found: list[Summary], contestant: str) -> list[str]:
+def exponents(rows_of_page: list[Summary], contestant: str) -> list[str]:
     """Time against rows, and against the cell size, of one contestant."""
-    good = [s for s in found if s.contestant == contestant and s.status == "ok" and s.case.cores == CORES]
+    good = [s for s in rows_of_page if s.contestant == contestant and s.status == "ok" and s.case.cores == CORES]
     by_rows = [(s.case.rows, s.figures["wall"]) for s in good if cell_size(s) == cell_models.CELL_SIZE]
     trained = [(s.case.rows, s.figures["seconds"]["train"]) for s in good if cell_size(s) == cell_models.CELL_SIZE]
     rows = max((s.case.rows for s in good if s.case.get("cell_size")), default=0)
@@ -74,15 +74,15 @@ def section(turns: list[Turn]) -> list[str]:
     """The table and the exponents."""
     names = [name for name in COMPARISON.contestants if any(t.contestant == name for t in turns)]
     mine = [s for s in summaries(turns) if s.contestant in names]
-    found = [s for s in mine if s.case.set == GENERATED and s.case.cores == CORES]
-    found.sort(key=lambda s: (cell_size(s), s.case.rows))
+    shown = [s for s in mine if s.case.set == GENERATED and s.case.cores == CORES]
+    shown.sort(key=lambda s: (cell_size(s), s.case.rows))
     more = [
         ("train s", lambda s: number(s.figures["seconds"]["train"]) if "seconds" in s.figures else ""),
         ("cells", fixed("cells", 0)),
         ("error %", fixed("error", 2)),
     ]
-    lines = summary_table(found, more, [("cell size", lambda s: thousands(cell_size(s)))])
-    return [*lines, "", "Exponents (slopes on log-log axes):", "", *(e for n in names for e in exponents(found, n))]
+    lines = summary_table(shown, more, [("cell size", lambda s: thousands(cell_size(s)))])
+    return [*lines, "", "Exponents (slopes on log-log axes):", "", *(e for n in names for e in exponents(shown, n))]
 
 
 COMPARISON = Comparison(
@@ -93,7 +93,7 @@ COMPARISON = Comparison(
     section,
     prepare=cell_models.make_texts,
     reuse=("run",),
-    about=[
+    introduction=[
         "`lsvm-train -P voronoi --metric none` as a process on two cores, text file to model file, on HIGGS-like",
         "rows.",
     ],

@@ -86,8 +86,8 @@ def rows_of(X: Any, y: Any, config: TrainingConfig) -> Dataset:
     """Rows to train on, from an origin where the method allows it."""
     if not isinstance(X, np.ndarray):
         return Dataset(as_examples(X), y)
-    own, shift = from_array(X, config.shifts)
-    return Dataset(own, y, shift=shift)
+    moved, shift = from_array(X, config.shifts)
+    return Dataset(moved, y, shift=shift)
 
 
 def split(n: int, seed: int, most: int) -> tuple[Any, Any]:

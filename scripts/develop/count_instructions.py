@@ -38,7 +38,7 @@ CALLGRIND = ["--command-line-only=yes", "--tool=callgrind", "--dump-after=measur
 
 
 class Unavailable(Exception):
-    """What counting or comparing needs is not here; the message says what."""
+    """Something that counting or comparing needs is not here; the message says what."""
 
 
 class Broken(Exception):
@@ -46,14 +46,14 @@ class Broken(Exception):
 
 
 class Count(NamedTuple):
-    """What one kernel took."""
+    """The instructions and iterations of one kernel."""
 
     instructions: int
     iterations: int  # of the solvers, 0 elsewhere
 
 
 class Counts(NamedTuple):
-    """What was counted, and where: compiler, C library and processor."""
+    """The counts of all kernels, and where they were counted: compiler, C library and processor."""
 
     where: dict[str, str]
     kernels: dict[str, Count]
@@ -136,7 +136,7 @@ def row(name: str, now: Count, then: Count | None) -> str:
 
 
 def where() -> dict[str, str]:
-    """What counts depend on beside the code."""
+    """Compiler, C library and processor, on which counts depend beside the code."""
     try:
         compiler = subprocess.run([*compiler_command(), "--version"], check=True, capture_output=True, text=True).stdout
     except OSError as error:
@@ -163,7 +163,7 @@ def write(path: Path, counts: Counts) -> None:
 
 
 def read(path: Path) -> Counts:
-    """What `write` wrote."""
+    """Counts from a file that `write` wrote."""
     text = path.read_text(encoding="utf-8")
     kernels = {
         name: Count(int(n), int(steps)) for name, n, steps in re.findall(r"^(\w+) +(\d+) +(\d+)$", text, re.MULTILINE)

@@ -28,31 +28,31 @@ def main() -> int:
 
 
 def written() -> str:
-    """What stands between the marks."""
+    """The text between the marks."""
     return f"```mermaid\n{diagram()}```\n\n{table()}"
 
 
 def diagram() -> str:
     """The rooms above the ground; a line is as long as there are rows between its ends."""
-    lines = [f"    {own} {'-' * max(2, FLOOR[own] - FLOOR[other] + 1)}> {other}" for own, other in direct()]
+    lines = [f"    {room} {'-' * max(2, FLOOR[room] - FLOOR[other] + 1)}> {other}" for room, other in direct()]
     return "\n".join(["flowchart TB", *lines]) + "\n"
 
 
 def direct() -> list[tuple[str, str]]:
     """The imports above the ground that no path through other rooms implies."""
-    found = [(own, other) for own, other in edges() if other not in GROUND and own not in GROUND]
-    below = {room: {other for own, other in found if own == room} for room in FLOOR}
+    imports = [(room, other) for room, other in edges() if other not in GROUND and room not in GROUND]
+    below = {room: {other for importer, other in imports if importer == room} for room in FLOOR}
     reached: dict[str, set[str]] = {}
     for room in reversed(FLOOR):  # from the ground up
         reached[room] = set().union(*(below[other] | reached.get(other, set()) for other in below[room]))
-    return [(own, other) for own, other in found if other not in reached[own]]
+    return [(room, other) for room, other in imports if other not in reached[room]]
 
 
 def table() -> str:
-    """A line a room: what it holds, and from which rooms it imports."""
+    """A line for each room: what it holds, and from which rooms it imports."""
     lines = ["| room | what it holds | imports from |", "|---|---|---|"]
     for room in FLOOR:
-        below = ", ".join(f"`{other}`" for own, other in edges() if own == room)
+        below = ", ".join(f"`{other}`" for importer, other in edges() if importer == room)
         lines.append(f"| `{room}` | {says(room).rstrip('.')} | {below} |")
     return "\n".join(lines) + "\n"
 

@@ -22,11 +22,11 @@ def constraints() -> list[str]:
     """NAME==VERSION of each dependency, those of the tests included."""
     project = tomllib.loads(PROJECT.read_text())["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["test"]]
-    found = [LEAST.fullmatch(one.strip()) for one in needed]
-    unbounded = [one for one, match in zip(needed, found, strict=True) if match is None]
+    matches = [LEAST.fullmatch(one.strip()) for one in needed]
+    unbounded = [one for one, match in zip(needed, matches, strict=True) if match is None]
     if unbounded:
         sys.exit(f"error: {', '.join(unbounded)}: there is no lowest version; write NAME>=VERSION in {PROJECT.name}")
-    return INDIRECT + [f"{match[1]}=={match[2]}" for match in found if match]
+    return INDIRECT + [f"{match[1]}=={match[2]}" for match in matches if match]
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ SEED = 1
 
 
 def main(folder: Path) -> None:
+    """Write both files into the folder."""
     rng = np.random.default_rng(SEED)
     for part in ("train", "test"):
         X, y = banana(ROWS, rng)

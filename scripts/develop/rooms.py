@@ -52,21 +52,21 @@ def imports(path: Path) -> Iterator[str]:
     """The rooms that a file imports from, wherever in the file, once for each import."""
     for module, names in IMPORT.findall(path.read_text()):
         parts = module.split(".")
-        found = [parts[1]] if len(parts) > 1 else [n.strip("() ").split(" ")[0] for n in names.split(",")]
-        yield from (room if room in FLOOR else "__init__" for room in found)  # as in `from localsvm import __version__`
+        rooms = [parts[1]] if len(parts) > 1 else [n.strip("() ").split(" ")[0] for n in names.split(",")]
+        yield from (room if room in FLOOR else "__init__" for room in rooms)  # as in `from localsvm import __version__`
 
 
 def edges() -> list[tuple[str, str]]:
-    """Which room imports from which other one, in the order of ROOMS."""
+    """Pairs of rooms of which the first imports from the second, in the order of ROOMS."""
     places = {room: i for i, room in enumerate(FLOOR)}
-    found = {(room_of(path), other) for path in sources() for other in imports(path)}
-    between = [pair for pair in found if pair[0] != pair[1]]
+    pairs = {(room_of(path), other) for path in sources() for other in imports(path)}
+    between = [pair for pair in pairs if pair[0] != pair[1]]
     return sorted(between, key=lambda pair: (places[pair[0]], places[pair[1]]))
 
 
 def says(room: str) -> str:
-    """What a room holds: the first paragraph of its docstring."""
+    """Description of what a room holds: the first paragraph of its docstring."""
     files = (PACKAGE / room / "__init__.py", PACKAGE / f"{room}.py", PACKAGE / f"{room}.pyx")
     text = next(path.read_text() for path in files if path.exists())
-    about = re.match(r'"""(.*?)(?:\n\n|""")', text, re.DOTALL)
-    return " ".join(about[1].split()) if about else ""
+    description = re.match(r'"""(.*?)(?:\n\n|""")', text, re.DOTALL)
+    return " ".join(description[1].split()) if description else ""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Train several hundred small models with two versions of localsvm, and tell which of them differ.
+"""Train several hundred small models with two versions of localsvm, and report which of them differ.
 
     python scripts/develop/same_models.py HEAD                the working tree against the last commit
     python scripts/develop/same_models.py v1.2 HEAD           two commits
@@ -41,7 +41,7 @@ from develop.same_models_runs import Run, files, runs, write_sets
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "same_models"
 NAMED = 3  # manifest entries of a line
-# neither the version of the program or the format, nor new options, nor what is told of a model makes it another one
+# neither the version of the program or the format, nor new options, nor the report on a model makes it another one
 NOT_CONTENT = ("/@generator", "/@format_version", "/@config", "/report")
 EUCLIDEAN = ["--metric", "none"]  # a learned metric would hide what else differs
 CONTENT = ("manifest", "config", "decisions", "table")  # what is kept of a run
@@ -104,20 +104,20 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def compare(run: Run, old: Results, new: Results) -> str:
-    """What differs in a run, between the versions or from its twin; empty where nothing does."""
+    """Text of what differs in a run, between the versions or from its twin; empty where nothing does."""
     texts = [difference(old[run.name], new[run.name])]
     if run.twin:
-        for name, found in (("OLD", old), ("NEW", new)):
-            text = difference(found[run.twin], found[run.name])
+        for name, of_version in (("OLD", old), ("NEW", new)):
+            text = difference(of_version[run.twin], of_version[run.name])
             texts.append(text and f"from -j 1 in {name}: {text}")
     return "; ".join(filter(None, texts))
 
 
 def difference(old: Result, new: Result) -> str:
-    """What differs between two results."""
+    """Text of what differs between two results; empty where nothing does."""
     if "error" in old or "error" in new:
-        told = [str(result.get("error", "no error")) for result in (old, new)]
-        return "" if told[0] == told[1] else f"{told[0]} -> {told[1]}"
+        errors = [str(result.get("error", "no error")) for result in (old, new)]
+        return "" if errors[0] == errors[1] else f"{errors[0]} -> {errors[1]}"
     texts = [entries(old.get("manifest", {}), new.get("manifest", {}))]
     texts.append(options(old.get("config", {}), new.get("config", {})))
     texts.append(decisions(old.get("decisions", ""), new.get("decisions", "")))
@@ -129,8 +129,8 @@ def entries(old: dict[str, str], new: dict[str, str]) -> str:
     """The first entries of two manifests that differ."""
     names = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
     names = [name for name in names if not name.startswith(NOT_CONTENT)]
-    told = [name + (" (gone)" if name not in new else " (new)" if name not in old else "") for name in names[:NAMED]]
-    return ", ".join(told) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    words = [name + (" (gone)" if name not in new else " (new)" if name not in old else "") for name in names[:NAMED]]
+    return ", ".join(words) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def options(old: dict[str, Any], new: dict[str, Any]) -> str:
@@ -145,7 +145,7 @@ def options(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 
 def decisions(old: str, new: str) -> str:
-    """How far two outputs of predict are apart."""
+    """Text of the differences between two outputs of predict; empty where they are equal."""
     if old == new:
         return ""
     before, after = ([line.split() for line in text.splitlines()] for text in (old, new))
@@ -216,7 +216,7 @@ def build(tree: Path, sha: str) -> None:
 
 
 def results(one: Version, chosen: list[Run], digests: dict[str, str]) -> Results:
-    """What each run gives, from the cache or anew."""
+    """Results of the runs, from the cache or anew."""
     cache: Results = json.loads(one.cache.read_text()) if one.cache and one.cache.exists() else {}
     keys = {run.name: key(run, digests[run.data]) for run in chosen}
     todo = [run for run in chosen if keys[run.name] not in cache]
@@ -232,14 +232,14 @@ def results(one: Version, chosen: list[Run], digests: dict[str, str]) -> Results
 
 
 def key(run: Run, digest: str) -> str:
-    """What a result depends on beside the version."""
+    """Digest of all that a result depends on beside the version."""
     machine = [platform.machine(), platform.python_version(), *map(version, PACKAGES), os.environ.get("LOCALSVM_SIMD")]
     what = [run.command, run.arguments, run.cells, digest, processor(), machine, CONTENT]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
 def processor() -> str:
-    """What SIMD levels depend on, where the system tells it."""
+    """Flags of the processor, on which SIMD levels depend; empty where the system does not name them."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     return next((line for line in lines if line.startswith("flags")), "")
@@ -254,8 +254,8 @@ def trained(one: Version, todo: list[Run]) -> Results:
         command = [sys.executable, str(Path(__file__).resolve()), "--work", str(order)]
         if subprocess.run(command, env=environment, cwd=folder).returncode:
             raise Unusable(f"{one.name} cannot be run")
-        found: Results = json.loads(answer.read_text())
-        return found
+        answers: Results = json.loads(answer.read_text())
+        return answers
 
 
 def work(order: Path) -> None:
@@ -265,16 +265,16 @@ def work(order: Path) -> None:
 
     if not Path(localsvm.__file__).resolve().is_relative_to(Path(given["tree"]).resolve()):
         sys.exit(f"localsvm comes from {localsvm.__file__}, not from {given['tree']}")
-    found = {}
+    outcomes = {}
     for values in given["runs"]:
         run = Run(*values)
         with tempfile.TemporaryDirectory(dir=order.parent) as folder:
-            found[run.name] = outcome(run, Path(folder))
-    order.with_name("answer.json").write_text(json.dumps(found))
+            outcomes[run.name] = outcome(run, Path(folder))
+    order.with_name("answer.json").write_text(json.dumps(outcomes))
 
 
 def outcome(run: Run, folder: Path) -> Result:
-    """What one run gives."""
+    """Result of one run."""
     train, test = map(str, files(FOLDER / "sets", run.data))
     output, arguments = str(folder / "output.h5"), list(run.arguments)
     if "-j" not in arguments:
@@ -288,10 +288,10 @@ def outcome(run: Run, folder: Path) -> Result:
         if run.command == "cv":
             return {"table": lsvm("cv", "-q", *arguments, train)}
         table = lsvm(run.command, "-q", *arguments, train, output)
-        found: Result = {"manifest": manifest(output), "config": config(output), "table": table}
+        result: Result = {"manifest": manifest(output), "config": config(output), "table": table}
         if run.command == "train":
-            found["decisions"] = lsvm("predict", "-q", "-j", "1", "--decision-values", test, output)
-        return found
+            result["decisions"] = lsvm("predict", "-q", "-j", "1", "--decision-values", test, output)
+        return result
     except Unusable as error:
         return {"error": str(error)}
 
@@ -320,8 +320,8 @@ def manifest(path: str) -> dict[str, str]:
     import h5py
 
     with h5py.File(path) as file:
-        found: dict[str, str] = json.loads(file.attrs["manifest"])
-    return found
+        content: dict[str, str] = json.loads(file.attrs["manifest"])
+    return content
 
 
 def config(path: str) -> dict[str, Any]:
@@ -329,8 +329,8 @@ def config(path: str) -> dict[str, Any]:
     import h5py
 
     with h5py.File(path) as file:
-        found: dict[str, Any] = json.loads(file.attrs["config"])
-    return found
+        content: dict[str, Any] = json.loads(file.attrs["config"])
+    return content
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `same_models.py` compares: data sets made from fixed seeds, and the commands that are run on them.
+"""The runs that `same_models.py` compares: data sets made from fixed seeds, and the commands that are run on them.
 
 Not a command. Of localsvm only the records of methods are used, so that the same file goes with every version.
 """
@@ -145,7 +145,7 @@ def texts(name: str) -> tuple[str, str]:
 
 
 def files(folder: Path, name: str) -> tuple[Path, Path]:
-    """Where a set's training and test part lie."""
+    """Paths of the training and the test part of a set."""
     return folder / f"{name}.train.libsvm", folder / f"{name}.test.libsvm"
 
 

@@ -39,7 +39,7 @@ def train(case: Case, options: argparse.Namespace, search: str = "full", refit: 
 
 
 def figures_of(summary: dict[str, Any]) -> Figures:
-    """What the table shows of a run's report; squares: the sum of the squared cell sizes."""
+    """Figures that the table shows of a run's report; squares: the sum of the squared cell sizes."""
     sizes = summary["cell_rows"]
     kept = ("features", "cells", "support_vectors", "iterations", "not_converged", "seconds")
     return {name: summary[name] for name in kept} | {
@@ -81,5 +81,5 @@ def model_file(case: Case, options: argparse.Namespace) -> Path:
 
 
 def kept_model(case: Case, options: argparse.Namespace) -> Path:
-    """Where the refitted model of the case's rows is kept."""
+    """Path at which the refitted model of the case's rows is kept."""
     return Path(options.work) / f"{case.set}.{case.rows}.refit.h5"

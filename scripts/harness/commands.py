@@ -31,7 +31,7 @@ LONGEST_MESSAGE = 200
 
 
 def lsvm(name: str, arguments: Sequence[str], limit: float | None = None) -> tuple[Any, Figures]:
-    """(JSON report; wall and processor seconds, peak memory) of an `lsvm` command and its workers.
+    """Run an `lsvm` command: (its JSON report; wall and processor seconds and peak memory, with those of its workers).
 
     Raises subprocess.TimeoutExpired after `limit` seconds, the command stopped; CalledProcessError where it fails.
     """
@@ -51,7 +51,7 @@ def lsvm(name: str, arguments: Sequence[str], limit: float | None = None) -> tup
 
 
 class Tested(NamedTuple):
-    """What a training and the prediction of a test file report and take."""
+    """Reports and figures of a training and of the prediction of a test file."""
 
     summary: dict[str, Any]
     score: dict[str, Any]
@@ -60,12 +60,12 @@ class Tested(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """On the test file, in per cent."""
+        """Accuracy on the test file, in per cent."""
         return 100 * float(self.score["accuracy"])
 
     @property
     def cv_accuracy(self) -> float | None:
-        """On held-out rows, in per cent."""
+        """Accuracy on held-out rows, in per cent; None where nothing was held out."""
         return None if self.summary["cv_error"] is None else 100 * (1 - self.summary["cv_error"])
 
 
@@ -77,7 +77,7 @@ def train_and_test(given: Sequence[str], files: Files, jobs: Sequence[str] = (),
 
 
 def best_point(given: Sequence[str], rows: Path) -> list[str]:
-    """What cross-validation chooses from a grid, as options."""
+    """Options of the point that cross-validation chooses from a grid."""
     report, _ = lsvm("cv", [*given, str(rows)])
     best = next(point for point in report["points"] if point["best"])
     flags = {"gamma": "-g", "cost": "-C", "clusters": "-K", "landmarks_count": "-L"}
@@ -122,7 +122,7 @@ def run_contestant(command: list[str], cores: int, limit: float | None) -> dict[
 
 
 def answer(figures: Figures) -> None:
-    """What a contestant's process prints at its end."""
+    """Print the figures, as a contestant's process does at its end."""
     print(ANSWER + json.dumps(figures), flush=True)
 
 

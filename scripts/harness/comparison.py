@@ -47,7 +47,7 @@ class Case:
         return dict(self.parameters).get(name, otherwise)
 
     def key(self) -> str:
-        """The same text for the same case."""
+        """Text that is the same for equal cases."""
         return json.dumps(
             {"set": self.set, "rows": self.rows, "cores": self.cores, **dict(self.parameters)}, sort_keys=True
         )
@@ -82,9 +82,9 @@ class Comparison:
 
     cases: from the options to what is measured. contestants: functions of (case, options) that return the figures of
     one run, `wall` (seconds) among them; those whose names begin with "localsvm" are ours. section: the Markdown of the
-    turns of one machine. takes_part: whether a contestant takes part in a case. prepare: makes files before the clocks.
-    reuse: comparisons whose turns of equal cases count here. about: what the page says at its beginning. target: the
-    target of make that runs it.
+    turns of one machine. takes_part: True where a contestant takes part in a case. prepare: makes files before the
+    clocks. reuse: comparisons whose turns of equal cases count here. introduction: the first lines of the page. target:
+    the target of make that runs it.
     """
 
     name: str
@@ -95,24 +95,24 @@ class Comparison:
     takes_part: Callable[[str, Case], bool] = lambda contestant, case: True
     prepare: Callable[[Case, argparse.Namespace], None] = lambda case, options: None
     reuse: tuple[str, ...] = ()
-    about: list[str] = field(default_factory=list)
+    introduction: list[str] = field(default_factory=list)
     target: str = "bench"
 
 
 def comparison_parser(description: str | None) -> argparse.ArgumentParser:
     """The options of every comparison."""
-    made = parser(description, out=None, data="optional", quick=f"the small end, into {QUICK_OUT} (else {FULL_OUT})")
-    made.add_argument("--sizes", type=integers, help="rows, as in 2000,5000")
-    made.add_argument("--sets", type=names, help="data sets, as in higgs_like,covtype")
-    made.add_argument("--peers", type=names, help="peers to run beside ours; 'none' for ours alone")
-    made.add_argument("--repeats", type=int, help=f"rounds (default {REPEATS}, 1 with --quick)")
-    made.add_argument("--work", type=Path, default=WORK, help="folder of generated data and models")
-    made.add_argument("--limit", type=float, default=600.0, help="seconds after which a peer is stopped")
-    made.add_argument("--train", default="", help="more options for lsvm-train, as in '--grid full'")
-    made.add_argument("--contestant", help=HIDDEN)
-    made.add_argument("--draw", type=int, default=0, help=HIDDEN)
-    made.add_argument("--case", help=HIDDEN)
-    return made
+    given = parser(description, out=None, data="optional", quick=f"the small end, into {QUICK_OUT} (else {FULL_OUT})")
+    given.add_argument("--sizes", type=integers, help="rows, as in 2000,5000")
+    given.add_argument("--sets", type=names, help="data sets, as in higgs_like,covtype")
+    given.add_argument("--peers", type=names, help="peers to run beside ours; 'none' for ours alone")
+    given.add_argument("--repeats", type=int, help=f"rounds (default {REPEATS}, 1 with --quick)")
+    given.add_argument("--work", type=Path, default=WORK, help="folder of generated data and models")
+    given.add_argument("--limit", type=float, default=600.0, help="seconds after which a peer is stopped")
+    given.add_argument("--train", default="", help="more options for lsvm-train, as in '--grid full'")
+    given.add_argument("--contestant", help=HIDDEN)
+    given.add_argument("--draw", type=int, default=0, help=HIDDEN)
+    given.add_argument("--case", help=HIDDEN)
+    return given
 
 
 def main(comparison: Comparison, description: str | None, arguments: list[str] | None = None) -> None:
@@ -149,7 +149,7 @@ class Rounds:
 
     @property
     def turns(self) -> list[Turn]:
-        """All that there are, those of other comparisons first."""
+        """All turns, those of other comparisons first."""
         return list({turn.key: turn for turn in [*self.reused, *self.log.runs]}.values())
 
     def carry_out(self) -> None:
@@ -178,12 +178,12 @@ class Rounds:
         return name.startswith(OURS) or self.options.peers is None or name in self.options.peers
 
     def done(self, case: Case, name: str, repeat: int) -> bool:
-        """Whether this run is in the log, or an earlier one failed, or one round of all contestants was long enough."""
+        """True where this run is in the log, an earlier one failed, or one round of all contestants was long enough."""
         earlier = [turn for turn in self.of(case, name) if turn.key not in self.to_retry]
         return any(t.status != "ok" or t.repeat == repeat for t in earlier) or (repeat > 0 and self.is_long(case))
 
     def is_long(self, case: Case) -> bool:
-        """Whether a contestant took so long that nobody is repeated: errors are of the same draws for all."""
+        """True where a contestant took so long that nobody is repeated: errors are of the same draws for all."""
         turns = [turn for turn in self.turns if (turn.case, turn.machine) == (case.key(), self.machine)]
         return any(turn.status == "timeout" or turn.figures.get("process", 0) > LONG for turn in turns)
 
@@ -193,7 +193,7 @@ class Rounds:
         return [turn for turn in self.turns if (turn.case, turn.contestant, turn.machine) == wanted]
 
     def skip(self, case: Case, name: str) -> dict[str, Any] | None:
-        """Why there is no point in starting; None if there is."""
+        """Reason not to start a run, as its outcome; None if there is none."""
         if case.cores > len(os.sched_getaffinity(0)):
             return {"status": "skipped", "message": f"this process may not use {case.cores} cores"}
         for turn in self.turns:
@@ -212,7 +212,7 @@ class Rounds:
         return run_contestant([*script, *as_contestant], case.cores, limit)
 
     def progress(self, turn: Turn) -> str:
-        """What the terminal shows of a turn."""
+        """The line that the terminal shows of a turn."""
         outcome = f"{turn.figures['wall']:.3f} s" if "wall" in turn.figures else turn.message
         return f"{self.comparison.name} {turn.case} {turn.contestant}: {turn.status} {outcome}"
 

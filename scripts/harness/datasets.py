@@ -49,9 +49,9 @@ class Files:
         if len(data.y) <= limit:
             return path
         rows = np.sort(np.random.default_rng(0).choice(len(data.y), limit, replace=False))
-        made = self.folder / f"part.{limit}.libsvm"
-        write(made, data.X[rows], data.y[rows])
-        return made
+        path_of_part = self.folder / f"part.{limit}.libsvm"
+        write(path_of_part, data.X[rows], data.y[rows])
+        return path_of_part
 
 
 @contextmanager
@@ -60,15 +60,15 @@ def text_files(data: Path, name: str, labels: Callable[[Any], Any] | None = None
     with tempfile.TemporaryDirectory() as folder:
         files = Files(Path(folder))
         for part, path in (("train", files.train), ("test", files.test)):
-            found = examples(data, name, part)
-            write(path, found.X, found.y if labels is None else labels(found.y))
+            rows = examples(data, name, part)
+            write(path, rows.X, rows.y if labels is None else labels(rows.y))
         yield files
 
 
 def examples(data: Path, name: str, part: str) -> Dataset:
     """A part ("train" or "test") of a real set."""
-    found = read(data / f"{'covtype' if name == SEVEN else name}.{part}.libsvm.xz")
-    return Dataset(found.X, np.where(found.y == 2, 1.0, -1.0)) if name == "covtype" else found
+    rows = read(data / f"{'covtype' if name == SEVEN else name}.{part}.libsvm.xz")
+    return Dataset(rows.X, np.where(rows.y == 2, 1.0, -1.0)) if name == "covtype" else rows
 
 
 def joined(data: Path, name: str) -> tuple[Any, Any]:
@@ -142,9 +142,9 @@ def generated(rows: int, part: str, draw: int = 0) -> Iterator[tuple[Any, Any]]:
 
 def _real(options: argparse.Namespace, name: str, part: str) -> tuple[Any, Any]:
     width = None if part == "train" else arrays(options, name, 1, "train")[0].shape[1]
-    found = read(source(options, name, part), dense=True, n_features=width, jobs=2)
-    y = found.y == 2 if name == "covtype" else found.y == found.y.max()
-    return found.X, np.where(y, 1.0, -1.0)
+    data = read(source(options, name, part), dense=True, n_features=width, jobs=2)
+    y = data.y == 2 if name == "covtype" else data.y == data.y.max()
+    return data.X, np.where(y, 1.0, -1.0)
 
 
 def text(options: argparse.Namespace, name: str, rows: int, part: str, compressed: bool = False) -> Path:

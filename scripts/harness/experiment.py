@@ -22,11 +22,11 @@ from harness.runlog import AnyRun, Run, RunLog
 
 @dataclass(frozen=True)
 class Experiment(Generic[AnyRun]):
-    """What an experiment measures and how its page reads.
+    """An experiment: its cases, how they are measured, and its page.
 
     cases: the keys of all runs that the options ask for. measure: the runs of those that are missing, given the ones in
     the log. page: the Markdown of all runs; it draws the pictures into the folder options.out. progress: a run in a
-    few words. good: whether a run of the log counts.
+    few words. good: True where a run of the log counts.
     """
 
     name: str
@@ -68,14 +68,16 @@ def open_log(name: str, run_class: type[AnyRun], options: argparse.Namespace) ->
 def set_by_set(
     missing: list[Any], files: Callable[[str], AbstractContextManager[Any]], fit: Callable[[Any, Any], AnyRun]
 ) -> Iterator[AnyRun]:
-    """The missing runs, `fit` of a key and of what `files` gives for the set that the key begins with; one that fails
-    is reported on stderr and tried again by the next call.
+    """Measure the missing runs, set by set.
+
+    Each run is `fit` of its key and of what `files` gives for the set that the key begins with. A run that fails is
+    reported on stderr and tried again by the next call.
     """
     for name in dict.fromkeys(name for name, *_ in missing):
-        with files(name) as made:
+        with files(name) as files_of_set:
             for key in (key for key in missing if key[0] == name):
                 try:
-                    yield fit(key, made)
+                    yield fit(key, files_of_set)
                 except subprocess.CalledProcessError as failure:
                     print(f"{key}: failed with code {failure.returncode}", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""What the scripts use of localsvm's internals, in one place: where the library changes, this module follows.
+"""The internals of localsvm that the scripts use, in one place: where the library changes, this module follows.
 
 All else goes through `lsvm` commands, `localsvm.estimators`, `localsvm.runs` and the generated sets of
 `localsvm.data.synthetic`.
@@ -120,10 +120,10 @@ class MixtureRounds:
         tasks = Tasks(10.0, groups, False, 1e-4)
         mixture = estimate(X, q, Prior.of(X, ones, 1e-3, len(centres), True), centres.astype(np.float64))
         begin = SVMMixture(mixture, weights, tasks.matrix(len(centres)), np.empty(0), False, False)
-        found = fit_svm_mixture(MixtureRows(X, y, ones, ones), cost, tasks, begin, -np.inf, rounds)
-        logs = found.mixture.log_densities(X)
-        self.components, self.M = logs.argmax(axis=1), found.M
-        self.values = decided(logs, task_values(X, found.weights.W), False, False)
+        model = fit_svm_mixture(MixtureRows(X, y, ones, ones), cost, tasks, begin, -np.inf, rounds)
+        logs = model.mixture.log_densities(X)
+        self.components, self.M = logs.argmax(axis=1), model.M
+        self.values = decided(logs, task_values(X, model.weights.W), False, False)
 
 
 def binary_cell(X: Any, y: Any, folds: np.ndarray) -> Cell:
@@ -133,7 +133,7 @@ def binary_cell(X: Any, y: Any, folds: np.ndarray) -> Cell:
 
 
 def fit_at_one_point(method: Method, X: Any, y: Any) -> Fitted:
-    """What a worker does with a cell where nothing is selected."""
+    """Fit a cell as a worker does where nothing is selected."""
     cell = binary_cell(X, y, np.zeros(len(y), int))
     return CellSelection(method, cell, method.grid(cell, float(len(y)), 5)).fit(None, "refit")
 
@@ -153,7 +153,7 @@ def fit_selected(method: Method, X: Any, y: Any, folds: int) -> Fitted:
 
 
 class SelectedCell:
-    """What a worker does with a cell of two classes: score the grid by cross-validation, refit the best point."""
+    """The work of a worker on a cell of two classes: score the grid by cross-validation, refit the best point."""
 
     def __init__(self, X: Any, y: Any, search: str, folds: int = 5, seed: int = 0) -> None:
         self._selection = selection_of(KernelSVM(), X, y, folds, seed)

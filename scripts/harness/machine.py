@@ -1,4 +1,4 @@
-"""What runs are measured on, and of which commit.
+"""The machine that runs are measured on, and their commit.
 
 machine()             # {"cpu": "AMD EPYC", "cores": 2, "simd": "avx2", "memory_gib": 23}
 commit()              # "31b4d1c-dirty"
@@ -25,7 +25,7 @@ def machine() -> dict[str, Any]:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -44,17 +44,17 @@ def commit() -> str:
 
 
 def processors(machines: Iterable[dict[str, Any] | None]) -> str:
-    """AMD EPYC; several machines joined by "and"."""
+    """Names of the processors, as in "AMD EPYC"; several are joined by "and"."""
     return " and ".join(dict.fromkeys((m or EARLIER)["cpu"] for m in machines))
 
 
 def with_article(cpu: str) -> str:
-    """An AMD EPYC."""
+    """Name of a processor with its article, as in "an AMD EPYC"."""
     return f"{'an' if cpu[0] in 'AEIO' else 'a'} {cpu}"
 
 
 def cores_of_processors(machines: Iterable[dict[str, Any] | None]) -> str:
-    """One core of an AMD EPYC; several machines joined by "and"."""
+    """Cores of the machines, as in "one core of an AMD EPYC"; several machines are joined by "and"."""
     known = [m or EARLIER for m in machines]
     texts = (f"{NUMBERS.get(m['cores'], str(m['cores']) + ' cores')} of {with_article(m['cpu'])}" for m in known)
     return " and ".join(dict.fromkeys(texts))

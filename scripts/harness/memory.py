@@ -49,10 +49,10 @@ def family(root: int) -> list[int]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             children.setdefault(_parent(folder), []).append(int(folder.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
+    pids = [root]
+    for pid in pids:
+        pids += children.get(pid, [])
+    return pids
 
 
 def _parent(folder: Path) -> int:

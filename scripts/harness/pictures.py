@@ -1,4 +1,4 @@
-"""What the pictures of the experiments share: colours, axes with plain numbers, one legend for all panels."""
+"""The common parts of the pictures of the experiments: colours, axes with plain numbers, one legend for all panels."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished run. Subclasses add what was run, which KEY names, and its figures; old logs do not name machine and
-    commit.
+    """A finished run, with its machine and commit, which old logs do not name.
+
+    Subclasses add what was run, which KEY names, and its figures.
     """
 
     KEY: ClassVar[tuple[str, ...]] = ()
@@ -26,7 +27,7 @@ class Run:
 
     @property
     def key(self) -> Hashable:
-        """What was run: a second run of the same replaces the first."""
+        """Key of what was run: a second run of the same key replaces the first."""
         return tuple(getattr(self, name) for name in self.KEY)
 
 

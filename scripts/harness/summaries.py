@@ -19,8 +19,9 @@ Column = tuple[str, Callable[["Summary"], str]]
 
 @dataclass(frozen=True)
 class Summary:
-    """All turns of a contestant in one case. figures: medians, of errors the mean. ratio: its seconds over ours, None
-    without both.
+    """All turns of a contestant in one case.
+
+    figures: medians, of errors the mean. ratio: its seconds over ours, None without both.
     """
 
     case: Case
@@ -34,12 +35,12 @@ class Summary:
 
 def summaries(turns: list[Turn], baseline: str = OURS) -> list[Summary]:
     """One for each case and contestant, in the order of their first turns, cases together."""
-    found: dict[str, dict[str, list[Turn]]] = {}
+    by_case: dict[str, dict[str, list[Turn]]] = {}
     for turn in turns:
-        found.setdefault(turn.case, {}).setdefault(turn.contestant, []).append(turn)
+        by_case.setdefault(turn.case, {}).setdefault(turn.contestant, []).append(turn)
     return [
         _summary(Case.from_key(case), name, turns, contestants.get(baseline, []))
-        for case, contestants in found.items()
+        for case, contestants in by_case.items()
         for name, turns in contestants.items()
     ]
 
@@ -110,15 +111,15 @@ TIME: list[Column] = [
 NOTE: list[Column] = [("note", lambda s: s.message.replace("|", "/"))]
 
 
-def summary_table(found: list[Summary], more: list[Column], parameters: list[Column] | None = None) -> list[str]:
+def summary_table(rows: list[Summary], more: list[Column], parameters: list[Column] | None = None) -> list[str]:
     """A row for each summary: who, the case's own parameters, time, and the comparison's figures."""
     columns = [*WHO, *(parameters or []), *TIME, *more, *NOTE]
-    return table([head for head, _ in columns], ([text(s) for _, text in columns] for s in found))
+    return table([head for head, _ in columns], ([text(s) for _, text in columns] for s in rows))
 
 
 def page(comparison: Comparison, turns: list[Turn]) -> str:
     """The whole Markdown page, a section for each machine (and SIMD level)."""
-    lines = [f"# {comparison.title}", "", *comparison.about, "", *_written_by(comparison), ""]
+    lines = [f"# {comparison.title}", "", *comparison.introduction, "", *_written_by(comparison), ""]
     for machine in _different_machines(turns):
         mine = [turn for turn in turns if turn.machine == machine]
         commits = ", ".join(dict.fromkeys(turn.commit or "" for turn in mine))
@@ -128,7 +129,7 @@ def page(comparison: Comparison, turns: list[Turn]) -> str:
 
 
 def _written_by(comparison: Comparison) -> list[str]:
-    """Where the figures come from."""
+    """Paragraph on where the figures come from."""
     name = comparison.name
     return [
         f"Written by `make {comparison.target} DATA=...` (`scripts/bench/{name}.py`) from `{name}.jsonl`. Seconds are",

@@ -1,4 +1,4 @@
-"""What calls cost, measured inside a process.
+"""The cost of calls, measured inside a process.
 
 figures = timed(lambda: SVC().fit(X, y))     # {"wall": 0.08, "first": 0.09, "cpu": 0.08, "calls": 5, "peak": 96079872}
 """
@@ -38,7 +38,7 @@ def best_of(repeats: int, call: Callable[[], Any]) -> float:
 
 
 def processor_seconds() -> float:
-    """Of this process, all its threads, and its ended children."""
+    """Processor seconds of this process, all its threads, and its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in used)
 

@@ -108,19 +108,19 @@ def measure(missing: list[Key], _: list[Fit], options: Any) -> Iterator[Fit]:
 def fit(key: Key, files: Files) -> Fit:
     """One run through the command line."""
     given = options_of(*key, files)
-    found = train_and_test(given, files)
-    cv = float("nan") if found.cv_accuracy is None else found.cv_accuracy
-    seconds = found.training["cpu"], found.prediction["cpu"]
-    return Fit(*key, found.accuracy, cv, found.summary["not_converged"], *seconds, " ".join(given))
+    tested = train_and_test(given, files)
+    cv = float("nan") if tested.cv_accuracy is None else tested.cv_accuracy
+    seconds = tested.training["cpu"], tested.prediction["cpu"]
+    return Fit(*key, tested.accuracy, cv, tested.summary["not_converged"], *seconds, " ".join(given))
 
 
 def progress(run: Fit) -> str:
-    """What the terminal shows of a run."""
+    """The line that the terminal shows of a run."""
     return f"{run.name} {run.method} seed {run.seed}: {run.accuracy:.2f} %, {run.train_cpu:.1f} s"
 
 
 def options_of(name: str, method: str, seed: int, files: Files) -> list[str]:
-    """What the paper names for a method; the kernel's parameters from a part of the rows where there are many."""
+    """Options that the paper names for a method; the kernel's parameters come from a part of many rows."""
     given = ["-m", method.split()[0], "--scale", SCALES.get(name, "std"), "--seed", str(seed)]
     if method in ("csvm", "llsvm", "kmeans-svm", "l3"):
         given += ["-K", str(CLUSTERS[name])]
@@ -134,7 +134,7 @@ def options_of(name: str, method: str, seed: int, files: Files) -> list[str]:
 
 
 def kernel_point(given: list[str], files: Files) -> list[str]:
-    """gamma and C of the global kernel SVM, chosen on at most RBF_ROWS rows."""
+    """Options gamma and C of the global kernel SVM, chosen on at most RBF_ROWS rows."""
     rows = files.part(files.train, RBF_ROWS)
     return [] if rows == files.train else best_point(given, rows)
 
@@ -157,18 +157,18 @@ def of(runs: list[Fit], method: str, name: str) -> list[Fit]:
 
 def accuracy(runs: list[Fit], method: str, name: str) -> str:
     """An entry of the table."""
-    found: Any = [r.accuracy for r in of(runs, method, name)]
+    values: Any = [r.accuracy for r in of(runs, method, name)]
     theirs = PAPER.get(method, {}).get(name)
-    ours = f"{np.mean(found):.2f} ({np.std(found):.2f}; {len(found)})" if found else "-"
+    ours = f"{np.mean(values):.2f} ({np.std(values):.2f}; {len(values)})" if values else "-"
     return f"{ours} / {theirs:.2f}" if theirs else ours
 
 
 def seconds(runs: list[Fit], method: str, name: str) -> str:
-    """Medians."""
-    found = of(runs, method, name)
-    if not found:
+    """Medians of the processor seconds of training and prediction."""
+    fits = of(runs, method, name)
+    if not fits:
         return "-"
-    return f"{np.median([r.train_cpu for r in found]):.1f}, {np.median([r.predict_cpu for r in found]):.1f}"
+    return f"{np.median([r.train_cpu for r in fits]):.1f}, {np.median([r.predict_cpu for r in fits]):.1f}"
 
 
 if __name__ == "__main__":

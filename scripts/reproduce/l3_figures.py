@@ -68,7 +68,7 @@ def page(runs: list[Measurement], options: Any) -> str:
 
 
 def progress(run: Measurement) -> str:
-    """What the terminal shows of a measurement."""
+    """The line that the terminal shows of a measurement."""
     return " ".join(map(str, run.key))
 
 

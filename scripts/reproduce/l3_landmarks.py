@@ -128,15 +128,15 @@ def chosen_cost(train: Rows, state: State) -> float:
 
 
 def score(train: Rows, test: Rows, state: State, cost: float) -> tuple[float, bool]:
-    """Per cent of the test rows right by one-vs-all, and whether all problems were solved to the tolerance."""
+    """Per cent of the test rows right by one-vs-all, and True where all problems were solved to the tolerance."""
     rows, answering = (METHOD.rows(part.X, state) for part in (train, test))
     labels = np.unique(train.y)
     costs = np.full(len(train.y), cost)
     problems = [LinearProblem(rows, np.where(train.y == label, 1.0, -1.0), costs, False) for label in labels]
-    found = [solve(problem, METHOD.tolerance) for problem in problems]
-    values = np.stack([answering.values(solution.w) for solution in found])
+    solutions = [solve(problem, METHOD.tolerance) for problem in problems]
+    values = np.stack([answering.values(solution.w) for solution in solutions])
     right = float(np.mean(labels[values.argmax(axis=0)] == test.y))
-    return round(100 * right, 3), all(solution.report.converged for solution in found)
+    return round(100 * right, 3), all(solution.report.converged for solution in solutions)
 
 
 def section(runs: list[Measurement], out: Path) -> list[str]:
@@ -146,7 +146,7 @@ def section(runs: list[Measurement], out: Path) -> list[str]:
         return []
     picture(runs, out / PICTURE)
     counts = landmarks_of(runs)
-    about = ABOUT.format(
+    introduction = ABOUT.format(
         name=runs[0].name, rows=thousands(runs[0].figures["rows"]), clusters=runs[0].clusters,
         costs=f"{COSTS[0]:g} to {COSTS[-1]:g}",
         choice=thousands(min(CHOICE_ROWS, runs[0].figures["rows"] // 2)), last=LANDMARKS[-1], picture=PICTURE,
@@ -160,7 +160,7 @@ def section(runs: list[Measurement], out: Path) -> list[str]:
         [count, seeds_of(runs, count), *(entry for kind in KINDS for entry in entries(runs, kind, count))]
         for count in counts
     ]
-    return [about, *table(head, rows)]
+    return [introduction, *table(head, rows)]
 
 
 def landmarks_of(runs: list[Measurement]) -> list[int]:
@@ -169,7 +169,7 @@ def landmarks_of(runs: list[Measurement]) -> list[int]:
 
 
 def seeds_of(runs: list[Measurement], count: int) -> int:
-    """How many seeds stand behind a row."""
+    """Number of seeds that stand behind a row."""
     return len({run.seed for run in runs if run.figures["landmarks"] == count})
 
 
@@ -192,8 +192,8 @@ def picture(runs: list[Measurement], path: Path) -> None:
     panels = figure.subplots(1, 2)
     for panel, name in zip(panels, ("accuracy", "seconds"), strict=True):
         for kind, (text, colour, style) in KINDS.items():
-            found = {count: values(runs, kind, count, name) for count in landmarks_of(runs)}
-            curve(panel, {count: v for count, v in found.items() if v}, style, colour, text)
+            by_count = {count: values(runs, kind, count, name) for count in landmarks_of(runs)}
+            curve(panel, {count: v for count, v in by_count.items() if v}, style, colour, text)
         panel.set_xlabel("landmarks L")
         measured_ticks(panel, landmarks_of(runs))
     panels[0].set_ylabel("test accuracy, %")
@@ -204,8 +204,8 @@ def picture(runs: list[Measurement], path: Path) -> None:
     figure.savefig(path, dpi=100)
 
 
-def curve(panel: Any, found: dict[int, list[float]], style: str, colour: str, text: str) -> None:
+def curve(panel: Any, by_count: dict[int, list[float]], style: str, colour: str, text: str) -> None:
     """Means, with bars to the extremes."""
-    means = [np.mean(v) for v in found.values()]
-    bars = [[m - min(v), max(v) - m] for m, v in zip(means, found.values(), strict=True)]
-    panel.errorbar(list(found), means, np.transpose(bars), fmt=style, ms=4, color=colour, label=text, capsize=2)
+    means = [np.mean(v) for v in by_count.values()]
+    bars = [[m - min(v), max(v) - m] for m, v in zip(means, by_count.values(), strict=True)]
+    panel.errorbar(list(by_count), means, np.transpose(bars), fmt=style, ms=4, color=colour, label=text, capsize=2)

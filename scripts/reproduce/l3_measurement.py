@@ -1,5 +1,8 @@
-"""The figures of the L3-SVM paper, a module for each kind: decision regions (regions), small sets (small), choosing
-landmarks (landmarks). Each has `cases`, `measure` and `section`, its part of the page."""
+"""The figures of the L3-SVM paper, a module for each kind.
+
+Decision regions are in l3_regions.py, small sets in l3_small.py, and choosing landmarks in l3_landmarks.py. Each module
+has `cases`, `measure` and `section`, its part of the page.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Key = tuple[int, str, str, int, int]  # the first five fields of a measurement
 
 @dataclass(frozen=True)
 class Measurement(Run):
-    """What was measured (the first five fields), and the figures, whose meaning is their module's."""
+    """A measurement: what was measured (the first five fields), and figures, whose meaning is their module's."""
 
     KEY = ("figure", "name", "variant", "clusters", "seed")
     figure: int

@@ -91,7 +91,7 @@ def measure(missing: list[Key], _: list[Measurement], options: Any) -> Iterator[
 
 
 def picture_path(title: str, out: Path) -> Path:
-    """Where the picture of a distribution goes."""
+    """Path of the picture of a distribution."""
     return out / f"{title}.png"
 
 
@@ -101,7 +101,7 @@ def fitted(estimator: str, lists: dict[str, Any], X: np.ndarray, y: np.ndarray) 
 
 
 def described(figure: int, title: str, model: Any, X: np.ndarray, y: np.ndarray, tests: Labelled) -> Measurement:
-    """What the table says of a model."""
+    """Measurement that the table shows of a model."""
     figures = {
         "accuracy": 100 * float(np.mean(model.predict(tests[0]) == tests[1])),
         "cv_accuracy": 100 * (1 - model.summary_.cv_error),

@@ -141,9 +141,9 @@ def divided(y: Any, split: int) -> tuple[Any, Any]:
     return list(splits)[split]
 
 
-def progress(found: Split) -> str:
-    """What the terminal shows of a run."""
-    return f"{found.name} {found.map} split {found.split}: {found.accuracy:.1f} %, {found.kernels} kernels"
+def progress(split: Split) -> str:
+    """The line that the terminal shows of a run."""
+    return f"{split.name} {split.map} split {split.split}: {split.accuracy:.1f} %, {split.kernels} kernels"
 
 
 if __name__ == "__main__":

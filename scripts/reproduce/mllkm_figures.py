@@ -95,7 +95,7 @@ Key = tuple[str, str, str, int]  # what, set, map, split or number
 
 @dataclass(frozen=True)
 class Measured(Run):
-    """What was found, by name."""
+    """Measured values, by name."""
 
     KEY = ("what", "name", "map", "number")
     what: str
@@ -114,11 +114,11 @@ def main() -> None:
 
 def cases(options: Any) -> list[Key]:
     """Figure 2, then both tables."""
-    found: list[Key] = [("figure", "banana", kind, 2) for kind in ALL_MAPS]
+    keys: list[Key] = [("figure", "banana", kind, 2) for kind in ALL_MAPS]
     if options.quick:
-        return found
-    found += [("bank", name, kind, i) for i, name, kind in product(range(BANK_SPLITS), options.sets, COMPARED)]
-    return found + [("admit", name, kind, n) for n, name, kind in product(ADMITTED, ADMITTED_SETS, COMPARED)]
+        return keys
+    keys += [("bank", name, kind, i) for i, name, kind in product(range(BANK_SPLITS), options.sets, COMPARED)]
+    return keys + [("admit", name, kind, n) for n, name, kind in product(ADMITTED, ADMITTED_SETS, COMPARED)]
 
 
 def measure(missing: list[Key], _: list[Measured], options: Any) -> Iterator[Measured]:
@@ -137,7 +137,7 @@ def measure(missing: list[Key], _: list[Measured], options: Any) -> Iterator[Mea
 
 
 def progress(run: Measured) -> str:
-    """What the terminal shows of a measurement."""
+    """The line that the terminal shows of a measurement."""
     return f"{' '.join(map(str, run.key))}: {', '.join(f'{name} {value:.4g}' for name, value in run.values.items())}"
 
 
@@ -149,7 +149,7 @@ def method_of(kind: str, cost: float, **more: Any) -> Any:
 
 
 def errors(kind: str) -> dict[str, float]:
-    """Of a model of Figure 2, in per cent; and what it holds."""
+    """Test error of a model of Figure 2, in per cent; and its numbers of anchors, kernels and support vectors."""
     X, y, fitted, method = model_of_figure(kind)
     Z, z = banana(TEST_ROWS, np.random.default_rng(1))
     state = fitted.state
@@ -169,12 +169,12 @@ def model_of_figure(kind: str) -> tuple[Any, Any, Any, Any]:
 
 
 def margins(X: Any, y: Any, fitted: Any, method: Any) -> Any:
-    """y f(x), rounded as the tolerance lets them be."""
+    """Margins y f(x), rounded, as they are exact to the tolerance only."""
     return np.round(y * decisions(X, fitted, method), 2)
 
 
 def decisions(X: Any, fitted: Any, method: Any) -> Any:
-    """f(x)."""
+    """Decision values f(x)."""
     return method.predictor(fitted.state, TARGET, 2).decision_function(X)[:, 0]
 
 
@@ -189,11 +189,11 @@ def bank_and_one(kind: str, X: Any, y: Any, seen: Any, out: Any) -> dict[str, fl
     best = min(range(len(alone)), key=lambda i: losses[i][:2])
     one = fit_at_one_point(alone[best], X[seen], y[seen])
     seconds = {"bank seconds": with_bank - begun, "one seconds": time.process_time() - with_bank}
-    found: dict[str, float] = {"gamma": gammas[best], **seconds}
+    values: dict[str, float] = {"gamma": gammas[best], **seconds}
     for name, fitted in (("bank", bank), ("one", one)):
-        found[f"{name} accuracy"] = 100 * float(np.mean(predicted(fitted, X[out], alone[best]) == y[out]))
-        found[f"{name} kernels"] = len(fitted.state["kernel_share"])
-    return found
+        values[f"{name} accuracy"] = 100 * float(np.mean(predicted(fitted, X[out], alone[best]) == y[out]))
+        values[f"{name} kernels"] = len(fitted.state["kernel_share"])
+    return values
 
 
 def some_rows(data: Path, name: str) -> tuple[Any, Any]:
@@ -236,12 +236,12 @@ def bank_table(runs: Sequence[Measured]) -> list[str]:
     head = ("set", "map", "bank", "one gamma", "p", "kernels", "of one gamma", "s", "of one gamma", "the gamma, median")
 
     def line(name: str, kind: str) -> list[str]:
-        own = [run.values for run in runs if (run.name, run.map) == (name, kind)]
-        bank, one = ([v[f"{which} accuracy"] for v in own] for which in ("bank", "one"))
-        sizes = [f"{np.mean([v[f'{which} kernels'] for v in own]):.1f}" for which in ("bank", "one")]
-        spent = [f"{np.mean([v[f'{which} seconds'] for v in own]):.2f}" for which in ("bank", "one")]
+        values = [run.values for run in runs if (run.name, run.map) == (name, kind)]
+        bank, one = ([v[f"{which} accuracy"] for v in values] for which in ("bank", "one"))
+        sizes = [f"{np.mean([v[f'{which} kernels'] for v in values]):.1f}" for which in ("bank", "one")]
+        spent = [f"{np.mean([v[f'{which} seconds'] for v in values]):.2f}" for which in ("bank", "one")]
         return [name, kind, mean(bank), mean(one), against(bank, one), *sizes, *spent,
-                f"{np.median([v['gamma'] for v in own]):.3g}"]  # fmt: skip
+                f"{np.median([v['gamma'] for v in values]):.3g}"]  # fmt: skip
 
     return table(head, [line(*row) for row in dict.fromkeys((run.name, run.map) for run in runs)])
 

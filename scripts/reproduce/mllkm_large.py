@@ -107,15 +107,15 @@ def fit(key: Key, files: Files) -> Fit:
     begun = children_seconds()
     selection = best_point([*given, "-v", "3"], files.part(train, SELECTION_ROWS))
     selecting = children_seconds() - begun
-    found = train_and_test([*given, *selection], files, ["-j", "1"], train)
+    done = train_and_test([*given, *selection], files, ["-j", "1"], train)
     return Fit(
-        *key, found.summary["rows"], found.accuracy, found.summary["not_converged"], selecting + found.training["cpu"],
-        found.prediction["cpu"], files.model.stat().st_size, found.score["total"], " ".join([*given, *selection]),
+        *key, done.summary["rows"], done.accuracy, done.summary["not_converged"], selecting + done.training["cpu"],
+        done.prediction["cpu"], files.model.stat().st_size, done.score["total"], " ".join([*given, *selection]),
     )  # fmt: skip
 
 
 def progress(run: Fit) -> str:
-    """What the terminal shows of a run."""
+    """The line that the terminal shows of a run."""
     return f"{run.name} {run.method}: {run.accuracy:.2f} %, {run.train_cpu:.1f} s"
 
 
@@ -125,16 +125,16 @@ def page(runs: list[Fit], _: Any) -> str:
     lines = [ABOUT.format(grids=grids, processor=processors(run.machine for run in runs))]
     head = ("method", "accuracy %", "training s", "prediction s", "model kB")
     for name, limit in ((name, limit) for name, limits in LIMITS.items() for limit in limits):
-        found = {run.method: run for run in runs if (run.name, run.limit) == (name, limit)}
-        if found:
-            any_run = next(iter(found.values()))
+        by_method = {run.method: run for run in runs if (run.name, run.limit) == (name, limit)}
+        if by_method:
+            any_run = next(iter(by_method.values()))
             title = f"## {name}, {thousands(any_run.rows)} training rows, {thousands(any_run.test_rows)} test rows"
-            lines += [title, "", *table(head, [(m, *entries(found.get(m))) for m in METHODS]), ""]
+            lines += [title, "", *table(head, [(m, *entries(by_method.get(m))) for m in METHODS]), ""]
     return "\n".join(lines)
 
 
 def entries(run: Fit | None) -> tuple[str, ...]:
-    """What a line has behind its method."""
+    """Entries of a line behind its method."""
     if run is None:
         return ("-",) * 4
     unfinished = "" if not run.not_converged else f" ({run.not_converged} not converged)"

@@ -131,9 +131,11 @@ Kernels with a weight by their gamma, at C = 100, on average over the splits.
 
 @dataclass(frozen=True)
 class Split(Run):
-    """One split at C = 100: test accuracy in per cent, kernels, those with more than HEAVY of the weight, support
-    vectors, the certified gap, processor seconds of training, microseconds of prediction a row, bytes of the state, and
-    kernels by their gamma; with C by cross-validation the accuracy, and C, but for variants of the maps.
+    """One split at C = 100.
+
+    Its figures: test accuracy in per cent, kernels, those with more than HEAVY of the weight, support vectors, the
+    certified gap, processor seconds of training, microseconds of prediction a row, bytes of the state, and kernels by
+    their gamma; with C by cross-validation the accuracy, and C, but for variants of the maps.
     """
 
     KEY = ("name", "map", "split")
@@ -154,10 +156,10 @@ class Split(Run):
 
 
 def page(runs: list[Split], options: Any) -> str:
-    """What was found beside what the paper has."""
+    """The page: our figures beside those of the paper."""
     rows = [(name, kind) for name in PAPER for kind in PAPER[name]]
     of = {row: sorted((run for run in runs if run.key[:2] == row), key=lambda run: run.split) for row in rows}
-    of = {row: found for row, found in of.items() if found}
+    of = {row: splits for row, splits in of.items() if splits}
     costs = sorted({run.chosen for run in runs if run.chosen is not None})
     chosen = f"C chosen; {', '.join(f'{c:g}' for c in costs)}"
     accuracy = ("set", "map or method", "C = 100", "paper", "p", chosen, "p")
@@ -178,36 +180,36 @@ def page(runs: list[Split], options: Any) -> str:
             ABOUT,
             *table(accuracy, [(*row, *accuracies(row, of, costs)) for row in of]),
             COST.format(processor=processors(run.machine for run in runs)),
-            *table(size, [(*row, *sizes(row, found)) for row, found in of.items()]),
+            *table(size, [(*row, *sizes(row, splits)) for row, splits in of.items()]),
             SCALINGS,
             *scalings(runs, [row for row in of if row[1] in MAPS]),
             OTHER_WAYS,
             *table(("set", "map", "as above", *OTHERWISE, "paper"), other_ways(runs)),
             GAMMAS,
-            *table(gammas, [(*row, *by_gamma(found)) for row, found in of.items() if row[1] in MAPS]),
+            *table(gammas, [(*row, *by_gamma(splits)) for row, splits in of.items() if row[1] in MAPS]),
         ]
     )
 
 
 def accuracies(row: tuple[str, str], of: dict[tuple[str, str], list[Split]], costs: Sequence[float]) -> list[str]:
     """Both columns, each with its p."""
-    found, paper = of[row], PAPER[row[0]][row[1]]
-    splits = {run.split for run in found}
+    row_splits, paper = of[row], PAPER[row[0]][row[1]]
+    splits = {run.split for run in row_splits}
     reference = [run for run in of.get((row[0], REFERENCE), []) if run.split in splits]
-    counts = ", ".join(str(sum(run.chosen == c for run in found)) for c in costs)
-    cells = [mean([run.accuracy for run in found]), f"{paper.accuracy:.1f} ({paper.deviation:.1f})"]
-    cells += [against([run.accuracy for run in found], [run.accuracy for run in reference])]
-    cells += [f"{mean([run.chosen_accuracy for run in found])} ({counts})"]
-    return [*cells, against([run.chosen_accuracy for run in found], [run.chosen_accuracy for run in reference])]
+    counts = ", ".join(str(sum(run.chosen == c for run in row_splits)) for c in costs)
+    cells = [mean([run.accuracy for run in row_splits]), f"{paper.accuracy:.1f} ({paper.deviation:.1f})"]
+    cells += [against([run.accuracy for run in row_splits], [run.accuracy for run in reference])]
+    cells += [f"{mean([run.chosen_accuracy for run in row_splits])} ({counts})"]
+    return [*cells, against([run.chosen_accuracy for run in row_splits], [run.chosen_accuracy for run in reference])]
 
 
 def mean(values: Sequence[float]) -> str:
-    """With the deviation, where there is one."""
+    """Mean of values, with the deviation where there are several."""
     return f"{np.mean(values):.1f}" + (f" ({np.std(values, ddof=1):.1f})" if len(values) > 1 else "")
 
 
 def against(values: Sequence[float], others: Sequence[float]) -> str:
-    """p of the difference, bold where it is small; nothing where there is none."""
+    """The p of a difference, bold where it is small; empty where there is none."""
     if len(values) != len(others) or len(values) < 2 or values == others:
         return ""
     p = overlapping_t_test(np.asarray(values) - others)
@@ -215,8 +217,10 @@ def against(values: Sequence[float], others: Sequence[float]) -> str:
 
 
 def overlapping_t_test(differences: np.ndarray) -> float:
-    """p of a mean of 0, for splits that share training rows: Nadeau and Bengio, Inference for the generalization
-    error, Machine Learning 52, 2003: the variance of the mean is (1/k + test rows / training rows) s^2.
+    """The p of a mean of 0, for splits that share training rows.
+
+    Nadeau and Bengio, Inference for the generalization error, Machine Learning 52, 2003: the variance of the mean is
+    (1/k + test rows / training rows) s^2.
     """
     k, deviation = len(differences), float(np.std(differences, ddof=1))
     if deviation == 0.0:
@@ -225,11 +229,11 @@ def overlapping_t_test(differences: np.ndarray) -> float:
     return 2.0 * float(stats.t.sf(abs(t), k - 1))
 
 
-def sizes(row: tuple[str, str], found: Sequence[Split]) -> list[str]:
+def sizes(row: tuple[str, str], splits: Sequence[Split]) -> list[str]:
     """Kernels, bytes and times."""
     paper = PAPER[row[0]][row[1]]
     kernels, heavy, vectors, size, spent, seconds = (
-        float(np.mean([getattr(run, what) for run in found]))
+        float(np.mean([getattr(run, what) for run in splits]))
         for what in ("kernels", "heavy", "vectors", "size", "microseconds", "seconds")
     )
     return [
@@ -238,7 +242,7 @@ def sizes(row: tuple[str, str], found: Sequence[Split]) -> list[str]:
         number(size / 1000),
         number(spent),
         f"{paper.milliseconds:g}",
-        f"{100 * max(run.gap for run in found):.2f}",
+        f"{100 * max(run.gap for run in splits):.2f}",
         f"{seconds:.2f}",
     ]
 
@@ -251,13 +255,13 @@ def scalings(runs: Sequence[Split], rows: Sequence[tuple[str, str]]) -> list[str
         paper, cells = PAPER[name][kind], []
         for place, suffix in zip(far, ("", WIDER), strict=True):
             wanted = (name, kind + ("" if name in UNSCALED else suffix))
-            found = [run for run in runs if run.key[:2] == wanted]
-            if not found:
+            splits = [run for run in runs if run.key[:2] == wanted]
+            if not splits:
                 cells += ["-", "-"]
                 continue
             compared[place] += 1
-            accuracy, heavy = (float(np.mean([getattr(run, what) for run in found])) for what in ("accuracy", "heavy"))
-            cells += [mean([run.accuracy for run in found]), f"{heavy:.1f}"]
+            accuracy, heavy = (float(np.mean([getattr(run, what) for run in splits])) for what in ("accuracy", "heavy"))
+            cells += [mean([run.accuracy for run in splits]), f"{heavy:.1f}"]
             if abs(accuracy - paper.accuracy) > paper.deviation:
                 off = (accuracy - paper.accuracy) / paper.deviation
                 far[place]["accuracy"].append(f"{name} {kind}, by {off:+.1f}")
@@ -274,22 +278,22 @@ def other_ways(runs: Sequence[Split]) -> Iterator[list[str]]:
         of = [[run for run in runs if run.key[:2] == (name, kind + how)] for how in ("", *OTHERWISE)]
         if all(of):
             cells = (
-                f"{np.mean([run.heavy for run in found]):.1f}, {mean([r.accuracy for r in found])}" for found in of
+                f"{np.mean([run.heavy for run in splits]):.1f}, {mean([r.accuracy for r in splits])}" for splits in of
             )
             paper = PAPER[name][kind]
             yield [name, kind, *cells, f"{paper.kernels:g}, {paper.accuracy:.1f} ({paper.deviation:.1f})"]
 
 
 def said(rows: int, place: str, off: dict[str, list[str]]) -> str:
-    """How many of so many rows are near the paper's, and which are not."""
+    """Sentence on how many of `rows` rows are near the paper's; `off` names those that are not."""
     wanted = {"accuracy": "accuracy within one of the paper's deviations", "kernels": "kernels within a factor of 2"}
-    told = [
+    parts = [
         f"{what} in {rows - len(off[key])} of {rows}" + (f" (not {', '.join(off[key])})" if off[key] else "")
         for key, what in wanted.items()
     ]
-    return f"- In {place}: {'; '.join(told)}."
+    return f"- In {place}: {'; '.join(parts)}."
 
 
-def by_gamma(found: Sequence[Split]) -> list[str]:
+def by_gamma(splits: Sequence[Split]) -> list[str]:
     """Kernels of each gamma, on average."""
-    return [f"{value:.1f}" for value in np.mean([run.gammas for run in found], axis=0)]
+    return [f"{value:.1f}" for value in np.mean([run.gammas for run in splits], axis=0)]

@@ -35,7 +35,7 @@ COSTS, FEW_COSTS = "1:1e6:7", "1,100,10000"
 
 @dataclass(frozen=True)
 class Set:
-    """How a set is used. scale: as the paper's numbers suggest. few: a smaller grid and three folds, for time."""
+    """The use of a set. scale: as the paper's numbers suggest. few: a smaller grid and three folds, for time."""
 
     file: str
     scale: str = "row"
@@ -118,13 +118,13 @@ def halves(y: np.ndarray) -> np.ndarray:
 def fit(key: Key, files: Files) -> Fit:
     """One run through the command line."""
     given = options_of(*key, files)
-    found = train_and_test(given, files, ["-j", "1"])
-    seconds = found.training["cpu"], found.prediction["cpu"]
-    return Fit(*key, found.accuracy, found.cv_accuracy, found.summary["not_converged"], *seconds, " ".join(given))
+    tested = train_and_test(given, files, ["-j", "1"])
+    seconds = tested.training["cpu"], tested.prediction["cpu"]
+    return Fit(*key, tested.accuracy, tested.cv_accuracy, tested.summary["not_converged"], *seconds, " ".join(given))
 
 
 def progress(run: Fit) -> str:
-    """What the terminal shows of a run."""
+    """The line that the terminal shows of a run."""
     return f"{run.name} {run.method} {run.reading} seed {run.seed}: {run.accuracy:.2f} %, {run.train_cpu:.1f} s"
 
 
@@ -142,20 +142,20 @@ def options_of(name: str, method: str, reading: str, seed: int, files: Files) ->
 
 
 def costs(method: str, used: Set) -> str:
-    """Of C. Neighbours are few, and their SVMs need none of the largest."""
+    """Values of C for a method. Neighbours are few, and their SVMs need none of the largest."""
     if method == "svm-knn":
         return "0.1,10" if used.few else "0.01:100:5"
     return FEW_COSTS if used.few else COSTS
 
 
 def gammas(given: list[str], files: Files) -> list[str]:
-    """gamma of the kernel SVM at C = 1, chosen on a part of the rows where there are many."""
+    """Options gamma and C = 1 of the kernel SVM, gamma chosen on a part of the rows where there are many."""
     point = kernel_point([*given, "-C", "1", "-g", "0.1:1000:9"], files)
     return ["-C", "1", *(point[:2] or ["-g", "0.1:1000:9"])]
 
 
 def own(method: str, used: Set) -> dict[str, str]:
-    """What a method has besides C and K."""
+    """Options of a method besides C and K."""
     return {
         "linear": {"--loss": "squared"},
         "svm-knn": {"--neighbours": "20,80" if used.few else "10,20,40,80"},

@@ -81,10 +81,10 @@ def main() -> None:
 
 def cases(options: Any) -> list[Key]:
     """Figure 2, then Figure 3 set by set and seed by seed."""
-    found = [(2, "sines", method, K, seed) for seed in range(REPEATS) for method, (K, _) in SINES.items()]
+    keys = [(2, "sines", method, K, seed) for seed in range(REPEATS) for method, (K, _) in SINES.items()]
     if options.quick:
-        return found
-    return found + [
+        return keys
+    return keys + [
         (3, name, method, K, seed)
         for name in options.sets
         for seed in range(options.seeds)
@@ -107,7 +107,7 @@ def measure(missing: list[Key], _: list[Measurement], options: Any) -> Iterator[
 
 
 def progress(run: Measurement) -> str:
-    """What the terminal shows of a measurement."""
+    """The line that the terminal shows of a measurement."""
     return f"{' '.join(map(str, run.key))}: {run.accuracy:.2f} %"
 
 
@@ -122,10 +122,10 @@ def values(method: str, X: Any, y: Any, seed: int) -> tuple[Any, Any]:
     K, r = SINES[method]
     if method == "CSVM":
         return clustered_svm(X, y, K, COMMON, COST)
-    found = MixtureRounds(X, y, K, r, COST, ROUNDS, seed)
+    rounds = MixtureRounds(X, y, K, r, COST, ROUNDS, seed)
     if method == "K-means+SVM":
-        return found.clustered, found.clusters
-    return found.values, found.components
+        return rounds.clustered, rounds.clusters
+    return rounds.values, rounds.components
 
 
 def page(runs: Sequence[Measurement], options: Any) -> str:
@@ -158,9 +158,9 @@ def of_clusters(runs: Sequence[Measurement], name: str, method: str, K: int) -> 
     return [run.accuracy for run in runs if run.key[:4] == (3, name, method, K)]
 
 
-def entry(found: list[float]) -> str:
-    """An entry of its table; one run has no deviation."""
-    return (mean_and_deviation(found, 2) if len(found) > 1 else f"{found[0]:.2f}") if found else "-"
+def entry(accuracies: list[float]) -> str:
+    """An entry of the table of Figure 3; one run has no deviation."""
+    return (mean_and_deviation(accuracies, 2) if len(accuracies) > 1 else f"{accuracies[0]:.2f}") if accuracies else "-"
 
 
 def draw_sines() -> Any:
@@ -168,9 +168,9 @@ def draw_sines() -> Any:
     figure = empty_figure(10.0, 6.0)
     X, y = sines(0)
     for panel, method in zip(figure.subplots(2, 2, sharex=True, sharey=True).ravel(), SINES, strict=True):
-        found, cluster = values(method, X, y, 0)
+        decisions, cluster = values(method, X, y, 0)
         colour = grouped(X, y, cluster) if SINES[method][0] > SINES[method][1] else cluster
-        wrong = np.sign(found) != y
+        wrong = np.sign(decisions) != y
         panel.scatter(*X[~wrong].T, c=colour[~wrong], cmap="tab10", s=3, vmin=0, vmax=9)
         panel.scatter(*X[wrong].T, c="black", marker="x", s=18, linewidths=0.8)
         panel.set_title(f"{method}: {100 * np.mean(~wrong):.1f} %", fontsize=10)

@@ -87,12 +87,12 @@ def page(runs: Sequence[Any], _: Any) -> str:
 
 def accuracies(runs: Sequence[Any], reading: str, methods: Iterable[str], sets: Sequence[str]) -> list[str]:
     """The table of a reading."""
-    found = [run for run in runs if run.reading == reading]
-    return table(("", *sets), ([NAMES[m], *(accuracy(found, m, name) for name in sets)] for m in methods))
+    of_reading = [run for run in runs if run.reading == reading]
+    return table(("", *sets), ([NAMES[m], *(accuracy(of_reading, m, name) for name in sets)] for m in methods))
 
 
 def correlations(runs: Sequence[Any]) -> str:
-    """Of the cross-validated and the test accuracy of LSVM-MTL over the seeds of each set."""
+    """Correlations of the cross-validated and the test accuracy of LSVM-MTL over the seeds of each set."""
     texts = []
     for name in STARTED_SETS:
         pairs = [(run.cv_accuracy, run.accuracy) for run in of(runs, "mtl", name) if run.reading == "chosen"]
@@ -108,21 +108,21 @@ def of(runs: Sequence[Any], method: str, name: str) -> list[Any]:
 
 def accuracy(runs: Sequence[Any], method: str, name: str) -> str:
     """An entry of a table."""
-    found = [run.accuracy for run in of(runs, method, name)]
+    values = [run.accuracy for run in of(runs, method, name)]
     theirs = f"{PAPER[method][SETS.index(name)]:.2f}"
-    if not found:
+    if not values:
         return f"- / {theirs}"
-    spread = f" ({np.std(found, ddof=1):.2f}; {len(found)})" if len(found) > 1 else ""
-    return f"{np.mean(found):.2f}{spread} / {theirs}"
+    spread = f" ({np.std(values, ddof=1):.2f}; {len(values)})" if len(values) > 1 else ""
+    return f"{np.mean(values):.2f}{spread} / {theirs}"
 
 
 def differences(runs: Sequence[Any]) -> list[str]:
-    """Of LSVM-MTL from K-means+SVM and CSVM, with what chance makes of them."""
+    """Differences of LSVM-MTL from K-means+SVM and CSVM, with the probability of each by chance."""
     rows, verdicts = [], []
     for other in OTHERS:
-        found = {name: difference(runs, other, name) for name in SETS}
-        rows.append([NAMES[other], *(entry(found[name]) for name in SETS)])
-        verdicts.append(f"{verdict(found)} than {NAMES[other]}")
+        by_set = {name: difference(runs, other, name) for name in SETS}
+        rows.append([NAMES[other], *(entry(by_set[name]) for name in SETS)])
+        verdicts.append(f"{verdict(by_set)} than {NAMES[other]}")
     text = (
         "LSVM-MTL minus the other, in points, with the probability of a difference as large by chance: by Welch's test "
         "over the seeds, and where one of the two has a single run by the rows of the test set, as if the two erred "
@@ -132,18 +132,18 @@ def differences(runs: Sequence[Any]) -> list[str]:
     return [text, "", *table(("", *SETS), rows)]
 
 
-def verdict(found: dict[str, tuple[float, float] | None]) -> str:
-    """On how many sets it is significantly better, and on how many worse."""
-    known = [one for one in found.values() if one is not None]
+def verdict(by_set: dict[str, tuple[float, float] | None]) -> str:
+    """Numbers of sets on which LSVM-MTL is significantly better and worse, in words."""
+    known = [one for one in by_set.values() if one is not None]
     better, worse = (sum(p < LEVEL and side * gain > 0 for gain, p in known) for side in (1, -1))
     return f"significantly better on {better} and worse on {worse} of {len(known)} sets"
 
 
-def entry(found: tuple[float, float] | None) -> str:
-    """As a table has it."""
-    if found is None:
+def entry(gain_and_p: tuple[float, float] | None) -> str:
+    """An entry of the table of differences: the gain, and its p."""
+    if gain_and_p is None:
         return "-"
-    gain, p = found
+    gain, p = gain_and_p
     return f"**{gain:+.2f}** (p = {p:.1g})" if p < LEVEL else f"{gain:+.2f} (p = {p:.2f})"
 
 
@@ -159,8 +159,9 @@ def difference(runs: Sequence[Any], other: str, name: str) -> tuple[float, float
 
 
 def by_rows(a: list[float], b: list[float], rows: int) -> float:
-    """The probability of a difference as large between shares of so many rows, in per cent; what seeds change is as
-    much on both sides.
+    """The probability of a difference as large between shares of so many rows, in per cent.
+
+    The seeds are taken to change as much on both sides.
     """
     means = float(np.mean(a)), float(np.mean(b))
     seeds = max((float(np.var(values, ddof=1)) for values in (a, b) if len(values) > 1), default=0.0)
@@ -180,7 +181,7 @@ def welch(a: list[float], b: list[float]) -> float:
 
 def seconds(runs: Sequence[Any], method: str, name: str) -> str:
     """Medians of training and prediction."""
-    found = [run for run in of(runs, method, name) if run.reading == "chosen"]
-    if not found:
+    fits = [run for run in of(runs, method, name) if run.reading == "chosen"]
+    if not fits:
         return "-"
-    return f"{np.median([r.train_cpu for r in found]):.1f}, {np.median([r.predict_cpu for r in found]):.2f}"
+    return f"{np.median([r.train_cpu for r in fits]):.1f}, {np.median([r.predict_cpu for r in fits]):.2f}"

@@ -38,8 +38,10 @@ HOLD_OUT = 5  # "1-fold" holds one of so many parts out
 
 
 class Set(NamedTuple):
-    """A set of the paper: the file, the labels of class -1 and, where not all others, of class 1; how many splits, and
-    how many of them are a run.
+    """A set of the paper.
+
+    It has the file, the labels of class -1 and, where not all others, of class 1; the number of splits, and the number
+    of them in a run.
     """
 
     file: str
@@ -62,7 +64,7 @@ SETS = {
 }
 Floats = Any
 Key = tuple[str, str, int]  # set, method, block of splits
-# trains on scaled rows and labels, and gives what tells the labels of others
+# trains on scaled rows and labels, and gives a function that predicts the labels of others
 Learner = Callable[[Floats, Floats], Callable[[Floats], Floats]]
 
 
@@ -79,7 +81,7 @@ class Block(Run):
 
 
 def euclidean(folds: int) -> Learner:
-    """C and the width by so many folds; 1: by one part that is held out."""
+    """Learner with C and the width by so many folds; 1: by one part that is held out."""
 
     def learn(X: Floats, y: Floats) -> Callable[[Floats], Floats]:
         distances = squared_distances(X, X)
@@ -91,9 +93,9 @@ def euclidean(folds: int) -> Learner:
             held_out, K = K[:, out].T, K[:, seen]
             start = None
             for j, cost in enumerate(COSTS):
-                found = squared_hinge.solve(K, y[seen], np.full(len(seen), cost), start)
-                start = found.coef, found.bias
-                wrong[i, j] += np.sum((held_out @ found.coef + found.bias > 0) != (y[out] > 0))
+                solution = squared_hinge.solve(K, y[seen], np.full(len(seen), cost), start)
+                start = solution.coef, solution.bias
+                wrong[i, j] += np.sum((held_out @ solution.coef + solution.bias > 0) != (y[out] > 0))
         i, j = np.unravel_index(np.argmin(wrong), wrong.shape)  # of equals the widest with the smallest C
         scale = -1.0 / (WIDTHS[i] * X.shape[1])
         model = squared_hinge.solve(np.exp(scale * distances), y, np.full(len(y), COSTS[j]))
@@ -150,22 +152,25 @@ def main() -> None:
     """Run what is missing, then write the page."""
     out, quick = Path("docs/results/svml"), "the first run of each set but Gamma"
     given = parser(__doc__, out=out, sets=list(SETS), methods=list(METHODS), quick=quick)
-    given.add_argument("--splits", type=int, default=max(made.splits for made in SETS.values()), help="of each set")
+    given.add_argument("--splits", type=int, default=max(used.splits for used in SETS.values()), help="of each set")
     options = parsed(given)
     with threadpool_limits(1):
         carry_out(Experiment("table", Block, cases, measure, page, progress), options)
 
 
 def cases(options: Any) -> list[Key]:
-    """The same splits of all sets before the next ones, so that an interrupted command has some of each; Gamma last."""
-    found = []
+    """Keys with the same splits of all sets before the next ones, so that an interrupted command has some of each.
+
+    Gamma is last.
+    """
+    keys = []
     for name, method in product(options.sets, options.methods):
-        made = SETS[name]
-        if name not in ONLY.get(method, SETS) or (options.quick and made.splits == 1):
+        used = SETS[name]
+        if name not in ONLY.get(method, SETS) or (options.quick and used.splits == 1):
             continue
-        blocks = 1 if options.quick else -(-min(made.splits, options.splits) // made.block)
-        found += [(name, method, block) for block in range(blocks)]
-    return sorted(found, key=lambda key: (SETS[key[0]].splits == 1, key[2] * SETS[key[0]].block))
+        blocks = 1 if options.quick else -(-min(used.splits, options.splits) // used.block)
+        keys += [(name, method, block) for block in range(blocks)]
+    return sorted(keys, key=lambda key: (SETS[key[0]].splits == 1, key[2] * SETS[key[0]].block))
 
 
 def measure(missing: list[Key], _: list[Block], options: Any) -> Iterator[Block]:
@@ -174,8 +179,8 @@ def measure(missing: list[Key], _: list[Block], options: Any) -> Iterator[Block]
     for method in dict.fromkeys(method for _, method, _ in missing):  # so that no time is that of loading libraries
         run(METHODS[method], *generated(100), split=0)
     for name, method, block in missing:
-        made = SETS[name]
-        splits = range(made.block * block, min(made.splits, made.block * (block + 1)))
+        used = SETS[name]
+        splits = range(used.block * block, min(used.splits, used.block * (block + 1)))
         runs = [run(METHODS[method], *whole(name), split) for split in splits]
         errors, seconds = (list(column) for column in zip(*runs, strict=True))
         yield Block(name, method, block, errors, seconds)
@@ -183,10 +188,10 @@ def measure(missing: list[Key], _: list[Block], options: Any) -> Iterator[Block]
 
 def rows_of(data: Path, name: str) -> tuple[Floats, Floats]:
     """Both parts of a set: dense rows in float64, labels -1 and 1."""
-    made = SETS[name]
-    X, y = joined(data, made.file)
-    taken = np.ones(len(y), bool) if made.positive is None else np.isin(y, (made.negative, made.positive))
-    return X[taken], np.where(y[taken] == made.negative, -1.0, 1.0)
+    used = SETS[name]
+    X, y = joined(data, used.file)
+    taken = np.ones(len(y), bool) if used.positive is None else np.isin(y, (used.negative, used.positive))
+    return X[taken], np.where(y[taken] == used.negative, -1.0, 1.0)
 
 
 def generated(n: int) -> tuple[Floats, Floats]:
@@ -218,10 +223,10 @@ def squared_distances(A: Floats, B: Floats) -> Floats:
     return np.maximum(0.0, (A * A).sum(1)[:, None] + (B * B).sum(1) - 2.0 * A @ B.T)
 
 
-def progress(found: Block) -> str:
-    """What the terminal shows of a run."""
-    each = f"{np.mean(found.seconds):.2f} s each"
-    return f"{found.name} {found.method} block {found.block}: {np.mean(found.errors):.2f} %, {each}"
+def progress(block: Block) -> str:
+    """The line that the terminal shows of a run."""
+    each = f"{np.mean(block.seconds):.2f} s each"
+    return f"{block.name} {block.method} block {block.block}: {np.mean(block.errors):.2f} %, {each}"
 
 
 if __name__ == "__main__":

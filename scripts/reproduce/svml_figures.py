@@ -108,8 +108,10 @@ def good(run: Figure, options: Any) -> bool:
 
 
 def course(data: Path) -> dict[str, Any]:
-    """Means over the splits after each step of the search, which goes on where it would end: loss and errors in per
-    cent; and the steps at which the fewest errors on the hold-out were found, and at which it would end.
+    """Means over the splits after each step of the search: loss, and errors in per cent.
+
+    The search goes on where it would end. The result also has the steps at which it has the fewest errors on the
+    hold-out, and at which it would end.
     """
     X, y = rows_of(data, SET)
     courses = [searched(*divided(X, y, split), split) for split in range(SPLITS)]
@@ -121,7 +123,7 @@ def course(data: Path) -> dict[str, Any]:
 def searched(training: tuple[Any, Any], test: tuple[Any, Any], split: int) -> dict[str, list[float]]:
     """Loss and errors in per cent after each step of the search of a split, STEPS in all; the last ones may repeat."""
     X, y = training
-    found: dict[str, list[float]] = {name: [] for name in ("loss", *PARTS)}
+    courses: dict[str, list[float]] = {name: [] for name in ("loss", *PARTS)}
     parts = svm_metric.split(y, np.random.default_rng(split))
     assert parts is not None, "both classes have rows enough"
     train, validation, check = (svm_metric.ProblemRows(X[i], y[i], np.ones(len(i))) for i in parts)
@@ -131,27 +133,27 @@ def searched(training: tuple[Any, Any], test: tuple[Any, Any], split: int) -> di
         """`learn` asks it for the errors once a step."""
 
         def error(self, point: Any, hold_out: svm_metric.ProblemRows) -> float:
-            found["loss"].append(float(self(point)[0]))
+            courses["loss"].append(float(self(point)[0]))
             for name, part in zip(PARTS, (self.train, self.validation, hold_out, of_test), strict=True):
-                found[name].append(100.0 * super().error(point, part))
-            return found["hold-out"][-1]
+                courses[name].append(100.0 * super().error(point, part))
+            return courses["hold-out"][-1]
 
     with patch.multiple(svm_metric, Objective=Watched, PATIENCE=STEPS + 1, STEPS=STEPS):
         L0 = svm_metric.first_map("full", 0, X, X.shape[1])
         svm_metric.learn(train, validation, check, L0, SVML().pull)
-    return {name: values + values[-1:] * (STEPS + 1 - len(values)) for name, values in found.items()}
+    return {name: values + values[-1:] * (STEPS + 1 - len(values)) for name, values in courses.items()}
 
 
 def plane(data: Path, out: Path) -> dict[str, Any]:
     """Train a metric of rank 2 and draw its plane; test error in per cent."""
     with text_files(data, SETS[SET].file) as files:
         report, _ = lsvm("train", ["-m", "svml", "--form", "rank:2", "-j", "1", str(files.train), str(files.model)])
-        told, _ = lsvm("predict", [str(files.test), str(files.model), str(files.predictions)])
+        score, _ = lsvm("predict", [str(files.test), str(files.model), str(files.predictions)])
         arguments = ["--force", "--data", str(files.train), str(files.model), str(out / PICTURES[4])]
         subprocess.run([sys.executable, "-m", "localsvm", "plot", *arguments], check=True)
     summary = report["summary"]
     sizes = {name: summary[name] for name in ("rows", "features", "support_vectors")}
-    return sizes | {"error": 100.0 * (1.0 - told["accuracy"]), "test_rows": told["total"]}
+    return sizes | {"error": 100.0 * (1.0 - score["accuracy"]), "test_rows": score["total"]}
 
 
 def kept_and_last(held_out: list[float], patience: int) -> tuple[int, int]:
@@ -166,13 +168,13 @@ def kept_and_last(held_out: list[float], patience: int) -> tuple[int, int]:
 
 def page(runs: list[Figure], options: Any) -> str:
     """The text in Markdown; the pictures of what was measured are drawn."""
-    found = {run.figure: run.values for run in runs}
+    by_figure = {run.figure: run.values for run in runs}
     smooth().savefig(options.out / PICTURES[1], dpi=150)
     text = ABOUT
-    if 2 in found:
-        draw_course(found[2]).savefig(options.out / PICTURES[2], dpi=150)
-        text += COURSE.format(**{name: float(np.mean(found[2][name])) for name in ("kept", "last")})
-    return text + (PLANE.format(**found[4]) if 4 in found else "")
+    if 2 in by_figure:
+        draw_course(by_figure[2]).savefig(options.out / PICTURES[2], dpi=150)
+        text += COURSE.format(**{name: float(np.mean(by_figure[2][name])) for name in ("kept", "last")})
+    return text + (PLANE.format(**by_figure[4]) if 4 in by_figure else "")
 
 
 def draw_course(values: dict[str, Any]) -> Any:
@@ -205,7 +207,7 @@ def smooth() -> Any:
 
 
 def progress(run: Figure) -> str:
-    """What the terminal shows of a figure."""
+    """The line that the terminal shows of a figure."""
     return f"Figure {run.figure}"
 
 

@@ -1,4 +1,4 @@
-"""What svml measured, by set and method, beside what the paper has; not a command."""
+"""The runs of svml by set and method, beside the figures of the paper; not a command."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Found:
         self.methods = list(dict.fromkeys([*PAPER, FROZEN, HALF, *(run.method for run in runs)]))
 
     def errors(self, name: str, method: str) -> Values:
-        """In per cent; of no split where there was no run."""
+        """Errors of the splits, in per cent; empty where there was no run."""
         return self._all(name, method, "errors")
 
     def seconds(self, name: str, method: str) -> Values:
-        """Of training."""
+        """Processor seconds of training of the splits."""
         return self._all(name, method, "seconds")
 
     def base(self, name: str) -> str:
-        """What the others are compared with: 1-fold selection where 5-fold has not run."""
+        """Method that the others are compared with: 1-fold selection where 5-fold has not run."""
         return BASE if len(self.errors(name, BASE)) else LEAST
 
     def common(self, name: str, methods: list[str]) -> dict[str, Values]:
@@ -65,6 +65,6 @@ class Found:
         return np.asarray(values[method] - values[other])
 
     def _all(self, name: str, method: str, figure: str, blocks: set[int] | None = None) -> Values:
-        found = [run for run in self._runs if (run.name, run.method) == (name, method)]
-        chosen = [getattr(run, figure) for run in found if blocks is None or run.block in blocks]
+        of_method = [run for run in self._runs if (run.name, run.method) == (name, method)]
+        chosen = [getattr(run, figure) for run in of_method if blocks is None or run.block in blocks]
         return np.asarray([value for values in chosen for value in values], np.float64)

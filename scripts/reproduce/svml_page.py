@@ -58,18 +58,18 @@ COLOURS = (BLUE, "#7f97cb", "#b9c6e3", "#1d6f66", GREEN, "#8fd0c7", RED, ORANGE,
 
 def page(runs: list[Any], options: Any) -> str:
     """The tables; the picture is drawn into the folder of the results."""
-    found = Found(runs)
-    draw_times(found).savefig(options.out / PICTURE, dpi=150)
+    measured = Found(runs)
+    draw_times(measured).savefig(options.out / PICTURE, dpi=150)
     lines = [ABOUT.format(processor=processors(run.machine for run in runs))]
     for part in (errors, earned, learned_before, significance, rows_of_gamma, times):
-        lines += part(found)
+        lines += part(measured)
     return "\n".join([*lines, REMARKS])
 
 
-def errors(found: Found) -> list[str]:
+def errors(runs: Found) -> list[str]:
     """Table 2."""
-    most = {name: max(len(found.errors(name, m)) for m in found.methods) for name in found.sets}
-    rows = [[m, *(entry(found, name, m, most[name]) for name in found.sets)] for m in found.methods if m != HALF]
+    most = {name: max(len(runs.errors(name, m)) for m in runs.methods) for name in runs.sets}
+    rows = [[m, *(entry(runs, name, m, most[name]) for name in runs.sets)] for m in runs.methods if m != HALF]
     return [
         "## Test error in per cent",
         "",
@@ -79,14 +79,14 @@ def errors(found: Found) -> list[str]:
         f"metrics. No star with fewer than {FEW} splits. Without an entry the run is to come: the command goes on",
         "with it.",
         "",
-        *table(("method", *(f"{name} [{most[name]}]" for name in found.sets)), rows),
+        *table(("method", *(f"{name} [{most[name]}]" for name in runs.sets)), rows),
         "",
     ]
 
 
-def entry(found: Found, name: str, method: str, most: int) -> str:
+def entry(runs: Found, name: str, method: str, most: int) -> str:
     """An entry of Table 2."""
-    values, theirs = found.errors(name, method), PAPER.get(method, {}).get(name)
+    values, theirs = runs.errors(name, method), PAPER.get(method, {}).get(name)
     if not len(values):
         return "-" if theirs is None else f"- / {theirs:.2f}"
     spread = standard_error(values)
@@ -97,25 +97,25 @@ def entry(found: Found, name: str, method: str, most: int) -> str:
 
 
 def standard_error(values: Values) -> float:
-    """Of the mean; infinite for one value."""
+    """Standard error of the mean; infinite for one value."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf
 
 
-def earned(found: Found) -> list[str]:
-    """What SVML wins against Euclidean cross-validation, at which time, and how much of it is the learned C."""
+def earned(runs: Found) -> list[str]:
+    """Table of what SVML gains over Euclidean cross-validation, in which time, and how much of it is the learned C."""
     rows, reached, below, quick = [], 0, 0, 0
-    for name in found.sets:
-        base = found.base(name)
+    for name in runs.sets:
+        base = runs.base(name)
         ours, frozen, metric = (
-            found.differences(name, *pair) for pair in ((OURS, base), (FROZEN, base), (OURS, FROZEN))
+            runs.differences(name, *pair) for pair in ((OURS, base), (FROZEN, base), (OURS, FROZEN))
         )
         if not len(ours):
             continue
-        theirs, share = PAPER[OURS][name] - PAPER[base][name], time_share(found, name)
+        theirs, share = PAPER[OURS][name] - PAPER[base][name], time_share(runs, name)
         near, fast = bool(np.mean(ours) <= theirs + ALLOWED), share <= SHARE
         reached, below, quick = reached + near, below + bool(np.mean(ours) < 0), quick + fast
-        own = name if base == BASE else f"{name} (1-fold)"
-        rows.append([own, *map(mean, (ours, frozen, metric)), f"{theirs:+.2f}", yes(near), f"{share:.2f}", yes(fast)])
+        label = name if base == BASE else f"{name} (1-fold)"
+        rows.append([label, *map(mean, (ours, frozen, metric)), f"{theirs:+.2f}", yes(near), f"{share:.2f}", yes(fast)])
     head = ("set", "SVML", "L frozen", "SVML minus L frozen", "paper's SVML", f"at most {ALLOWED:g} above")
     return [
         "## Minus Euclidean 5-fold on the same splits",
@@ -124,23 +124,23 @@ def earned(found: Found) -> list[str]:
         "",
         f"At most {ALLOWED:g} above the paper's difference on {reached} of {len(rows)} sets (aim: 7 of 9), below 0 on",
         f"{below} (aim: 6), and in at most a third of the time on {quick}.",
-        *(WITHOUT_BASE if any(row[0] not in found.sets for row in rows) else ()),
+        *(WITHOUT_BASE if any(row[0] not in runs.sets for row in rows) else ()),
         "",
     ]
 
 
-def time_share(found: Found, name: str) -> float:
+def time_share(runs: Found, name: str) -> float:
     """The training time of SVML over that of the Euclidean method that it is compared with."""
-    return float(np.mean(found.seconds(name, OURS)) / np.mean(found.seconds(name, found.base(name))))
+    return float(np.mean(runs.seconds(name, OURS)) / np.mean(runs.seconds(name, runs.base(name))))
 
 
-def learned_before(found: Found) -> list[str]:
-    """What the published metrics win, with the same selection."""
+def learned_before(runs: Found) -> list[str]:
+    """Table of what the published metrics gain, with the same selection."""
     rows = []
     for metric in LEARNED_BEFORE:
         method, cells = f"{metric} 5-fold", []
-        for name in found.sets:
-            ours, theirs = found.differences(name, method, BASE), PAPER[method].get(name)
+        for name in runs.sets:
+            ours, theirs = runs.differences(name, method, BASE), PAPER[method].get(name)
             paper = "" if theirs is None else f" / {theirs - PAPER[BASE][name]:+.2f}"
             cells.append(f"{mean(ours)}{paper}")
         rows.append((metric, *cells))
@@ -149,7 +149,7 @@ def learned_before(found: Found) -> list[str]:
         "",
         "With 5-fold selection, minus Euclidean 5-fold on the same splits / the paper's difference.",
         "",
-        *table(("metric", *found.sets), rows),
+        *table(("metric", *runs.sets), rows),
         "",
     ]
 
@@ -163,15 +163,15 @@ def mean(values: Values) -> str:
 
 
 def yes(value: Any) -> str:
-    """In words."""
+    """The words yes and no."""
     return "yes" if value else "no"
 
 
-def significance(found: Found) -> list[str]:
-    """On how many sets a method is the best one or not clearly worse."""
-    everyone = [m for m in found.methods if m in PAPER]
+def significance(runs: Found) -> list[str]:
+    """Table of the sets on which a method is the best one or not clearly worse."""
+    everyone = [m for m in runs.methods if m in PAPER]
     few = [m for m in everyone if m.split()[0] not in LEARNED_BEFORE]
-    good = [{name: good_ones(found, name, group) for name in found.sets} for group in (few, everyone)]
+    good = [{name: good_ones(runs, name, group) for name in runs.sets} for group in (few, everyone)]
     rows = []
     for method in everyone:
         where = [[name for name, ones in each.items() if method in ones] for each in good]
@@ -192,9 +192,9 @@ def significance(found: Found) -> list[str]:
     ]
 
 
-def good_ones(found: Found, name: str, compared: list[str]) -> list[str]:
+def good_ones(runs: Found, name: str, compared: list[str]) -> list[str]:
     """The best method of a set and those not clearly worse; none unless all have run."""
-    values = found.common(name, compared)
+    values = runs.common(name, compared)
     best = min(values.values(), key=lambda errors: float(np.mean(errors)) if len(errors) else np.inf)
     if not len(best):
         return []
@@ -204,12 +204,12 @@ def good_ones(found: Found, name: str, compared: list[str]) -> list[str]:
     return [method for method, each in behind.items() if np.mean(each) <= 1.96 * standard_error(each)]
 
 
-def rows_of_gamma(found: Found) -> list[str]:
-    """What 8 000 rows cost against the paper's half, where there was a run."""
-    half, usual = found.errors("Gamma", HALF), found.errors("Gamma", OURS)
+def rows_of_gamma(runs: Found) -> list[str]:
+    """Section on what 8 000 rows cost against the paper's half, where there was a run."""
+    half, usual = runs.errors("Gamma", HALF), runs.errors("Gamma", OURS)
     if not len(half) or not len(usual):
         return []
-    seconds = [np.mean(found.seconds("Gamma", method)) for method in (OURS, HALF)]
+    seconds = [np.mean(runs.seconds("Gamma", method)) for method in (OURS, HALF)]
     noise = 100.0 * np.sqrt(usual[0] / 100.0 * (1.0 - usual[0] / 100.0) / GAMMA_TEST_ROWS)
     return [
         "## Fewer rows for the metric",
@@ -222,34 +222,34 @@ def rows_of_gamma(found: Found) -> list[str]:
     ]
 
 
-def times(found: Found) -> list[str]:
-    """Figure 3."""
+def times(runs: Found) -> list[str]:
+    """Figure 3, and its table."""
     rows = []
-    for method in (m for m in found.methods if m != HALF):
-        own = [found.seconds(name, method) for name in found.sets]
-        rows.append([method, *(f"{np.mean(values):.3g}" if len(values) else "-" for values in own)])
+    for method in (m for m in runs.methods if m != HALF):
+        by_set = [runs.seconds(name, method) for name in runs.sets]
+        rows.append([method, *(f"{np.mean(values):.3g}" if len(values) else "-" for values in by_set)])
     return [
         "## Training: processor seconds of a split",
         "",
-        *table(("method", *found.sets), rows),
+        *table(("method", *runs.sets), rows),
         "",
         f"![Processor seconds of training]({PICTURE})",
         "",
     ]
 
 
-def draw_times(found: Found) -> Any:
+def draw_times(runs: Found) -> Any:
     """Bars for each set."""
     figure = empty_figure(10.0, 4.0)
     panel = figure.subplots()
     shown = [m for m in PAPER if m.split()[0] not in LEARNED_BEFORE or m.endswith(" 5-fold")]
-    places, width = np.arange(len(found.sets)), 0.8 / max(1, len(shown))
+    places, width = np.arange(len(runs.sets)), 0.8 / max(1, len(shown))
     for i, method in enumerate(shown):
-        own = [found.seconds(name, method) for name in found.sets]
-        heights = [np.mean(values) if len(values) else np.nan for values in own]
+        by_set = [runs.seconds(name, method) for name in runs.sets]
+        heights = [np.mean(values) if len(values) else np.nan for values in by_set]
         panel.bar(places + (i - (len(shown) - 1) / 2) * width, heights, width, label=method, color=COLOURS[i])
     panel.set_yscale("log")
-    panel.set_xticks(places, found.sets)
+    panel.set_xticks(places, runs.sets)
     panel.set_ylabel("processor seconds of training")
     legend_below(figure, legend_entries([panel]), columns=3)
     return figure

@@ -128,11 +128,11 @@ class Rows:
     def of(cls, data: Path, name: str) -> Iterator[Rows]:
         """A set; its files go at the end."""
         if name in MADE:
-            made = [whole(rows, part) for rows, part in zip(MADE[name], ("train", "test"), strict=True)]
+            parts = [whole(rows, part) for rows, part in zip(MADE[name], ("train", "test"), strict=True)]
         else:
-            made = [(found.X, found.y) for found in (examples(data, name, part) for part in ("train", "test"))]
+            parts = [(loaded.X, loaded.y) for loaded in (examples(data, name, part) for part in ("train", "test"))]
         with tempfile.TemporaryDirectory() as folder:
-            yield cls(Path(folder), *made)
+            yield cls(Path(folder), *parts)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -204,12 +204,12 @@ def peer(key: Key, rows: Rows, limit: int, known: Sequence[Fit] = ()) -> dict[st
 
 
 def progress(run: Fit) -> str:
-    """What the terminal shows of a run."""
+    """The line that the terminal shows of a run."""
     what = f"{run.name} {run.method} seed {run.seed}: "
     if run.status != "ok":
         return what + f"{run.status}, {run.message}"
-    found = run.figures
-    return what + f"{found['error']:.2f} %, {found['train_cpu']:.1f} s and {found['predict_cpu']:.1f} s"
+    figures = run.figures
+    return what + f"{figures['error']:.2f} %, {figures['train_cpu']:.1f} s and {figures['predict_cpu']:.1f} s"
 
 
 if __name__ == "__main__":

@@ -61,17 +61,17 @@ SIDES = {
 
 def page(runs: list[Any], _: Any, *, sets: Sequence[str], methods: Sequence[str], ours: Sequence[str]) -> str:
     """The Markdown."""
-    found = Found(runs, sets, methods, ours)
+    done = Found(runs, sets, methods, ours)
     lines = [
         ABOUT.format(machines=with_article(processors(run.machine for run in runs))),
-        *verdict(found),
-        *gains(found),
-        *prices(found),
+        *verdict(done),
+        *gains(done),
+        *prices(done),
     ]
-    lines += ["", "## Test error, per cent", "", "The smallest of a set in bold.", "", *found.table_of(found.error), ""]
+    lines += ["", "## Test error, per cent", "", "The smallest of a set in bold.", "", *done.table_of(done.error), ""]
     for title, figure in (("Training", "train_cpu"), ("Prediction of the test file", "predict_cpu")):
-        lines += [f"## {title}, processor seconds", "", *found.table_of(found.seconds(figure)), ""]
-    return "\n".join([*lines, *missing(found), how(found)])
+        lines += [f"## {title}, processor seconds", "", *done.table_of(done.seconds(figure)), ""]
+    return "\n".join([*lines, *missing(done), how(done)])
 
 
 class Found:
@@ -98,7 +98,7 @@ class Found:
         return float(np.median([run.figures[figure] for run in good])) if good else None
 
     def rows(self, name: str) -> tuple[int, int]:
-        """For training and test."""
+        """Numbers of rows for training and test."""
         return next((tuple(run.rows) for run in self.runs if run.name == name and run.rows[0]), (0, 0))
 
     def noise(self, name: str, *errors: float) -> float:
@@ -146,42 +146,42 @@ class Found:
         return entry
 
     def reason(self, name: str, method: str) -> str:
-        """Why there is no figure."""
+        """Reason for which there is no figure."""
         run = next((run for run in self.runs if (run.name, run.method) == (name, method)), None)
         return "-" if run is None else run.message if run.status in ("timeout", "not begun") else run.status
 
     def briefly(self, name: str, method: str) -> str:
-        """As `reason`, in few words."""
+        """Reason in few words; see `reason`."""
         runs = [run.status for run in self.runs if (run.name, run.method) == (name, method)]
         return "not begun" if "not begun" in runs else self.reason(name, method)
 
 
-def verdict(found: Found) -> list[str]:
-    """Who wins where, of one command of ours and the best peer, with the noise of the test file."""
-    sides = divided(found, AUTO)
+def verdict(runs: Found) -> list[str]:
+    """Lists of the sets on which our command or the best peer wins, with the noise of the test file."""
+    sides = divided(runs, AUTO)
     judged = [pair for side, pairs in sides.items() if side != "open" for pair in pairs]
     smaller = sum(theirs < mine for _, mine, theirs, _ in judged)
-    about = "`lsvm-train --metric auto` beside the best peer of each set, picked by its test error, which flatters it."
+    intro = "`lsvm-train --metric auto` beside the best peer of each set, picked by its test error, which flatters it."
     words = f"By the figure alone a peer is better on {smaller} of them."
     lines = []
     for side, pairs in sides.items():
         texts = [f"{name} ({shown(mine)} and {shown(theirs)}, {peer})" for name, mine, theirs, peer in pairs]
         lines += [f"- {SIDES[side]} on {len(texts)}: {', '.join(texts)}."] if texts else []
-    return [about, f"Errors in per cent, ours first; {len(judged)} sets. {words}", "", *lines, "", *repeats(found)]
+    return [intro, f"Errors in per cent, ours first; {len(judged)} sets. {words}", "", *lines, "", *repeats(runs)]
 
 
-def divided(found: Found, ours: str) -> dict[str, list[tuple[str, float, float, str]]]:
-    """By who wins: (set, error of `ours`, error of the best peer, that peer)."""
+def divided(runs: Found, ours: str) -> dict[str, list[tuple[str, float, float, str]]]:
+    """Sets by who wins: (set, error of `ours`, error of the best peer, that peer)."""
     sides: dict[str, list[tuple[str, float, float, str]]] = {side: [] for side in SIDES}
-    for name in found.sets:
-        mine, best = found.mean(name, ours), found.best(name, found.peers())
+    for name in runs.sets:
+        mine, best = runs.mean(name, ours), runs.best(name, runs.peers())
         if mine is None or best is None:
             continue
         peer, error = best
-        clear = abs(mine - error) > found.noise(name, mine, error)
+        clear = abs(mine - error) > runs.noise(name, mine, error)
         if clear and error < mine:
             side = "theirs"
-        elif all(found.reason(name, booster + CHOSEN) == "-" for booster in BOOSTERS):
+        elif all(runs.reason(name, booster + CHOSEN) == "-" for booster in BOOSTERS):
             side = "open"  # a booster with chosen settings could still win
         else:
             side = "ours" if clear else "even"
@@ -189,32 +189,32 @@ def divided(found: Found, ours: str) -> dict[str, list[tuple[str, float, float, 
     return sides
 
 
-def repeats(found: Found) -> list[str]:
-    """The same of the mean of three partitions, in a sentence."""
-    sides = {side: [pair[0] for pair in pairs] for side, pairs in divided(found, THRICE).items() if side != "open"}
+def repeats(runs: Found) -> list[str]:
+    """Sentence on who wins with the mean of three partitions."""
+    sides = {side: [pair[0] for pair in pairs] for side, pairs in divided(runs, THRICE).items() if side != "open"}
     verbs = {"ours": "it wins", "theirs": "it loses", "even": "it is even"}
     parts = [f"{verb} on {len(sides[side])} ({', '.join(sides[side])})" for side, verb in verbs.items() if sides[side]]
     total = sum(map(len, sides.values()))
     return [f"With `--repeats 3` {', '.join(parts)} of the {total} sets where that was run.", ""] if parts else []
 
 
-def gains(found: Found) -> list[str]:
-    """Where the learned metric changes the error by more than the noise of the test file."""
+def gains(runs: Found) -> list[str]:
+    """Sentence on the sets where the learned metric changes the error by more than the noise of the test file."""
     fewer, more = [], []
-    for name in found.sets:
-        mine, without = found.mean(name, AUTO), found.mean(name, NONE)
-        if mine is not None and without is not None and abs(mine - without) > found.noise(name, mine, without):
+    for name in runs.sets:
+        mine, without = runs.mean(name, AUTO), runs.mean(name, NONE)
+        if mine is not None and without is not None and abs(mine - without) > runs.noise(name, mine, without):
             (fewer if mine < without else more).append(f"{name} ({shown(mine)} and {shown(without)})")
     parts = [f"{side} errors on {', '.join(sets)}" for side, sets in (("fewer", fewer), ("more", more)) if sets]
     said = "Beside `--metric none`, by more than a standard error, `--metric auto` makes"
     return [f"{said} {'; '.join(parts)}.", ""] if parts else []
 
 
-def prices(found: Found) -> list[str]:
+def prices(runs: Found) -> list[str]:
     """Our time of training over those of the peers: medians over the sets."""
     words = []
-    for peer in found.peers():
-        pairs = [(found.median(name, AUTO, "train_cpu"), found.median(name, peer, "train_cpu")) for name in found.sets]
+    for peer in runs.peers():
+        pairs = [(runs.median(name, AUTO, "train_cpu"), runs.median(name, peer, "train_cpu")) for name in runs.sets]
         ratios = [mine / theirs for mine, theirs in pairs if mine is not None and theirs]
         if ratios:
             words.append(f"{peer} {number(float(np.median(ratios)), 2)} ({len(ratios)})")
@@ -227,25 +227,25 @@ def shown(error: float) -> str:
     return f"{error:.{3 if error < 0.1 else 2}f}"
 
 
-def missing(found: Found) -> list[str]:
-    """What was not run, and what did not end well."""
+def missing(runs: Found) -> list[str]:
+    """Section on what was not run, and what did not end well."""
     holes: dict[str, dict[str, list[str]]] = {}
-    for method in found.methods:
-        for name in found.sets:
-            if not found.good(name, method):
-                holes.setdefault(method, {}).setdefault(found.reason(name, method), []).append(name)
-    lines = [f"- Not run at all, so far: {', '.join(found.absent)}."] if found.absent else []
+    for method in runs.methods:
+        for name in runs.sets:
+            if not runs.good(name, method):
+                holes.setdefault(method, {}).setdefault(runs.reason(name, method), []).append(name)
+    lines = [f"- Not run at all, so far: {', '.join(runs.absent)}."] if runs.absent else []
     for method, reasons in holes.items():
         said = "; ".join(f"{'not run' if r == '-' else r}: {', '.join(names)}" for r, names in reasons.items())
         lines.append(f"- {method}: {said}.")
-    failures = {run.method: run.message for run in found.runs if run.status == "failed"}
+    failures = {run.method: run.message for run in runs.runs if run.status == "failed"}
     lines += [f"- {method} failed with the message: {message}" for method, message in failures.items()]
     return ["## Without a figure", "", *lines, ""] if lines else []
 
 
-def how(found: Found) -> str:
+def how(runs: Found) -> str:
     """The protocol."""
-    counts = {len(found.good(name, method)) for name in found.sets for method in found.methods} - {0}
+    counts = {len(runs.good(name, method)) for name in runs.sets for method in runs.methods} - {0}
     tried = [(name.removesuffix(CHOSEN), grid(peer.settings)) for name, peer in PEERS.items() if peer.settings[1:]]
     return HOW.format(
         trees=MOST_TREES, patience=PATIENCE, forest=SEARCH_TREES, leaf=thousands(XRFM_LEAF),
@@ -257,5 +257,5 @@ def how(found: Found) -> str:
 
 def grid(settings: list[dict[str, Any]]) -> str:
     """The values of each name that has several."""
-    values = {name: list(dict.fromkeys(made[name] for made in settings)) for name in settings[0]}
+    values = {name: list(dict.fromkeys(each[name] for each in settings)) for name in settings[0]}
     return " x ".join(f"{name} {', '.join(map(str, v))}" for name, v in values.items() if len(v) > 1)

@@ -1,4 +1,4 @@
-"""The peers of reproduce/tabular.py: what each is at its defaults, and which settings are tried for it.
+"""The peers of reproduce/tabular.py: each at its defaults, and the settings that are tried for it.
 
     python scripts/reproduce/tabular_peers.py "LightGBM chosen" 0 rows.npz 600
 
@@ -32,31 +32,35 @@ XRFM_LEAF = 5000  # rows; at its default, 60 000, a leaf takes many times ten mi
 
 def products(**values: tuple[Any, ...]) -> list[Settings]:
     """All combinations, the last name fastest."""
-    found: list[Settings] = [{}]
+    combinations: list[Settings] = [{}]
     for name, options in values.items():
-        found = [made | {name: value} for made in found for value in options]
-    return found
+        combinations = [settings | {name: value} for settings in combinations for value in options]
+    return combinations
 
 
 def lightgbm(seed: int, **settings: Any) -> Any:
+    """LightGBM's classifier on one thread."""
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1, **settings)
 
 
 def xgboost(seed: int, **settings: Any) -> Any:
+    """XGBoost's classifier on one thread."""
     from xgboost import XGBClassifier
 
     return XGBClassifier(n_jobs=1, random_state=seed, **settings)
 
 
 def catboost(seed: int, **settings: Any) -> Any:
+    """CatBoost's classifier on one thread."""
     from catboost import CatBoostClassifier
 
     return CatBoostClassifier(thread_count=1, random_seed=seed, verbose=False, allow_writing_files=False, **settings)
 
 
 def forest(seed: int, **settings: Any) -> Any:
+    """Random forest of scikit-learn on one thread."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(n_jobs=1, random_state=seed, **settings)
@@ -76,12 +80,14 @@ class Gaussian:
 
 
 def linear(seed: int, **settings: Any) -> Any:
+    """Linear SVM of scikit-learn on scaled rows."""
     from sklearn.svm import LinearSVC
 
     return scaled(LinearSVC(random_state=seed, **settings))
 
 
 def scaled(model: Any) -> Any:
+    """Pipeline that scales rows for a model."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -90,6 +96,7 @@ def scaled(model: Any) -> Any:
 
 # trains with an eye on held-out rows, and gives the number of trees with the smallest held-out loss
 def stop_lightgbm(model: Any, X: Any, y: Any, held_out: tuple[Any, Any]) -> int:
+    """Train LightGBM, and return the best number of trees on the held-out rows."""
     from lightgbm import early_stopping
 
     model.fit(X, y, eval_set=[held_out], callbacks=[early_stopping(PATIENCE, verbose=False)])
@@ -97,19 +104,23 @@ def stop_lightgbm(model: Any, X: Any, y: Any, held_out: tuple[Any, Any]) -> int:
 
 
 def stop_xgboost(model: Any, X: Any, y: Any, held_out: tuple[Any, Any]) -> int:
+    """Train XGBoost, and return the best number of trees on the held-out rows."""
     model.set_params(early_stopping_rounds=PATIENCE).fit(X, y, eval_set=[held_out], verbose=False)
     return int(model.best_iteration) + 1
 
 
 def stop_catboost(model: Any, X: Any, y: Any, held_out: tuple[Any, Any]) -> int:
+    """Train CatBoost, and return the best number of trees on the held-out rows."""
     model.fit(X, y, eval_set=held_out, early_stopping_rounds=PATIENCE)
     return int(model.tree_count_)
 
 
 @dataclass(frozen=True)
 class Peer:
-    """make: (seed, settings) to a classifier. settings: what is tried. trees: the name of the number of trees, where
-    `stop` finds it on the held-out rows. final: more settings of the one that is trained on all rows.
+    """A peer.
+
+    make: (seed, settings) to a classifier. settings: the settings that are tried. trees: the name of the number of
+    trees, where `stop` finds it on the held-out rows. final: more settings of the one that is trained on all rows.
     """
 
     make: Callable[..., Any]
@@ -120,6 +131,7 @@ class Peer:
 
 
 def boosted(make: Callable[..., Any], trees: str, stop: Any, **sizes: tuple[int, ...]) -> Peer:
+    """Peer of boosted trees: `stop` finds the number of trees, and the combinations of `sizes` are tried."""
     return Peer(make, products(learning_rate=(0.1,), **{trees: (MOST_TREES,)}, **sizes), trees, stop)
 
 
@@ -177,7 +189,7 @@ def labels(model: Any, X: Any) -> Any:
 
 
 def learned_xrfm(bandwidths: tuple[float, ...], X: Any, y: Any, seed: int) -> tuple[Any, Settings]:
-    """xRFM needs held-out rows in its training: the quarter. So it is not trained again on all rows."""
+    """Trained xRFM, and its settings. It needs held-out rows in training, a quarter: it is not trained again on all."""
     import torch
     from sklearn.preprocessing import StandardScaler
     from xrfm import xRFM
@@ -186,13 +198,13 @@ def learned_xrfm(bandwidths: tuple[float, ...], X: Any, y: Any, seed: int) -> tu
     scaler = StandardScaler().fit(X)
     X = scaler.transform(X).astype(np.float32)
     seen, out = quarter(y, seed)
-    found = []
+    tried = []
     for bandwidth in bandwidths:
-        made = xRFM(device="cpu", max_leaf_size=XRFM_LEAF, random_state=seed, n_threads=1, verbose=False)
-        made.rfm_params["model"]["bandwidth"] = bandwidth
-        made.fit(X[seen], y[seen], X[out], y[out])
-        found.append((error(labels(made, X[out]), y[out]), bandwidth, made))
-    _, bandwidth, best = min(found, key=lambda one: one[0])
+        model = xRFM(device="cpu", max_leaf_size=XRFM_LEAF, random_state=seed, n_threads=1, verbose=False)
+        model.rfm_params["model"]["bandwidth"] = bandwidth
+        model.fit(X[seen], y[seen], X[out], y[out])
+        tried.append((error(labels(model, X[out]), y[out]), bandwidth, model))
+    _, bandwidth, best = min(tried, key=lambda one: one[0])
     return Scaled(scaler, best), {"bandwidth": bandwidth}
 
 
@@ -213,9 +225,9 @@ def figures(name: str, seed: int, X: Any, y: Any, X_test: Any, y_test: Any) -> d
     begun = processor_seconds()
     model, chosen = learned_xrfm(XRFM[name], X, y, seed) if name in XRFM else learned(PEERS[name], X, y, seed)
     trained = processor_seconds()
-    found = labels(model, X_test)
+    predictions = labels(model, X_test)
     done = processor_seconds()
-    wrong = error(found, y_test)
+    wrong = error(predictions, y_test)
     return {"error": wrong, "train_cpu": trained - begun, "predict_cpu": done - trained, "chosen": chosen}
 
 

@@ -117,17 +117,17 @@ def fit(key: Key, files: Files) -> Fit:
     """One run through the command line."""
     _, partition, multiclass, seed = key
     options = ["-P", partition, "-c", "2000", "--metric", "none", "--multiclass", multiclass, "--seed", str(seed)]
-    found = train_and_test(options, files)
-    summary, training, prediction = found.summary, found.training, found.prediction
+    tested = train_and_test(options, files)
+    summary, training, prediction = tested.summary, tested.training, tested.prediction
     return Fit(
-        *key, summary["rows"], found.score["total"], 100 - found.accuracy, 100 * summary["cv_error"],
+        *key, summary["rows"], tested.score["total"], 100 - tested.accuracy, 100 * summary["cv_error"],
         summary["cells"], summary["support_vectors"], summary["not_converged"],
         training["cpu"], prediction["cpu"], training["wall"], prediction["wall"],
     )  # fmt: skip
 
 
 def progress(run: Fit) -> str:
-    """What the terminal shows of a run."""
+    """The line that the terminal shows of a run."""
     return f"{run.name} {run.partition} {run.multiclass} seed {run.seed}: {run.error:.3f} %"
 
 

@@ -46,7 +46,7 @@ SHUFFLE_SEED = 0  # a training size is the first rows of one permutation
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run: cell_size is 0 in one cell of all rows, which stands for every partition into cells not smaller."""
+    """A run to make: cell_size is 0 in one cell of all rows, which stands for all partitions into cells not smaller."""
 
     name: str
     rows: int
@@ -77,7 +77,7 @@ class Fit(Run):
 
     @property
     def key(self) -> Plan:
-        """What was run."""
+        """The plan of the run."""
         return Plan(self.name, self.rows, self.partition, self.cell_size)
 
 
@@ -135,9 +135,9 @@ def shuffled(data: Path, name: str, part: str, higgs_rows: int) -> Dataset:
     if name == HIGGS:
         rows = higgs_rows if part == "train" else HIGGS_TEST_ROWS
         return Dataset(*higgs_like(rows, np.random.default_rng(1 if part == "train" else 2)))
-    found = examples(data, name, part)
-    order = np.random.default_rng(SHUFFLE_SEED).permutation(len(found.y)) if part == "train" else slice(None)
-    return Dataset(found.X[order], found.y[order])
+    data_set = examples(data, name, part)
+    order = np.random.default_rng(SHUFFLE_SEED).permutation(len(data_set.y)) if part == "train" else slice(None)
+    return Dataset(data_set.X[order], data_set.y[order])
 
 
 def fit(plan: Plan, limit: float, files: Files) -> Fit:
@@ -156,7 +156,7 @@ def fit(plan: Plan, limit: float, files: Files) -> Fit:
 
 
 def training(plan: Plan, limit: float, files: Files) -> dict[str, Any]:
-    """What `lsvm train` reports and takes."""
+    """Figures of `lsvm train`: its report and its seconds."""
     cells = ["-c", str(plan.cell_size)] if plan.cell_size else []
     arguments = ["-P", plan.partition, "--metric", "none", *cells, str(files.train), str(files.model)]
     report, figures = lsvm("train", arguments, 60 * limit)
@@ -172,7 +172,7 @@ def training(plan: Plan, limit: float, files: Files) -> dict[str, Any]:
 
 
 def prediction(plan: Plan, limit: float, files: Files) -> dict[str, Any]:
-    """What `lsvm predict` reports and takes."""
+    """Figures of `lsvm predict`: its report and its seconds."""
     report, figures = lsvm("predict", [str(files.test), str(files.model), str(files.predictions)], 60 * limit)
     error = 100 * (1 - report["accuracy"])
     return {
@@ -184,7 +184,7 @@ def prediction(plan: Plan, limit: float, files: Files) -> dict[str, Any]:
 
 
 def progress(run: Fit) -> str:
-    """What the terminal shows of a run."""
+    """The line that the terminal shows of a run."""
     outcome = run.problem or f"{run.error:.3f} %, training {run.train_cpu:.1f} s of processor time"
     return f"{run.name}, {thousands(run.rows)} rows, {run.partition} {run.cell_size or ''}: {outcome}"
 

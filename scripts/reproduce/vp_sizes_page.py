@@ -37,7 +37,7 @@ TITLES = {"voronoi": "cells", "chunks": "chunks"}
 
 @dataclass(frozen=True)
 class Paper:
-    """What the paper's Tables 1, 5 and 6 say of a set; the last two by cell size, 2 000, 5 000, 10 000, 15 000."""
+    """Figures of a set in the paper's Tables 1, 5 and 6; the last two by cell size, 2 000, 5 000, 10 000, 15 000."""
 
     name: str
     rows: int
@@ -90,8 +90,8 @@ def page(runs: list[Fit], options: Any) -> str:
     floors, out = {"higgs-like": bayes}, options.out
     picture(runs, names, lambda run: run.error, "test error, %", floors, out / "sizes-error.png")
     picture(runs, names, lambda run: run.train_cpu, "training time, processor s", {}, out / "sizes-time.png")
-    about = ABOUT.format(cores=cores_of_processors(run.machine for run in runs), bayes=bayes)
-    lines = [about, AGAINST_PAPER, *against_paper(runs)]
+    introduction = ABOUT.format(cores=cores_of_processors(run.machine for run in runs), bayes=bayes)
+    lines = [introduction, AGAINST_PAPER, *against_paper(runs)]
     for name in names:
         lines += ["", f"## {name}", "", *every_run([run for run in runs if run.name == name])]
     return "\n".join(lines)
@@ -195,7 +195,7 @@ def minutes(run: Fit) -> str:
 
 
 def nanoseconds(run: Fit) -> str:
-    """The same in nanoseconds per (sum of squared cell sizes x features)."""
+    """Wall-clock and processor nanoseconds of training per (sum of squared cell sizes x features)."""
     unit = run.squares * run.features / 1e9
     return f"{run.train_wall / unit:.2f}, {run.train_cpu / unit:.2f}"
 
@@ -210,9 +210,9 @@ def every_run(runs: list[Fit]) -> list[str]:
     order = ("none", "voronoi", "chunks")
     columns = sorted({(run.partition, run.cell_size) for run in runs}, key=lambda c: (order.index(c[0]), c[1]))
     heads = ["one cell" if p == "none" else f"{TITLES[p]}, {thousands(c)}" for p, c in columns]
-    found = {(run.rows, run.partition, run.cell_size): run for run in runs}
+    by_column = {(run.rows, run.partition, run.cell_size): run for run in runs}
     rows = [
-        [thousands(size), *(entry(found.get((size, *column))) for column in columns)]
+        [thousands(size), *(entry(by_column.get((size, *column))) for column in columns)]
         for size in sorted({run.rows for run in runs})
     ]
     return ["Error in per cent; training and prediction in processor seconds.", "", *table(("rows", *heads), rows)]

@@ -135,7 +135,7 @@ def fit(rows: int, cell_size: int, seed: int, test: np.ndarray) -> Fit:
 
 
 def progress(run: Fit) -> str:
-    """What the terminal shows of a run."""
+    """The line that the terminal shows of a run."""
     return f"{run.key}: excess {100 * run.excess:.4f} %"
 
 
@@ -146,10 +146,10 @@ def excess_error(predicted: np.ndarray, score: np.ndarray) -> float:
 
 def curve(runs: list[Fit], cell_size: int) -> tuple[np.ndarray, np.ndarray]:
     """Sizes (s,) and log10 of the excess (s, seeds), of the seeds that all sizes have."""
-    found = {(run.rows, run.seed): run.excess for run in runs if run.cell_size == cell_size}
-    rows = sorted({r for r, _ in found})
-    seeds = [seed for seed in sorted({s for _, s in found}) if all((r, seed) in found for r in rows)]
-    excess = np.array([[found[r, seed] for seed in seeds] for r in rows]).reshape(len(rows), len(seeds))
+    excesses = {(run.rows, run.seed): run.excess for run in runs if run.cell_size == cell_size}
+    rows = sorted({r for r, _ in excesses})
+    seeds = [seed for seed in sorted({s for _, s in excesses}) if all((r, seed) in excesses for r in rows)]
+    excess = np.array([[excesses[r, seed] for seed in seeds] for r in rows]).reshape(len(rows), len(seeds))
     return np.array(rows), np.log10(np.maximum(excess, 1e-7))
 
 
