@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the rooms of the package and their imports into docs/architecture.md, as a diagram and as a table.
+"""Write the rooms of the package and their imports into docs/architecture.md, as a diagram and as a list.
 
     python scripts/develop/draw_architecture.py     # after a change of the rooms or of their imports
 
@@ -10,6 +10,7 @@ holds from its docstring.
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
@@ -18,6 +19,7 @@ from develop.rooms import FLOOR, ROOMS, ROOT, edges, says
 PAGE = ROOT / "docs" / "architecture.md"
 MARKS = "<!-- rooms: written by scripts/develop/draw_architecture.py -->", "<!-- end of rooms -->"
 GROUND = ROOMS[-1]  # which every room may use: not drawn
+WIDTH = 118  # of the lines of the list
 
 
 def main() -> int:
@@ -29,7 +31,7 @@ def main() -> int:
 
 def written() -> str:
     """What stands between the marks."""
-    return f"```mermaid\n{diagram()}```\n\n{table()}"
+    return f"```mermaid\n{diagram()}```\n\n{listing()}"
 
 
 def diagram() -> str:
@@ -48,13 +50,14 @@ def direct() -> list[tuple[str, str]]:
     return [(own, other) for own, other in found if other not in reached[own]]
 
 
-def table() -> str:
-    """A line a room: what it holds, and from which rooms it imports."""
-    lines = ["| room | what it holds | imports from |", "|---|---|---|"]
+def listing() -> str:
+    """An item a room: what it holds, and from which rooms it imports."""
+    items = []
     for room in FLOOR:
         below = ", ".join(f"`{other}`" for own, other in edges() if own == room)
-        lines.append(f"| `{room}` | {says(room).rstrip('.')} | {below} |")
-    return "\n".join(lines) + "\n"
+        text = f"- `{room}`: {says(room).rstrip('.')}. Imports: {below or 'none'}."
+        items.append(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+    return "\n".join(items) + "\n"
 
 
 if __name__ == "__main__":
