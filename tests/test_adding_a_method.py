@@ -27,6 +27,7 @@ from localsvm.methods.linear.linear import LinearSVM
 from localsvm.methods.option import option
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
+PAGES = ("method-record.md", "method-solving.md")  # of docs: the example from top to bottom
 
 
 @pytest.fixture
@@ -72,8 +73,8 @@ def test_the_example_is_scikit_learn_s_nearest_centroid(environment: dict[str, s
     np.testing.assert_array_equal(labels, NearestCentroid().fit(X, y).predict(X))
 
 
-def test_the_page_shows_the_whole_file_in_order() -> None:
-    page = (EXAMPLES.parent / "adding-a-method.md").read_text(encoding="utf-8")
+def test_the_pages_show_the_whole_file_in_order() -> None:
+    page = "".join((EXAMPLES.parent / name).read_text(encoding="utf-8") for name in PAGES)
     source = (EXAMPLES / "nearest_centroid.py").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
     assert all(block in source or indent(block, "    ") in source for block in blocks)  # methods, without their class

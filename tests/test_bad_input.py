@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,36 +33,27 @@ def test_the_table_is_large_and_without_repetitions() -> None:
 
 
 @pytest.mark.parametrize(("content", "message"), CASES)
-def test_malformed_file(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_malformed_file_is_refused_however_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str
+) -> None:
     path = tmp_path / "train.libsvm"
     path.write_bytes(content)
     assert refusal(path).startswith(f"{path}{message}")
-
-
-@pytest.mark.parametrize(("content", "message"), CASES)
-@pytest.mark.parametrize("dense", [True, False])
-def test_malformed_blocks(tmp_path: Path, content: bytes, message: str, dense: bool) -> None:
-    path = tmp_path / "train.libsvm"
-    path.write_bytes(content)
-    with pytest.raises(DataError) as caught:
-        list(read_blocks(path, block_bytes=7, layout=Layout(n_features=4, dense=dense)))
-    assert str(caught.value).startswith(f"{path}{message}")
-
-
-@pytest.mark.parametrize(("content", "message"), CASES)
-def test_malformed_stdin(monkeypatch: pytest.MonkeyPatch, content: bytes, message: str) -> None:
+    for dense in (True, False):
+        with pytest.raises(DataError) as caught:
+            list(read_blocks(path, block_bytes=7, layout=Layout(n_features=4, dense=dense)))
+        assert str(caught.value).startswith(f"{path}{message}")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
     assert refusal("-").startswith(f"<stdin>{message}")
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
-@pytest.mark.parametrize("block_bytes", [1, 10, 1 << 20])
 @pytest.mark.parametrize("dense", [True, False])
-def test_the_first_mistake_is_reported(tmp_path: Path, jobs: int, block_bytes: int, dense: bool) -> None:
+def test_the_first_mistake_is_reported(tmp_path: Path, dense: bool) -> None:
     path = tmp_path / "two.libsvm"
     path.write_bytes(GOOD * 20 + b"1 1:x\n" + GOOD * 20 + b"\n1 0:1\n")
-    message = refusal(path, jobs=jobs, block_bytes=block_bytes, dense=dense)
-    assert message.startswith(f"{path}:41:5: expected a number as value, found 'x'")
+    for jobs, block_bytes in product((1, 3), (1, 10, 1 << 20)):
+        message = refusal(path, jobs=jobs, block_bytes=block_bytes, dense=dense)
+        assert message.startswith(f"{path}:41:5: expected a number as value, found 'x'")
 
 
 def test_zero_based_limits(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -96,12 +97,11 @@ def test_every_number_of_up_to_fifteen_digits(digits: int, places: int, negative
 
 
 @pytest.mark.parametrize("form", ["%.3f", "%.9g", "%.17g", "%d", "%.18e", "-0", "0.", "-.5"])
-@pytest.mark.parametrize("end", ["", "\n", " \n", "\r\n", "# 1:2\n", "\t\n"])
-def test_texts_of_any_length(form: str, end: str) -> None:
+def test_texts_of_any_length(form: str) -> None:
     """The quick way has to stop before the end of the text, whatever stands there."""
     values = np.random.default_rng(2).normal(0, 30, 40)
     tokens = [form % value if "%" in form else form for value in values.tolist()]
-    for count in range(41):
+    for end, count in product(("", "\n", " \n", "\r\n", "# 1:2\n", "\t\n"), range(41)):
         X, y = parse(f"2 {entries(tokens[:count], list(range(count)))}{end}".encode(), 40)
         assert y.tolist() == [2]
         assert X[0, :count].tobytes() == floats(tokens[:count]).tobytes()
@@ -128,20 +128,19 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("form", "name", "behind"), MISTAKES)
-@pytest.mark.parametrize("step", [1, 2])
-@pytest.mark.parametrize("at", [3, 12, 19])
-def test_a_mistake_among_quick_entries(form: str, name: str, behind: int, step: int, at: int) -> None:
-    columns = list(range(0, 20 * step, step))
-    before = f"1 {entries(['0.1234567'] * at, columns[:at])} "
-    index = str(columns[at] + 1)
-    after = entries(["0.1234567"] * (19 - at), columns[at + 1 :])
-    text = AROUND + f"{before}{form.format(index)} {after}\n".encode() + AROUND
-    X, y = np.empty((3, 60), np.float32), np.empty(3)
-    with pytest.raises(_text.TextFault) as caught:
-        _text.read_dense(text, X, y, False)
-    column = len(before) + 1 + (len(index) + 1 if behind else 0)
-    assert (caught.value.name, caught.value.line, caught.value.column) == (name, 2, column)
-    assert caught.value.offset == len(AROUND) + column - 1
+def test_a_mistake_among_quick_entries(form: str, name: str, behind: int) -> None:
+    for step, at in product((1, 2), (3, 12, 19)):
+        columns = list(range(0, 20 * step, step))
+        before = f"1 {entries(['0.1234567'] * at, columns[:at])} "
+        index = str(columns[at] + 1)
+        after = entries(["0.1234567"] * (19 - at), columns[at + 1 :])
+        text = AROUND + f"{before}{form.format(index)} {after}\n".encode() + AROUND
+        X, y = np.empty((3, 60), np.float32), np.empty(3)
+        with pytest.raises(_text.TextFault) as caught:
+            _text.read_dense(text, X, y, False)
+        column = len(before) + 1 + (len(index) + 1 if behind else 0)
+        assert (caught.value.name, caught.value.line, caught.value.column) == (name, 2, column)
+        assert caught.value.offset == len(AROUND) + column - 1
 
 
 def test_columns_beyond_the_width_are_dropped_in_every_form() -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the rooms of the package and their imports into docs/architecture.md, as a diagram and as a table.
+"""Write the rooms of the package and their imports into docs/architecture.md, as a diagram and as a list.
 
     python scripts/develop/draw_architecture.py     # after a change of the rooms or of their imports
 
@@ -10,6 +10,7 @@ holds from its docstring.
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
@@ -18,6 +19,7 @@ from develop.rooms import FLOOR, ROOMS, ROOT, edges, says
 PAGE = ROOT / "docs" / "architecture.md"
 MARKS = "<!-- rooms: written by scripts/develop/draw_architecture.py -->", "<!-- end of rooms -->"
 GROUND = ROOMS[-1]  # which every room may use: not drawn
+WIDTH = 118  # of the lines of the list
 
 
 def main() -> int:
@@ -28,33 +30,34 @@ def main() -> int:
 
 
 def written() -> str:
-    """The text between the marks."""
-    return f"```mermaid\n{diagram()}```\n\n{table()}"
+    """What stands between the marks."""
+    return f"```mermaid\n{diagram()}```\n\n{listing()}"
 
 
 def diagram() -> str:
     """The rooms above the ground; a line is as long as there are rows between its ends."""
-    lines = [f"    {room} {'-' * max(2, FLOOR[room] - FLOOR[other] + 1)}> {other}" for room, other in direct()]
+    lines = [f"    {own} {'-' * max(2, FLOOR[own] - FLOOR[other] + 1)}> {other}" for own, other in direct()]
     return "\n".join(["flowchart TB", *lines]) + "\n"
 
 
 def direct() -> list[tuple[str, str]]:
     """The imports above the ground that no path through other rooms implies."""
-    imports = [(room, other) for room, other in edges() if other not in GROUND and room not in GROUND]
-    below = {room: {other for importer, other in imports if importer == room} for room in FLOOR}
+    found = [(own, other) for own, other in edges() if other not in GROUND and own not in GROUND]
+    below = {room: {other for own, other in found if own == room} for room in FLOOR}
     reached: dict[str, set[str]] = {}
     for room in reversed(FLOOR):  # from the ground up
         reached[room] = set().union(*(below[other] | reached.get(other, set()) for other in below[room]))
-    return [(room, other) for room, other in imports if other not in reached[room]]
+    return [(own, other) for own, other in found if other not in reached[own]]
 
 
-def table() -> str:
-    """A line for each room: what it holds, and from which rooms it imports."""
-    lines = ["| room | what it holds | imports from |", "|---|---|---|"]
+def listing() -> str:
+    """An item a room: what it holds, and from which rooms it imports."""
+    items = []
     for room in FLOOR:
-        below = ", ".join(f"`{other}`" for importer, other in edges() if importer == room)
-        lines.append(f"| `{room}` | {says(room).rstrip('.')} | {below} |")
-    return "\n".join(lines) + "\n"
+        below = ", ".join(f"`{other}`" for own, other in edges() if own == room)
+        text = f"- `{room}`: {says(room).rstrip('.')}. Imports: {below or 'none'}."
+        items.append(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+    return "\n".join(items) + "\n"
 
 
 if __name__ == "__main__":
