@@ -170,10 +170,11 @@ def test_every_program_has_a_version(name: str | None) -> None:
 def test_options_are_in_groups() -> None:
     text = invoke("train", "--help").stdout
     titles = re.findall(r"^(\w.*):$", text, flags=re.MULTILINE)
-    assert titles == ["Data", "Partition", "Method", "Selection", "Kernel methods", "Linear methods", "Running"]
+    kinds = ["Kernel methods", "Linear methods", "Single methods"]
+    assert titles == ["Data", "Partition", "Method", "Selection", *kinds, "Running"]
     parts = dict(zip(titles, re.split(r"^\w.*:$", text, flags=re.MULTILINE)[1:], strict=True))
     places = {"--scale": "Data", "-P": "Partition", "-m": "Method", "-C": "Method", "-v": "Selection"}
-    places |= {"-g": "Kernel methods", "-t": "Kernel methods", "-K": "Linear methods", "--lambda": "Linear methods"}
+    places |= {"-g": "Kernel methods", "-t": "Kernel methods", "--loss": "Linear methods", "--lambda": "Single methods"}
     for flag, title in (places | {"-j": "Running", "--help": "Running"}).items():
         assert [name for name, part in parts.items() if re.search(rf"^  {flag}\b", part, re.MULTILINE)] == [title]
 
