@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from develop import write_options
 
 ROOT = Path(__file__).parents[1]

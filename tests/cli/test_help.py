@@ -119,7 +119,8 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
 
 
 def test_every_command_and_option_is_documented() -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    pages = [ROOT / "docs" / name for name in ("command-line.md", "other-commands.md")]
+    page = "".join(page.read_text(encoding="utf-8") for page in pages)
     lists = "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "options").glob("*.md")))
     for name in COMMANDS:
         assert f"## lsvm {name}\n" in page
