@@ -20,7 +20,7 @@ METHODS = packaged()
 OWN = {name: {field.name: field for field in options_of(method)} for name, method in METHODS.items()}
 ORDINARY_WORDS = ("linear", "rbf")  # names of methods that are words, or values, too
 CODE = [
-    re.compile(r"(?:exp|max)\([^()]*\)"),  # formulas
+    re.compile(r"(?:exp|max)\([^()]*\)|\bC n\b|\bC = c/m"),  # formulas
     re.compile(r"(?<![\w(-])--?[a-zA-Z][\w-]*(?: (?:\d[\d.]*|sgd|sdca|full|kmeans|squared)\b)?|(?<=\()--?[a-z][\w-]*"),
     re.compile(
         r"(?:^|(?<=[.;] )|(?<=, )|(?<=with ))(?:[a-z]+(?:-[a-z]+)?|[01]|rank:R)(?=(?:, [a-z]+)*: |, all classes)"
