@@ -13,7 +13,12 @@ from localsvm.cli.reporting import print_json
 
 @click.command(cls=Program, epilog=examples("lsvm inspect model.h5", "lsvm inspect --json model.h5 | jq .models"))
 @opt.file_argument("model_file", metavar="MODEL_FILE")
-@opt.option("--all", "every", is_flag=True, help="List the weights of all features in the metric, not of the first 10.")
+@opt.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="List the weights of all features in the metric, not only the ten largest.",
+)
 @opt.as_json
 def inspect(model_file: str, every: bool, as_json: bool) -> None:
     """Print what a model is and how well it converged.

@@ -87,6 +87,8 @@ def value_type(field: Field[Any]) -> click.ParamType[Any]:
 
 def shown_default(field: Field[Any]) -> str:
     """The default as the help shows it."""
+    if shown := field.metadata["shown"]:
+        return str(shown)
     if kind_of(field) == "bool":
         on, off = str(field.metadata["flags"][0]).split("/")
         return (on if field.default else off).lstrip("-")
@@ -101,7 +103,7 @@ def _group(name: str, methods: dict[str, type[Method]]) -> Group:
     typical = [item.name for item in having if item.name in TYPICAL]
     if typical:
         return Group.METHOD if len(typical) == len(TYPICAL) else Group.KERNEL if "svm" in typical else Group.LINEAR
-    return Group.LINEAR if any(item.name in packaged() for item in having) else Group.OTHER
+    return Group.SINGLE if any(item.name in packaged() for item in having) else Group.OTHER
 
 
 def parameter(method: str, name: str) -> Field[Any] | None:

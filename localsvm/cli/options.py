@@ -68,7 +68,7 @@ def learning(function: Callback) -> Callback:
         "--method",
         type=Methods(known),
         metavar="METHOD",  # the names are too many for the first line of an option
-        help=f"Learning method: {', '.join(known)}.",
+        help=f"The learning method: {', '.join(known)}.",
         show_default="svm",
         group=Group.METHOD,
     )
@@ -92,9 +92,9 @@ partition = option(
     "-P",
     "--partition",
     type=Names(PARTITIONS, other_tools.PARTITIONS),
-    show_default="for svm, none up to -c rows, voronoi beyond",
-    help="How to divide the space into cells: not at all, into random chunks, into the Voronoi cells of centres "
-    "found by farthest-first traversal, or around k-means centres.",
+    show_default="for svm and svml, none up to -c rows and voronoi beyond; else none",
+    help="How the rows are divided into cells. none: not at all; chunks: at random; voronoi: by the nearest of centres "
+    "that farthest-first traversal finds; kmeans: by the nearest of k-means centres.",
     group=Group.PARTITION,
 )
 cell_size = option(
@@ -102,7 +102,7 @@ cell_size = option(
     "--cell-size",
     type=CellSizeType(),
     show_default="2000",
-    help="No cell has more training rows than this. (Not LIBSVM's -c: the cost is -C.)",
+    help="No cell has more training rows than this. (It is not LIBSVM's -c: the cost is -C.)",
     group=Group.PARTITION,
 )
 coarse_size = option(
@@ -110,32 +110,34 @@ coarse_size = option(
     metavar="ROWS",
     type=WholeNumber(1),
     show_default="65536, or 32 cells, from twice as many rows on",
-    help="Divide the rows into coarse cells of about this many first, by centres that a sample gives, and each of them "
-    "into cells. At least -c.",
+    help="Divide the rows into coarse cells of about this size first, by centres found on a sample, and then each "
+    "coarse cell into cells. At least -c.",
     group=Group.PARTITION,
 )
 scale = option(
     "--scale",
     type=Names(SCALES),
     show_default="std",
-    help="Scaling, stored in the model: by the standard deviation without centring (std), not at all, to mean 0 and "
-    "deviation 1 (zscore), to [-1, 1] (minmax), or rows to length 1 (row).",
+    help="Scaling of the data, which the model keeps. std: features are divided by their standard deviations, without "
+    "centring; none: nothing changes; zscore: features get mean 0 and deviation 1; minmax: features are mapped to "
+    "[-1, 1]; row: each row is divided by its length.",
     group=Group.DATA,
 )
 metric = option(
     "--metric",
     type=MetricName(METRICS),
     show_default="for svm with a kernel of distances, auto; else none",
-    help="Learn a metric before the rows are divided: a weight for each feature (diag), a matrix (full), a matrix onto "
-    "R dimensions (rank:R), or, if fresh rows prove one better than the Euclidean metric, that one (auto). "
-    "nca, itml and lmnn are published metrics to compare with.",
+    help="Learn a metric before the rows are divided. diag: a weight for each feature; full: a matrix; rank:R: a "
+    "matrix onto R dimensions; auto: weights or a matrix, which are kept only if rows held out from the learning are "
+    "predicted better with them; nca, itml, lmnn: published metrics, to compare with.",
     group=Group.PARTITION,
 )
 metric_file = option(
     "--metric-file",
     metavar="FILE",
     type=FileName(),
-    help="Use the metric of a model or partition FILE, and the scaling before it, instead of --metric and --scale.",
+    help="Use the metric of FILE, a model or a partition file, and the scaling before it; --metric and --scale are "
+    "left out then.",
     group=Group.PARTITION,
 )
 folds = option(
@@ -143,28 +145,30 @@ folds = option(
     "--folds",
     type=WholeNumber(2, 100),
     show_default="5",
-    help="Folds of the cross-validation that chooses the hyper-parameters of each cell.",
+    help="Folds of the cross-validation that chooses the parameters of each cell.",
     group=Group.SELECTION,
 )
 grid = option(
     "--grid",
     type=Names(("adaptive", "full")),
     show_default="adaptive",
-    help="Follow the held-out error to the best point of the grid, or score every one.",
+    help="How the grid is searched. adaptive: move towards the best point, and leave most points out; full: score "
+    "every point.",
     group=Group.SELECTION,
 )
 select = option(
     "--select",
     type=Names(("vote", "refit")),
-    show_default="for svm, vote for two classes, refit for more",
-    help="After selection, let the models of the folds vote, or refit one model on all rows of the cell.",
+    show_default="for svm and two classes, vote; else refit",
+    help="What becomes the model after the selection. vote: the models of the folds, which vote; refit: one model, "
+    "trained on all rows of the cell.",
     group=Group.SELECTION,
 )
 multiclass = option(
     "--multiclass",
     type=Names(("ova", "ava")),
     show_default="ova",
-    help="More than two classes: one against all others, or all pairs.",
+    help="How more than two classes are learned. ova: each class against all others; ava: all pairs of classes.",
     group=Group.SELECTION,
 )
 score = option(
@@ -172,8 +176,8 @@ score = option(
     "scoring",
     type=Names(("accuracy", "tpr-tnr")),
     show_default="accuracy",
-    help="Choose the parameters of each cell by the held-out accuracy, or by TPR x TNR, the product of the recalls of "
-    "all classes, which counts a rare class as much as a frequent one.",
+    help="What the parameters of each cell are chosen by. accuracy: the share of held-out rows with the right label; "
+    "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one.",
     group=Group.SELECTION,
 )
 class_weights = option(
@@ -183,17 +187,21 @@ class_weights = option(
     multiple=True,
     callback=_weights,
     metavar="LABEL WEIGHT",
-    help="Multiply C by WEIGHT for rows of this label. Repeatable; -w1 2.0 works as well.",
+    help="Multiply C by WEIGHT for rows with this label. The option can be repeated; -w1 2.0 works as well.",
     group=Group.SELECTION,
 )
 seed = option(
-    "--seed", type=WholeNumber(0), show_default="0", help="Seed of all random choices.", group=Group.SELECTION
+    "--seed",
+    type=WholeNumber(0),
+    show_default="0",
+    help="Seed of all random choices; the same seed gives the same model.",
+    group=Group.SELECTION,
 )
 weights = option(
     "--weights",
     metavar="FILE|balanced",
-    help="Multiply C by a weight for each row: from FILE, with a number a line for each row of TRAIN_FILE, or such "
-    "that all classes weigh the same (balanced). A row of weight 0 is left out.",
+    help="Multiply C by a weight for each row. FILE has one number a line for each row of TRAIN_FILE, and a row of "
+    "weight 0 is left out; with balanced, all classes weigh the same.",
     group=Group.SELECTION,
 )
 probability = option(
@@ -203,73 +211,81 @@ probability = option(
     metavar="0|1",
     show_default="0",
     help="1: calibrate probabilities for lsvm-predict -b 1, by the held-out values of the selection. Where -g and -C "
-    "leave no choice, that point is cross-validated for them.",
+    "leave no choice, their point is cross-validated for this.",
     group=Group.SELECTION,
 )
 repeats = option(
     "--repeats",
     type=WholeNumber(1, 1000),
     show_default="1",
-    help="Divide the space so many times by different seeds, train the cells of all, and average their values.",
+    help="Divide the rows this many times, by different seeds, train the cells of all, and average their decision "
+    "values.",
     group=Group.PARTITION,
 )
 partition_file = option(
     "--partition-file",
     metavar="FILE",
     type=FileName(),
-    help="Use the cells that lsvm-partition wrote for this data, with their scaling and metric, instead of -P, -c, "
-    "--scale and --metric.",
+    help="Use the cells, the scaling and the metric of FILE, which lsvm-partition wrote for the same data; -P, -c, "
+    "--scale and --metric are left out then.",
     group=Group.PARTITION,
 )
 zero_based = option(
-    "--zero-based", is_flag=True, help="Feature indices of the data start at 0 instead of 1.", group=Group.DATA
+    "--zero-based", is_flag=True, help="Feature indices of the data start at 0, not at 1.", group=Group.DATA
 )
 force_classes = option(
     "--force-classes",
     is_flag=True,
-    help="Take more than 50 labels for classes, even if they are not whole numbers.",
+    help="Take more than 50 labels for classes, even if they are not all whole numbers. Without this option, such "
+    "labels are refused, because they look like the values of a regression.",
     group=Group.DATA,
 )
 jobs = option(
-    "-j", "--jobs", type=WholeNumber(1), show_default="all cores", help="Processes; the result does not change."
+    "-j",
+    "--jobs",
+    type=WholeNumber(1),
+    show_default="all cores",
+    help="Processes or threads that work at once; the result does not change.",
 )
 memory = option(
     "--memory",
     type=MemoryType(),
     show_default="what is free",
-    help="Memory for the whole run, as in 500M or 8G: rows, work, and 120M for each process as such.",
+    help="Memory that the whole run may use, as in 500M or 8G: for the rows, the work on them, and 120M for each "
+    "process.",
 )
 stream = option(
     "--stream",
     is_flag=True,
-    help="Train in passes over rows in scratch files (in TMPDIR), of which few are in memory (with -s sgd).",
+    help="Train in passes over rows in scratch files (in TMPDIR), of which few are in memory. This needs -s sgd.",
     group=Group.DATA,
 )
 out_of_core = option(
     "--out-of-core",
     is_flag=True,
-    help="Keep the rows in scratch files (in TMPDIR), not in memory; the model is the same. Chosen by itself where "
-    "--memory is too small for them.",
+    help="Keep the rows in scratch files (in TMPDIR), not in memory; the model is the same. A run that makes cells "
+    "does so by itself where --memory is too small for the rows.",
     group=Group.DATA,
 )
 backend = option(
     "--backend",
     type=Names(("local", "spark")),
     show_default="local",
-    help="Run on this machine, or on a cluster by Apache Spark: a task trains a coarse cell (see --coarse-size), or "
-    "predicts a part of a file.",
+    help="Where the work is done. local: on this machine; spark: on a cluster, by Apache Spark, where a task trains a "
+    "coarse cell (see --coarse-size) or predicts a part of a file.",
 )
-master = option("--master", metavar="URL", help="Of the Spark cluster: spark://HOST:7077, yarn, local[4].")
+master = option("--master", metavar="URL", help="Address of the Spark cluster: spark://HOST:7077, yarn, local[4].")
 time_limit = option(
     "--time-limit",
     type=DurationType(),
     show_default="none",
-    help="End the run after so long, as in 90s, 30m or 2h, without a model and with exit code 124; --resume goes on.",
+    help="End the run after this time, as in 90s, 30m or 2h, without a model and with exit code 124; --resume "
+    "continues it.",
 )
-resume = option("--resume", is_flag=True, help="Go on with an interrupted run of the same data and options.")
+resume = option("--resume", is_flag=True, help="Continue an interrupted run of the same data and options.")
 force = option("--force", is_flag=True, help="Overwrite files that exist.")
 as_json = option("--json", "as_json", is_flag=True, help="Print one report as JSON on stdout.")
-quiet = option("-q", "--quiet", is_flag=True, help="Print errors only on stderr.")
+quiet = option("-q", "--quiet", is_flag=True, help="Print nothing but errors on stderr.")
 
 
 def plot(what: str) -> Decorator:

@@ -36,11 +36,16 @@ if TYPE_CHECKING:
 @opt.file_argument("test_file", metavar="TEST_FILE")
 @opt.file_argument("model_file", metavar="MODEL_FILE")
 @opt.file_argument("output", metavar="[OUTPUT]", required=False)
-@opt.option("--decision-values", is_flag=True, help="Write the decision values after each label.", group=Group.OUTPUT)
+@opt.option(
+    "--decision-values",
+    is_flag=True,
+    help="Write the decision value of each binary problem after the label.",
+    group=Group.OUTPUT,
+)
 @opt.option(
     "--confusion",
     is_flag=True,
-    help="Print a table of the labels given to each class on stderr.",
+    help="Print on stderr a table with the number of rows of each class by predicted label.",
     group=Group.OUTPUT,
 )
 @opt.option(
@@ -56,15 +61,15 @@ if TYPE_CHECKING:
 @opt.option(
     "--report",
     metavar="FOLDER",
-    help="Score the probabilities of -b 1: log loss, Brier score, reliability, ROC and precision-recall, as JSON and "
-    "as pictures in FOLDER (needs matplotlib).",
+    help="Write scores of the probabilities of -b 1 into FOLDER, as JSON and as pictures (needs matplotlib): log loss, "
+    "Brier score, reliability, ROC, precision and recall.",
     group=Group.OUTPUT,
 )
 @opt.option(
     "--zero-based/--one-based",
     default=None,
     show_default="as in training",
-    help="Indices of TEST_FILE start at 0, or 1.",
+    help="Feature indices of TEST_FILE start at 0, or at 1.",
     group=Group.DATA,
 )
 @opt.resources

@@ -31,6 +31,7 @@ class Group(StrEnum):
     SELECTION = "Selection"
     KERNEL = "Kernel methods"
     LINEAR = "Linear methods"
+    SINGLE = "Single methods"
     OTHER = "Other methods"
     OUTPUT = "Output"
     RUNNING = "Running"

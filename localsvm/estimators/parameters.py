@@ -68,9 +68,9 @@ COMMON: dict[str, Parameter] = {
     "metric": Parameter(
         None, "metric", "str or None",
         'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
-        'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", whichever fresh rows prove better, '
-        'or "nca", "itml", "lmnn", published ones to compare with. None: "auto" for LocalSVC with a kernel of '
-        'distances, else "none".',
+        'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", weights or a matrix if rows held out from '
+        'the learning are predicted better with it, or "nca", "itml", "lmnn", published ones to compare with. None: '
+        '"auto" for LocalSVC with a kernel of distances, else "none".',
     ),
     "metric_file": Parameter(
         None, "metric_file", "str or None",

@@ -25,7 +25,10 @@ class LaSVM(GlobalSVM):
     by_blocks: ClassVar[bool] = False
 
     epochs: int = option(
-        1, "--epochs", help=f"Epochs: of lasvm before its finishing step, of mllkm with {opt.solver('sdca')}."
+        1,
+        "--epochs",
+        help="How often lasvm goes through the rows before its finishing step, or mllkm with "
+        f"{opt.solver('sdca')} for each inner solution.",
     )
 
     def __post_init__(self) -> None:

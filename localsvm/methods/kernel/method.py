@@ -50,25 +50,31 @@ class KernelMethod(Method):
     by_blocks: ClassVar[bool] = True  # many rows, or few support vectors, do without the whole matrix
 
     kernel: str = option(
-        "gaussian", "-t", "--kernel", help="Kernel.", choices=("gaussian", "laplacian", "polynomial", "linear")
+        "gaussian",
+        "-t",
+        "--kernel",
+        help=f"The kernel. gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); polynomial: (gamma x.y + "
+        f"coef0)^degree; linear: x.y. {opt.gamma}, {opt.coef0} and {opt.degree} give the numbers.",
+        choices=("gaussian", "laplacian", "polynomial", "linear"),
     )
     gamma: tuple[float, ...] = option(
         (),
         "-g",
         "--gamma",
-        help="Gamma of the kernel as in LIBSVM, exp(-gamma |x-y|^2): one value, a list (0.1,1,10) or a geometric range "
-        "LOW:HIGH:COUNT (2^-5:2^3:9). A width w of liquidSVM is gamma = 1/w^2.",
+        help=f"Gamma of the kernel, as in LIBSVM's exp(-gamma |x-y|^2), or of the Gaussian projections of l3: one "
+        f"value, a list or a range, written as for {opt.cost}. A width w of liquidSVM is gamma = 1/w^2.",
     )
     cost: tuple[float, ...] = option(
         (),
         "-C",
         "--cost",
-        help=f"Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for {opt.gamma}.",
+        help="Cost C, LIBSVM's -c: one value, a list (0.1,1,10) or a geometric range LOW:HIGH:COUNT (2^-5:2^3:9). "
+        "Cross-validation chooses from several values.",
     )
     degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
-    coef0: float = option(0.0, "--coef0", help="Constant of the polynomial kernel.")
+    coef0: float = option(0.0, "--coef0", help="Constant coef0 of the polynomial kernel.")
     offset: bool = option(
-        False, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
+        False, "--offset/--no-offset", help="Add a free offset b to the decision function, as LIBSVM does."
     )
     tolerance: float = tolerance_option(1e-3)
 

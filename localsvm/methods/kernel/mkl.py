@@ -47,26 +47,28 @@ class MultipleKernelSVM(CostOptions):
     mkl: str = option(
         "sequential",
         "--mkl",
-        help="How mkl looks for kernels: sequential, from few to more, or simple, among all at once.",
+        help="How mkl looks for kernels. sequential: from few kernels to more; simple: among all at once.",
         choices=("sequential", "simple"),
     )
     bank: str = option(
         "each",
         "--bank",
-        help="Kernels that mkl chooses from: those of all variables and of each, or only the former (whole).",
+        help="Kernels that mkl chooses from. each: kernels of all features together and of each feature; whole: of all "
+        "features together only.",
         choices=("each", "whole"),
     )
     online: str = option(
         "none",
         "--online",
-        help="See each kernel once, in random order (kernels), or each kernel and row, as a file streams by (full).",
+        help="What the training looks at only once, in random order. none: nothing; kernels: each kernel; full: each "
+        "kernel and each row, so that the rows need not fit in memory.",
         choices=("none", "kernels"),
         later=True,
     )
     widths: tuple[float, ...] = option(
         (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0),
         "--widths",
-        help="Widths w of the Gaussians exp(-|x-y|^2 / 2w^2) in the bank of mkl.",
+        help="Widths w of the Gaussian kernels exp(-|x-y|^2 / 2w^2) that mkl chooses from.",
     )
 
     def __post_init__(self) -> None:

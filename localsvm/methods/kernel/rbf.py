@@ -29,7 +29,7 @@ class GlobalSVM(KernelMethod):
     divides: ClassVar[bool] = False
 
     offset: bool = option(
-        True, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
+        True, "--offset/--no-offset", help="Add a free offset b to the decision function, as LIBSVM does."
     )
 
     def default_select(self, n_classes: int) -> str:

@@ -47,9 +47,14 @@ class SVML(Method):
     learns_metric: ClassVar[bool] = True
 
     form: str = option(
-        "full", "--form", help="Map that svml learns: full, diag, sphere (a multiple of the identity) or rank:R."
+        "full",
+        "--form",
+        help="The linear map that svml learns. full: a square matrix; diag: a diagonal one; sphere: a multiple of the "
+        "identity; rank:R: a matrix with R rows.",
     )
-    pull: float = option(0.1, "--pull", help="Weight of |L - I/d|^2 in svml; 100 leaves the metric as it is.")
+    pull: float = option(
+        0.1, "--pull", help="How strongly svml pulls its map back to where it began; 100 leaves the map as it was."
+    )
 
     def __post_init__(self) -> None:
         count = self.form.removeprefix(RANK)

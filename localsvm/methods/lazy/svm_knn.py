@@ -48,8 +48,8 @@ class NeighbourSVM(CostOptions):
     neighbours: tuple[float, ...] = option(
         (10.0, 20.0, 40.0, 80.0),
         "--neighbours",
-        help="Nearest anchors that a row of llsvm is coded by, or nearest rows of svm-knn: a number, or a list to "
-        "choose from.",
+        help="Number of nearest anchors that the local coordinates of a row have (llsvm), or of nearest rows that "
+        "decide (svm-knn): one number, or a list to choose from.",
         became_list=True,
     )
 

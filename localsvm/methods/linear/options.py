@@ -33,7 +33,8 @@ class CostOptions(Method):
         (),
         "-C",
         "--cost",
-        help=f"Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for {opt.gamma}.",
+        help="Cost C, LIBSVM's -c: one value, a list (0.1,1,10) or a geometric range LOW:HIGH:COUNT (2^-5:2^3:9). "
+        "Cross-validation chooses from several values.",
     )
     tolerance: float = tolerance_option(1e-3)
 
@@ -74,7 +75,9 @@ class MeanLoss(CostOptions):
     """The options of the cost, and the choice of a mean loss."""
 
     mean_loss: bool = option(
-        False, "--mean-loss/--sum-loss", help="Divide the cost of a linear method by its rows, C = c/m."
+        False,
+        "--mean-loss/--sum-loss",
+        help="Divide the cost of a linear method by the number m of rows that it is trained on, C = c/m.",
     )
 
     def grid_for(self, features: int) -> Grid:
@@ -90,9 +93,14 @@ class LinearOptions(MeanLoss):
     """The options of cost and mean loss, and the choice of a solver."""
 
     solver: str = option(
-        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca", "primal", "sag", "sgd")
+        "auto",
+        "-s",
+        "--solver",
+        help="How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
+        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients.",
+        choices=("auto", "sdca", "primal", "sag", "sgd"),
     )
-    passes: int = option(20, "--passes", help=f"Passes over the rows that {opt.solver('sgd')} makes.")
+    passes: int = option(20, "--passes", help=f"Passes that {opt.solver('sgd')} makes over the rows.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

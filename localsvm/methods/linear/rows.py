@@ -33,7 +33,9 @@ class LinearRepresentation(LinearOptions):
     of_pairs: ClassVar[bool] = False  # a pair of classes has a representation of its own
     drawn_by: ClassVar[tuple[str, ...]] = ()  # the parameters that `drawn` depends on; () for all
 
-    loss: str = option("hinge", "--loss", help="Loss of a linear method.", choices=("hinge", "squared"))
+    loss: str = option(
+        "hinge", "--loss", help="Loss of a linear method: the hinge or its square.", choices=("hinge", "squared")
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -35,7 +35,11 @@ class Clustered(Method):
     """The option of methods that make clusters of their own, to be inherited beside a method."""
 
     clusters: tuple[float, ...] = option(
-        (8.0,), "-K", "--clusters", help="Clusters of a method that makes its own: a number, or a list to choose from."
+        (8.0,),
+        "-K",
+        "--clusters",
+        help="Number of clusters of a method that makes its own, of components (mtl, mlsvm) or of anchors (llsvm, and "
+        f"mllkm with {opt.anchors('kmeans')}): one number, or a list to choose from.",
     )
 
     def check_clusters(self) -> None:
@@ -72,7 +76,7 @@ class Restarted(Clustered):
     start: tuple[float, ...] = option(
         (1.0,),
         "--start",
-        help="Start of k-means in kmeans-svm, csvm, llsvm, mlsvm and mtl: a number from 1, or a list to choose from.",
+        help="Which of the random starts of k-means is taken: its number, from 1, or a list to choose from.",
         later=True,
     )
 

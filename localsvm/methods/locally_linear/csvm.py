@@ -41,7 +41,7 @@ class ClusteredSVM(ClusteredMethod):
     common: tuple[float, ...] = option(
         (1.0, 5.0, 10.0, 20.0, 50.0, 100.0),
         "--lambda",
-        help="Weight of the common part in csvm's regularisation: one value, or a list to choose from.",
+        help="How strongly csvm regularises the part that all clusters share: one value, or a list to choose from.",
     )
 
     def __post_init__(self) -> None:

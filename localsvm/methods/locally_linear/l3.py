@@ -43,8 +43,8 @@ class L3SVM(Landmarked, LinearMethod):
         (),
         "-g",
         "--gamma",
-        help="Gamma of the kernel as in LIBSVM, exp(-gamma |x-y|^2): one value, a list (0.1,1,10) or a geometric range "
-        "LOW:HIGH:COUNT (2^-5:2^3:9). A width w of liquidSVM is gamma = 1/w^2.",
+        help=f"Gamma of the kernel, as in LIBSVM's exp(-gamma |x-y|^2), or of the Gaussian projections of l3: one "
+        f"value, a list or a range, written as for {opt.cost}. A width w of liquidSVM is gamma = 1/w^2.",
     )
 
     def __post_init__(self) -> None:

@@ -41,10 +41,12 @@ class KernelL3SVM(Landmarked, KernelMethod):
     by_blocks: ClassVar[bool] = False  # blocks of rows have no kernel that is zero between clusters
 
     projection_gamma: tuple[float, ...] = option(
-        (), "--projection-gamma", help=f"Gamma of l3-kernel's Gaussian projections ({opt.gamma} is that of its kernel)."
+        (),
+        "--projection-gamma",
+        help=f"Gamma of the Gaussian projections of l3-kernel; {opt.gamma} is the gamma of its kernel.",
     )
     offset: bool = option(
-        True, "--offset/--no-offset", help="Add an offset b to the decision function, as LIBSVM does."
+        True, "--offset/--no-offset", help="Add a free offset b to the decision function, as LIBSVM does."
     )
 
     def __post_init__(self) -> None:

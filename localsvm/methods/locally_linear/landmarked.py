@@ -28,17 +28,23 @@ class Landmarked(Clustered):
     """The options of clusters and landmarks, to be inherited beside a method."""
 
     landmarks_count: tuple[float, ...] = option(
-        (), "-L", "--n-landmarks", help="Landmarks of l3: one number, or a list to choose from."
+        (),
+        "-L",
+        "--n-landmarks",
+        help="Number of landmarks of l3 and l3-kernel: one number, or a list to choose from.",
+        shown="the number of features",
     )
     landmarks: str = option(
-        "random", "--landmarks", help="Landmarks of l3: random rows, or principal axes.", choices=("random", "pca")
+        "random",
+        "--landmarks",
+        help="What the landmarks of l3 and l3-kernel are. random: rows, at random; pca: principal axes.",
+        choices=("random", "pca"),
     )
     projection: str = option(
         "linear",
         "--projection",
-        help="What l3 makes of a row and a landmark: their product, or a Gaussian of their distance (gamma by "
-        f"{opt.gamma}; of "
-        f"l3-kernel by {opt.projection_gamma}).",
+        help="What l3 and l3-kernel compute of a row and a landmark. linear: their product; rbf: a Gaussian of their "
+        f"distance, with the gamma of {opt.gamma} for l3, of {opt.projection_gamma} for l3-kernel.",
         choices=("linear", "rbf"),
     )
 

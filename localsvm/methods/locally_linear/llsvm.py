@@ -35,15 +35,15 @@ class LocallyLinearSVM(ClusteredMethod):
     neighbours: tuple[float, ...] = option(
         (8.0,),
         "--neighbours",
-        help="Nearest anchors that a row of llsvm is coded by, or nearest rows of svm-knn: a number, or a list to "
-        "choose from.",
+        help="Number of nearest anchors that the local coordinates of a row have (llsvm), or of nearest rows that "
+        "decide (svm-knn): one number, or a list to choose from.",
         became_list=True,
     )
     coding: str = option(
         "inverse",
         "--coding",
-        help="Local coordinates of llsvm: inverse squared distances, exponential of them, or the weights that rebuild "
-        "the row linearly (LLE).",
+        help="How llsvm computes local coordinates. inverse: from inverse squared distances; exponential: from their "
+        "exponential; linear: the weights with which the anchors rebuild the row (LLE).",
         choices=("inverse", "exponential", "linear"),
     )
 

@@ -55,14 +55,24 @@ class ML3SVM(LinearOptions):
         (1.0,),
         "-C",
         "--cost",
-        help=f"Cost C of LIBSVM's problem (its -c): one value, a list or a range, as for {opt.gamma}.",
+        help="Cost C, LIBSVM's -c: one value, a list (0.1,1,10) or a geometric range LOW:HIGH:COUNT (2^-5:2^3:9). "
+        "Cross-validation chooses from several values.",
     )
-    solver: str = option("auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "primal", "sgd"))
-    passes: int = option(30, "--passes", help=f"Passes over the rows that {opt.solver('sgd')} makes.")
+    solver: str = option(
+        "auto",
+        "-s",
+        "--solver",
+        help="How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
+        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients.",
+        choices=("auto", "primal", "sgd"),
+    )
+    passes: int = option(30, "--passes", help=f"Passes that {opt.solver('sgd')} makes over the rows.")
     models: tuple[float, ...] = option(
-        (10.0,), "--models", help="Linear models of each class of ml3: a number, or a list to choose from."
+        (10.0,),
+        "--models",
+        help="Number of linear models that ml3 has for each class: one number, or a list to choose from.",
     )
-    norm: float = option(1.5, "--norm", help="p of the p-norm that bounds combinations of models in ml3, from 1.")
+    norm: float = option(1.5, "--norm", help="The p, from 1, of the p-norm that bounds how ml3 combines its models.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,45 +22,66 @@ class LocalOptions(Clustered, CostOptions):
     map: str = option(
         "gaussian",
         "--map",
-        help="How a local linear function of mllkm fades with the distance r from its anchor: exp(-g r), exp(-g r^2), "
-        "max(0, 1 - g r), max(0, 1 - g r^2), or not at all.",
+        help="How a linear function of mllkm fades with the distance r from its anchor. exponential: exp(-g r); "
+        "gaussian: exp(-g r^2); linear: max(0, 1 - g r); square: max(0, 1 - g r^2); plain: not at all.",
         choices=("exponential", "gaussian", "linear", "square", "plain"),
     )
     componentwise: bool = option(
-        False, "--componentwise/--no-componentwise", help="Let each feature fade by its own distance."
+        False,
+        "--componentwise/--no-componentwise",
+        help="Let each feature in mllkm fade by its own distance from the anchor.",
     )
     bank_gammas: tuple[float, ...] = option(
         (),
         "--bank-gammas",
-        help="Gammas g of the maps of mllkm, all of which are candidates together: one value, a list or a range.",
+        help=f"Gammas g by which the linear functions of mllkm fade, see {opt.map}: one value, a list or a range. All "
+        "are candidates together.",
     )
     anchors: str = option(
         "rows",
         "--anchors",
-        help=f"Candidates for the anchors of mllkm: all training rows, or {opt.clusters} k-means centres.",
+        help=f"Candidates for the anchors of mllkm. rows: all training rows; kmeans: as many k-means centres as "
+        f"{opt.clusters} says.",
         choices=("rows", "kmeans"),
     )
     clusters: tuple[float, ...] = option(
-        (32.0,), "-K", "--clusters", help="Clusters of a method that makes its own: a number, or a list to choose from."
+        (32.0,),
+        "-K",
+        "--clusters",
+        help="Number of clusters of a method that makes its own, of components (mtl, mlsvm) or of anchors (llsvm, and "
+        f"mllkm with {opt.anchors('kmeans')}): one number, or a list to choose from.",
     )
-    admit: int = option(32, "--admit", help="Kernels that enter the active set of mllkm in a round.")
+    admit: int = option(
+        32, "--admit", help="Number of candidates that mllkm may give weights in addition, in each round."
+    )
     online: str = option(
         "none",
         "--online",
-        help="See each kernel once, in random order (kernels), or each kernel and row, as a file streams by (full).",
+        help="What the training looks at only once, in random order. none: nothing; kernels: each kernel; full: each "
+        "kernel and each row, so that the rows need not fit in memory.",
         choices=("none", "kernels", "full"),
         later=True,
     )
     kept_rows: int = option(
-        5000, "--kept-rows", help=f"Rows that mllkm keeps for each problem with {opt.online('full')}.", later=True
+        5000,
+        "--kept-rows",
+        help=f"Number of rows that mllkm keeps for each problem with {opt.online('full')}.",
+        later=True,
     )
     solver: str = option(
-        "auto", "-s", "--solver", help="Solver of a linear method.", choices=("auto", "sdca"), later=True
+        "auto",
+        "-s",
+        "--solver",
+        help="How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
+        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients.",
+        choices=("auto", "sdca"),
+        later=True,
     )
     epochs: int = option(
         5,
         "--epochs",
-        help=f"Epochs: of lasvm before its finishing step, of mllkm with {opt.solver('sdca')}.",
+        help="How often lasvm goes through the rows before its finishing step, or mllkm with "
+        f"{opt.solver('sdca')} for each inner solution.",
         later=True,
     )
     tolerance: float = tolerance_option(1e-2)

@@ -49,21 +49,27 @@ class MixtureMethod(Restarted, MeanLoss):
     """The parts that all mixtures share. Subclasses say how the tasks are coupled."""
 
     covariance: str = option(
-        "full", "--covariance", help="Covariances of a mixture: full or diagonal.", choices=("full", "diag")
+        "full",
+        "--covariance",
+        help="Covariances of the components of a mixture. full: with all entries; diag: diagonal.",
+        choices=("full", "diag"),
     )
     shrinkage: tuple[float, ...] = option(
         (1e-4, 0.1, 10.0),
         "--shrinkage",
-        help="Weight of a spherical prior on the covariances of a mixture, in rows over those of a component: a "
-        "number, or a list to choose from.",
+        help="How strongly the covariances of a mixture are drawn to a sphere: as strongly as by this many times the "
+        "rows of an average component. One number, or a list to choose from.",
     )
     rule: str = option(
         "soft",
         "--rule",
-        help="What decides in a mixture: all components by their share of the density, or the one with the largest.",
+        help="Which components of a mixture decide about a row. soft: all, by their shares of the density there; hard: "
+        "the one with the largest share.",
         choices=("soft", "hard"),
     )
-    loss: str = option("hinge", "--loss", help="Loss of a linear method.", choices=("hinge", "squared"))
+    loss: str = option(
+        "hinge", "--loss", help="Loss of a linear method: the hinge or its square.", choices=("hinge", "squared")
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

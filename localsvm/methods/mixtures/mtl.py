@@ -30,13 +30,15 @@ class MultiTaskSVM(MixtureMethod):
     tiny: ClassVar[str] = "-K 3 --shrinkage 0.1 --groups 2 --coupling 1,10 -C 1,100"
 
     groups: tuple[float, ...] = option(
-        (5.0,), "--groups", help="Groups that the linear SVMs of mtl fall into: a number, or a list to choose from."
+        (5.0,),
+        "--groups",
+        help="Number of groups that the linear SVMs of mtl fall into: one number, or a list to choose from.",
     )
     coupling: tuple[float, ...] = option(
         (0.0, 10.0, 100.0),
         "--coupling",
-        help="Weight of distances within the groups of mtl over that of the norm, alpha/beta; 0 for none: a number, or "
-        "a list to choose from.",
+        help="How strongly mtl holds the linear SVMs of a group together, the paper's alpha/beta; 0: not at all. One "
+        "number, or a list to choose from.",
     )
 
     def __post_init__(self) -> None:
