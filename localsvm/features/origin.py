@@ -43,7 +43,7 @@ class Origin(Transform):
     def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
         """Rows in float32, their origin subtracted; see `Transform`.
 
-        X may be of float64, which is the point: its digits are subtracted before they are rounded. It is never changed.
+        X may be of float64, and the origin is subtracted before values are rounded. X is never changed.
         """
         shift = self.shift
         return shifted(X, shift if shift is None or self.kept is None else shift.within(self.kept))
