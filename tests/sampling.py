@@ -1,24 +1,31 @@
-"""Which of many like cases the usual run of the tests tries; with LOCALSVM_WHOLE=1 it tries every one."""
+"""Which of many like cases the fast tests try: the others have the mark `whole`."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any
 
-T, U = TypeVar("T"), TypeVar("U")
-WHOLE = os.environ.get("LOCALSVM_WHOLE") == "1"
+import pytest
 
-
-def some(cases: Sequence[T], share: int) -> list[T]:
-    """One case in `share`, always the same ones, in their order."""
-    chosen = random.Random(share).sample(range(len(cases)), -(-len(cases) // share))
-    return list(cases) if WHOLE else [cases[i] for i in sorted(chosen)]
+WHOLE = pytest.mark.whole
 
 
-def each_other(cases: Sequence[T], others: Sequence[U], share: int) -> list[tuple[T, U]]:
-    """One pair in `share`, so spread that each case and each of the others occurs."""
+def some(cases: Sequence[Any], share: int) -> list[Any]:
+    """All cases in their order, of which the fast tests try one in `share`, always the same ones."""
+    fast = set(random.Random(share).sample(range(len(cases)), -(-len(cases) // share)))
+    return [pytest.param(case, marks=() if i in fast else WHOLE) for i, case in enumerate(cases)]
+
+
+def each_other(cases: Sequence[Any], others: Sequence[Any], share: int) -> list[Any]:
+    """All pairs, of which the fast tests try one in `share`, so spread that each case and each of the others occurs."""
     return [
-        (case, other) for i, case in enumerate(cases) for j, other in enumerate(others) if WHOLE or (i + j) % share == 0
+        pytest.param(case, other, marks=() if (i + j) % share == 0 else WHOLE)
+        for i, case in enumerate(cases)
+        for j, other in enumerate(others)
     ]
+
+
+def slow(*values: Any) -> Any:
+    """A case that only `make test-all` tries."""
+    return pytest.param(*values, marks=WHOLE)
