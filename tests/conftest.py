@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 
 from localsvm.blas import ONE_THREAD
@@ -14,6 +15,8 @@ import pytest  # noqa: E402
 
 from localsvm.runs.cells import schedule as scheduling  # noqa: E402
 
+FAST_CASES = 4  # of a test, without a mark that says how many
+
 # a shell that starts the tests in the background has Ctrl-C ignored, by them and by the commands that they start
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -22,3 +25,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def workers_whatever_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests' data are so small that no run would use worker processes."""
     monkeypatch.setattr(scheduling, "SMALL_RUN", -1.0)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave some cases of each test to the fast tests, always the same ones; all others get the mark `whole`."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, cases in tests.items():
+        mark = cases[0].get_closest_marker("fast")
+        most = mark.args[0] if mark is not None else FAST_CASES
+        fast = random.Random(name).sample(range(len(cases)), min(most, len(cases)))
+        for i in set(range(len(cases))) - set(fast):
+            cases[i].add_marker(pytest.mark.whole)

@@ -191,6 +191,7 @@ def test_a_model_says_of_its_coarse_cells_what_it_has(tmp_path: Path) -> None:
         assert model.config["coarse_size"] == 250
 
 
+@pytest.mark.fast(3)
 @pytest.mark.parametrize("name", sorted(methods()))
 def test_every_method_trains_in_coarse_cells(name: str, tmp_path: Path) -> None:
     config = TrainingConfig(methods()[name](), "voronoi", 60, coarse_size=250, metric="none", folds=2)

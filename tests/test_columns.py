@@ -93,6 +93,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
 
 
+@pytest.mark.whole
 def test_memory_does_not_follow_the_largest_index(tmp_path: Path) -> None:
     (tmp_path / "wide").write_text(text([1, 7, LAST]))
     told = run_all(

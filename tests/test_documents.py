@@ -38,23 +38,23 @@ def test_there_are_documents() -> None:
     assert {Path("README.md"), Path("docs/selection.md"), Path("docs/results/vp.md")} <= set(documents())
 
 
-@pytest.mark.parametrize("page", documents(), ids=str)
-def test_links_lead_to_what_is_there(page: Path) -> None:
-    missing = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
-        if re.match(r"[a-z]+:", link):  # https:, mailto:
-            continue
-        file, _, anchor = link.partition("#")
-        target = (ROOT / page.parent / file).resolve() if file else ROOT / page
-        if not target.exists() or (anchor and anchor not in anchors(target.relative_to(ROOT))):
-            missing.append(link)
-    assert not missing
+def is_there(page: Path, link: str) -> bool:
+    """True where a link of the page leads to a file, and to a heading of it."""
+    if re.match(r"[a-z]+:", link):  # https:, mailto:
+        return True
+    file, _, anchor = link.partition("#")
+    target = (ROOT / page.parent / file).resolve() if file else ROOT / page
+    return target.exists() and (not anchor or anchor in anchors(target.relative_to(ROOT)))
 
 
-@pytest.mark.parametrize("page", documents(), ids=str)
-def test_paths_in_backquotes_are_there(page: Path) -> None:
-    named = [code for code in re.findall(r"`([^`\n]+)`", prose(page)) if PATH.fullmatch(code)]
-    assert not [path for path in named if not (ROOT / path).exists()]
+def test_links_lead_to_what_is_there() -> None:
+    links = [(str(page), link) for page in documents() for link in re.findall(r"\]\(([^)\s]+)\)", prose(page))]
+    assert not [pair for pair in links if not is_there(Path(pair[0]), pair[1])]
+
+
+def test_paths_in_backquotes_are_there() -> None:
+    named = [(str(page), code) for page in documents() for code in re.findall(r"`([^`\n]+)`", prose(page))]
+    assert not [pair for pair in named if PATH.fullmatch(pair[1]) and not (ROOT / pair[1]).exists()]
 
 
 def written() -> list[Path]:
@@ -63,15 +63,11 @@ def written() -> list[Path]:
     return sorted(page.relative_to(ROOT) for pattern in texts for page in ROOT.glob(pattern))
 
 
-@pytest.mark.parametrize("page", written(), ids=str)
-def test_lines_fit_a_screen(page: Path) -> None:
-    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
-    assert not [f"line {i + 1} has {len(line)} characters" for i, line in enumerate(lines) if len(line) > WIDEST]
-
-
-@pytest.mark.parametrize("page", [page for page in written() if page.parts[0] == "docs"], ids=str)
-def test_pages_are_short(page: Path) -> None:
-    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= LONGEST
+def test_lines_fit_a_screen_and_pages_are_short() -> None:
+    pages = {page: (ROOT / page).read_text(encoding="utf-8").splitlines() for page in written()}
+    wide = [f"{page}:{i + 1}" for page, lines in pages.items() for i, line in enumerate(lines) if len(line) > WIDEST]
+    long = [str(page) for page, lines in pages.items() if page.parts[0] == "docs" and len(lines) > LONGEST]
+    assert not wide and not long
 
 
 def test_options_are_listed_as_the_commands_have_them() -> None:

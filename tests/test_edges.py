@@ -1,10 +1,11 @@
 """Nothing at the edge ends in a traceback, a warning, a number that is none, or an answer that cannot be.
 
-The usual run tries a part of the cases, `make bounds` all (sampling.py).
+The fast tests try a part of the cases, `make test-all` all of them.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 import pytest
 from command_line import invoke
 from edge_cases import METHODS, options, sets
-from sampling import each_other, some
 
 from localsvm.data.blocks.dataset import Dataset, Examples
 from localsvm.data.writers.libsvm import write
@@ -57,7 +57,8 @@ def test_there_are_many() -> None:
     assert len(SETS) * len(METHODS) >= 369 and len(RUNS) >= 550
 
 
-@pytest.mark.parametrize(("name", "method"), each_other(list(SETS), METHODS, 3))
+@pytest.mark.fast(45)
+@pytest.mark.parametrize(("name", "method"), list(product(SETS, METHODS)))
 def test_sets_at_the_edge(name: str, method: str, tmp_path: Path) -> None:
     X, y = SETS[name]
     given = {} if method == "svml" else {"cost": (1.0,) if method in ONE_POINT else (0.1, 10.0)}
@@ -96,7 +97,8 @@ def edge_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("run", some(RUNS, 4), ids=" ".join)
+@pytest.mark.fast(60)
+@pytest.mark.parametrize("run", RUNS, ids=" ".join)
 def test_extreme_options(run: list[str], edge_file: Path, tmp_path: Path) -> None:
     result = invoke("train", *run, "-j", 1, edge_file, tmp_path / "m.h5", code=None)
     assert result.exit_code in (0, 1, 2) and "Traceback" not in result.stderr

@@ -119,6 +119,7 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.fast(5)
 @pytest.mark.parametrize("name", CASES)
 def test_all_engines_train_the_same_model(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, own = CASES[name]
@@ -134,6 +135,7 @@ def test_all_engines_train_the_same_model(name: str, tmp_path: Path, monkeypatch
         assert replace(summary, seconds={}) == replace(found["memory"], seconds={}), kind
 
 
+@pytest.mark.fast(3)
 @pytest.mark.parametrize("name", sorted(methods()))
 def test_all_engines_train_every_method(name: str, tmp_path: Path) -> None:
     config = TrainingConfig(methods()[name](), "voronoi", 60, coarse_size=150, metric="none", folds=2)
@@ -143,6 +145,7 @@ def test_all_engines_train_every_method(name: str, tmp_path: Path) -> None:
         assert manifest(tmp_path / f"{kind}.h5") == manifest(tmp_path / "memory.h5")
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("partition", ["voronoi", "kmeans", "chunks"])
 def test_from_a_number_of_rows_on_there_are_several_coarse_cells(
     partition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -161,6 +164,7 @@ def test_from_a_number_of_rows_on_there_are_several_coarse_cells(
     assert same == (partition == "chunks")  # whose cells are the same, however many are divided together
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["memory", "disk"])
 def test_partition_files_and_cross_validation(kind: str, tmp_path: Path) -> None:
     plain(tmp_path / "rows")

@@ -53,6 +53,7 @@ def test_only_rows_with_few_entries_go_this_way() -> None:
     assert not few_entries(as_examples(sparse.csr_array((3, 5))))
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.kind)
 @pytest.mark.parametrize("double", [False, True])
 def test_kernel_matrices(kernel: Kernel, double: bool) -> None:

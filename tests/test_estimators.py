@@ -147,6 +147,7 @@ def test_a_fit_that_fails_leaves_the_model_that_there_was() -> None:
     np.testing.assert_array_equal(model.predict(X), before)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("first", [2**53, -(2**53) - 1, -(2**63)])
 def test_whole_classes_that_float64_does_not_hold_stay_apart(first: int) -> None:
     X, y = make_blobs(90, centers=3, random_state=0, cluster_std=0.3)
@@ -270,11 +271,13 @@ def test_a_dense_model_takes_sparse_rows_and_the_reverse() -> None:
         np.testing.assert_array_equal(model.predict(X), model.predict(rows))
 
 
+@pytest.mark.whole
 def test_random_state_none_draws_one_seed() -> None:
     X, y = make_moons(200, noise=0.3, random_state=5)
     assert LocalSVC(random_state=None, n_jobs=2).fit(X, y).score(X, y) > 0.85
 
 
+@pytest.mark.fast(3)
 @pytest.mark.parametrize("method", [m for m in methods().values() if m.name != "svm"], ids=lambda m: m.name)
 def test_every_method_has_an_estimator(method: type) -> None:
     X, y = make_moons(300, noise=0.15, random_state=0)
@@ -326,6 +329,7 @@ def test_the_package_has_load_and_the_classifiers() -> None:
         localsvm.nonsense  # noqa: B018
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(
     "names", [np.asarray([2, 7]), np.asarray([2**60, 2**60 + 1]), np.asarray(["no", "yes"]), np.asarray([False, True]),
               np.asarray(["a", "b"], dtype=object)], ids=str,
@@ -398,6 +402,7 @@ def test_what_was_chosen_and_how_many_support_vectors() -> None:
     assert set(chosen) == {"clusters", "landmarks_count", "cost"} and set(chosen) < set(L3SVMClassifier().get_params())
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("scale", ["std", "zscore", "minmax", "none"])
 @pytest.mark.parametrize("multiclass", ["ova", "ava"])
 @pytest.mark.parametrize("kind", ["linear", "kernel"])

@@ -85,22 +85,6 @@ def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:
     assert found.report.primal <= best.fun * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("method", ["linear", "kmeans-svm", "l3", "csvm", "llsvm", "mtl"])
-def test_linear_methods_end_with_a_model_far_from_the_origin(method: str, tmp_path: Path) -> None:
-    clusters = {} if method == "linear" else {"clusters": (2.0,)}
-    path = fit(Z + 1e6, Y, tmp_path / "m.h5", method, cost=(1.0,), **clusters)
-    with LocalModel(path) as model:  # l3 makes products of rows and landmarks, which are lost in float32
-        right = (model.predict((Z + 1e6).astype(np.float32)) == Y).mean()
-    assert right > (0.5 if method == "l3" else 0.7)
-
-
-@pytest.mark.parametrize("method", ["l3", "linear", "ml3"])
-def test_time_stamps(method: str, tmp_path: Path) -> None:
-    t = 1.6e9 + 3600.0 * np.arange(200)[:, None]
-    clusters = {"clusters": (2.0,)} if method == "l3" else {}
-    fit(t, np.where(np.arange(200) < 100, -1, 1), tmp_path / "m.h5", method, cost=(1.0,), **clusters)
-
-
 @pytest.mark.parametrize("offset", [1e6, 1e8])
 def test_coordinates_of_ml3_where_the_moment_is_singular(offset: float) -> None:
     X, codes = (Z + offset).astype(np.float32), (Y > 0).astype(np.int32)
@@ -154,6 +138,7 @@ def test_a_model_with_a_number_that_is_not_finite_is_not_written(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["good.h5"]
 
 
+@pytest.mark.fast(6)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("value", [3e38, -3e38, 1e20, 1e30])
 def test_labels_of_huge_rows(method: str, value: float, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def read(text: str) -> tuple[str, list[str], np.ndarray]:
     return header, [row[0] for row in words], np.asarray([row[1:] for row in words], np.float64)
 
 
+@pytest.mark.fast(60)
 @pytest.mark.parametrize("level", ["baseline", None])
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_models_predict_as_they_did(name: str, level: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +45,7 @@ def test_golden_models_predict_as_they_did(name: str, level: str | None, monkeyp
     np.testing.assert_allclose(values, expected[2], rtol=TOLERANCE, atol=TOLERANCE)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_models_are_described(name: str) -> None:
     path = FOLDER / f"{name}.h5"
@@ -54,6 +56,7 @@ def test_golden_models_are_described(name: str) -> None:
     assert found["cells"] > 1 if "-P" in options else found["cells"] == 1
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_models_become_classifiers(name: str) -> None:
     model = localsvm.load(FOLDER / f"{name}.h5")

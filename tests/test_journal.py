@@ -71,6 +71,7 @@ RECORDS = st.lists(
 )
 
 
+@pytest.mark.whole
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=RECORDS, after=RECORDS)
 def test_round_trip(path: Path, before: Any, after: Any) -> None:

@@ -18,6 +18,8 @@ from reproduce import l3_regions as regions
 from reproduce import l3_small as small
 from reproduce.l3_measurement import Measurement
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 
 def shelf(folder: Path, name: str, rows: int, columns: int, classes: int) -> None:
     """NAME.train.libsvm.xz and NAME.test.libsvm.xz in a folder, the first column constant."""

@@ -9,16 +9,14 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from selecting import fit, score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from localsvm.data.blocks.dataset import Dataset
-from localsvm.errors import OptionError
 from localsvm.methods.cell import Cell
 from localsvm.methods.locally_linear.l3_kernel import KernelL3SVM
-from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
@@ -122,25 +120,7 @@ def test_parameters_are_chosen_from_lists() -> None:
     assert np.mean((predictor.decision_function(X)[:, 0] > 0) == y) > 0.8
 
 
-@pytest.mark.parametrize("select", ["refit", "vote"])
-def test_training_ends_in_the_same_model_for_any_number_of_workers(tmp_path: Path, select: str) -> None:
-    X, y = examples(classes=3)
-    config = TrainingConfig(method=replace(METHOD, cost=(0.1, 1.0)), select=select, scale="std")
-    for jobs in (1, 2):
-        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
-    assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
-    with LocalModel(tmp_path / "1.h5") as model:
-        assert np.mean(model.predict(X.copy()) == y) > 0.6
-        assert_array_equal(model.decision_function(X[7:30].copy()), model.decision_function(X.copy())[7:30])
-
-
-def test_wrong_options_are_named() -> None:
-    with pytest.raises(OptionError, match="--projection rbf"):
-        KernelL3SVM(projection_gamma=(1.0,))
-    with pytest.raises(OptionError, match="--projection-gamma"):
-        KernelL3SVM(projection="rbf", projection_gamma=(-1.0,))
-
-
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("method", [KernelL3SVM(cost=(1.0,), gamma=(1.0,)), KernelL3SVM(landmarks_count=(2.0, 6.0))])
 def test_cells_of_fewer_rows_than_landmarks(method: KernelL3SVM, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

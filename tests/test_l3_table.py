@@ -12,6 +12,8 @@ from shelf import draw, within
 from harness import commands
 from reproduce import l3
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 METHODS = [name for name in l3.METHODS if name != "l3 chosen"]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sampling import WHOLE
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
@@ -325,12 +324,13 @@ SMALL = 300_000  # bytes of a compressed file
 
 
 def shared_sets() -> list[Path]:
-    """The training files of LOCALSVM_DATA, in the usual run those that are read in no time."""
+    """The training files of LOCALSVM_DATA that are read in no time."""
     folder = os.environ.get("LOCALSVM_DATA")
     found = sorted(Path(folder).glob("*.train.libsvm.xz")) if folder else []
-    return [path for path in found if WHOLE or path.stat().st_size < SMALL]
+    return [path for path in found if path.stat().st_size < SMALL]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("path", shared_sets() or [None], ids=lambda path: path.name.split(".")[0] if path else "none")
 def test_both_solvers_agree_on_real_sets(path: Path | None) -> None:
     if path is None:

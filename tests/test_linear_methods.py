@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +12,10 @@ import pytest
 from linear_problems import C, least, nearest, written_out
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from selecting import fit, score
+from selecting import cell_of, examples, fit, fitted, score
 from sklearn.svm import LinearSVC
 
-from localsvm.data.blocks.dataset import Dataset, as_examples
-from localsvm.errors import OptionError
-from localsvm.methods import methods
+from localsvm.data.blocks.dataset import as_examples
 from localsvm.methods.base import Method
 from localsvm.methods.cell import Cell
 from localsvm.methods.linear.linear import LinearSVM
@@ -30,11 +27,6 @@ from localsvm.methods.locally_linear.llsvm import LocallyLinearSVM
 from localsvm.methods.mixtures.mlsvm import MixtureSVM
 from localsvm.methods.mixtures.mtl import MultiTaskSVM
 from localsvm.representations.kmeans import find_centres
-from localsvm.runs.cells.schedule import Resources
-from localsvm.runs.config import TrainingConfig
-from localsvm.runs.predict import LocalModel
-from localsvm.runs.train import train
-from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
 
 ALL: list[LinearMethod] = [
@@ -50,28 +42,6 @@ CLUSTERED = ALL[1:4]
 SAG = LinearSVM(loss="squared", solver="sag")
 
 
-def examples(n: int = 150, d: int = 3, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)).astype(np.float32)
-    value = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.2 * rng.standard_normal(n)
-    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
-
-
-def cell_of(X: Any, y: np.ndarray, folds: int = 4, scheme: str = "ova") -> Cell:
-    order = np.argsort(stratified(y, folds, np.random.default_rng(0)), kind="stable")
-    kind = Classification(np.unique(y), scheme)
-    n, held = len(y), np.sort(stratified(y, folds, np.random.default_rng(0)))
-    return Cell(X[order], y[order], kind, np.ones(n), np.ones(n), held)
-
-
-def fitted(method: LinearMethod, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
-    grid = method.grid(cell, float(len(cell.y)), 4)
-    lines = range(len(grid.settings))
-    scores = score(method, cell, grid, lines) if grid.n_points > 1 or select == "vote" else None
-    state = fit(method, cell, grid, scores, select).state
-    return method.predictor(state, cell.target, cell.X.shape[1]), state
-
-
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
 def test_each_method_solves_the_problem_of_its_paper(method: LinearMethod) -> None:
     X, y = examples()
@@ -83,19 +53,6 @@ def test_each_method_solves_the_problem_of_its_paper(method: LinearMethod) -> No
         if other is not method:
             theirs, _ = fitted(replace(other, cost=(C,), loss="squared", tolerance=1e-8), cell)
             assert np.abs(theirs.decision_function(cell.X)[:, 0] - values).max() > 0.01
-
-
-@pytest.mark.parametrize("method", ALL, ids=NAMES)
-@pytest.mark.parametrize("select", ["refit", "vote"])
-@pytest.mark.parametrize("scheme", ["ova", "ava"])
-def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(method: LinearMethod, select: str, scheme: str) -> None:
-    X, y = examples(classes=3)
-    predictor, state = fitted(replace(method, cost=(0.1, 1.0)), cell_of(X, y, scheme=scheme), select)
-    values = predictor.decision_function(X)
-    assert values.shape == (len(X), 3)
-    again = method.predictor(state, Classification(np.unique(y), scheme), 3)
-    rows = np.concatenate([again.decision_function(X[i : i + 7]) for i in range(0, len(X), 7)])
-    assert_array_equal(values, rows)
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
@@ -139,20 +96,6 @@ def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: LinearMethod
         alone = Cell(cell.X[taken], cell.y[taken], Classification(np.asarray(pair)), n, n, cell.folds[taken])
         expected, _ = fitted(method, alone)
         assert_array_equal(together.decision_function(X)[:, p], expected.decision_function(X)[:, 0])
-
-
-@pytest.mark.parametrize("method", CLUSTERED, ids=lambda m: m.name)
-def test_labels_of_held_out_rows_say_nothing_about_their_values(method: LinearMethod) -> None:
-    """Nor do they by who is in a pair and has a part in its clusters."""
-    X, y = examples(200, classes=3)
-    cell = cell_of(X, y, scheme="ava")
-    method = replace(method, clusters=(20.0,), cost=(100.0,))
-    out = cell.folds == 1
-    other = replace(cell, y=np.where(out, (cell.y + 1) % 3, cell.y))
-    first, second = (score(method, one, method.grid(one, 200.0, 4), [0]).kept for one in (cell, other))
-    assert first is not None and second is not None and first.values is not None and second.values is not None
-    assert_array_equal(first.values[:, out], second.values[:, out])
-    assert not np.allclose(first.values[:, ~out], second.values[:, ~out])
 
 
 @pytest.mark.parametrize("method", CLUSTERED, ids=lambda m: m.name)
@@ -216,39 +159,6 @@ def test_the_ends_of_csvm() -> None:
     assert np.corrcoef(apart.decision_function(X)[:, 0], own.decision_function(X)[:, 0])[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("method", ALL, ids=NAMES)
-@pytest.mark.parametrize("scheme", ["ova", "ava"])
-def test_sparse_rows_give_the_same_model(method: LinearMethod, scheme: str) -> None:
-    X, y = examples(120, classes=2 if scheme == "ova" else 3)
-    X[np.random.default_rng(1).random(X.shape) < 0.4] = 0.0
-    method = replace(method, cost=(C,), tolerance=1e-9)
-    dense, _ = fitted(method, cell_of(X, y, scheme=scheme))
-    thin, _ = fitted(method, cell_of(as_examples(sparse.csr_array(X)), y, scheme=scheme))
-    assert_allclose(thin.decision_function(as_examples(sparse.csr_array(X))), dense.decision_function(X), atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("method", "partition", "scheme"),
-    [
-        *((m, "none", "ova") for m in (*ALL, SAG)),
-        *((ALL[k], "voronoi", "ova") for k in (0, 4)),
-        *((m, "none", "ava") for m in CLUSTERED),
-        (CLUSTERED[2], "voronoi", "ava"),
-    ],
-)
-def test_models_do_not_depend_on_the_jobs(method: LinearMethod, partition: str, scheme: str, tmp_path: Any) -> None:
-    X, y = examples(300, classes=3)
-    config = TrainingConfig(replace(method, cost=(0.1, 1.0)), partition=partition, cell_size=100, multiclass=scheme)
-    states = []
-    for jobs in (1, 2):
-        path = tmp_path / f"{jobs}.h5"
-        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
-        with LocalModel(path) as model:
-            states.append(model.decision_function(X.copy()))
-            assert np.mean(model.predict(X.copy()) == y) > 0.35
-    assert_array_equal(*states)
-
-
 def test_several_axes_are_chosen_together(tmp_path: Any) -> None:
     X, y = examples(400)
     method = L3SVM(clusters=(1.0, 8.0), landmarks_count=(2.0, 3.0), cost=(1.0, 10.0))
@@ -260,6 +170,7 @@ def test_several_axes_are_chosen_together(tmp_path: Any) -> None:
     assert grid.settings[scores.best[3]][0] == 8.0  # the product of two features needs clusters
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("method", [*CLUSTERED, MixtureSVM(clusters=(3.0,), shrinkage=(0.1,))], ids=lambda m: m.name)
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
 def test_a_start_of_kmeans_is_chosen_as_other_parameters_are(method: Any, scheme: str) -> None:
@@ -280,47 +191,6 @@ def test_a_start_of_kmeans_is_chosen_as_other_parameters_are(method: Any, scheme
         alone = replace(once, start=(start,))
         assert alone.grid(cell, 200.0, 4).names == grid.names  # no choice: neighbours in K stay neighbours
         assert_array_equal(chosen[name], fit(alone, cell, alone.grid(cell, 200.0, 4), None, "refit").state[name])
-
-
-def test_more_clusters_and_landmarks_than_rows() -> None:
-    X, y = examples(12)
-    for method in ALL[1:]:
-        many = replace(method, clusters=(50.0,), cost=(1.0,))
-        if isinstance(many, L3SVM):
-            many = replace(many, landmarks_count=(50.0,))
-        predictor, _ = fitted(many, cell_of(X, y))
-        assert np.isfinite(predictor.decision_function(X)).all()
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: LinearSVM(cost=(-1.0,)), "--cost"),
-        (lambda: LinearSVM(tolerance=0.0), "--tolerance"),
-        (lambda: LinearSVM(loss="logistic"), "--loss"),
-        (lambda: LinearSVM(solver="smo"), "-s/--solver smo: choose one of"),
-        (lambda: LinearSVM(solver="sgd", loss="squared"), "--loss hinge"),
-        (lambda: LinearSVM(solver="sag"), "--loss squared"),
-        (lambda: LinearSVM(passes=0), "--passes"),
-        (lambda: KMeansSVM(clusters=(1.5,)), "--clusters"),
-        (lambda: KMeansSVM(start=(0.0,)), "--start"),
-        (lambda: MixtureSVM(start=(1.5,)), "--start"),
-        (lambda: ClusteredSVM(common=(0.0,)), "--lambda"),
-        (lambda: LocallyLinearSVM(neighbours=(0.5,)), "--neighbours"),
-        (lambda: LocallyLinearSVM(coding="none"), "--coding"),
-        (lambda: L3SVM(landmarks_count=(0.0,)), "landmarks"),
-        (lambda: L3SVM(landmarks="all"), "--landmarks"),
-        (lambda: L3SVM(projection="cubic"), "--projection"),
-        (lambda: L3SVM(gamma=(-1.0,)), "--gamma"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        make()
-
-
-def test_every_linear_method_is_found_by_its_name() -> None:
-    assert {m.name for m in ALL} <= set(methods())
 
 
 def test_a_mean_loss_divides_the_cost_by_the_rows_trained_on() -> None:
@@ -344,6 +214,7 @@ def test_centres_of_sparse_rows_are_those_of_dense_ones(clusters: int) -> None:
         assert abs(one[np.argsort(one[:, 0])] - found[0][np.argsort(found[0][:, 0])]).max() < 1e-4
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
 @pytest.mark.parametrize("method", [LinearSVM(), KMeansSVM(clusters=(3.0,)), MultiTaskSVM(clusters=(3.0,))])
 def test_the_rows_of_a_cell_go_with_it(method: Method, scheme: str) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sampling import each_other
 
 from localsvm.methods import methods
+
+pytestmark = pytest.mark.whole  # each takes seconds
 
 PROGRAM, LEARNING = (Path(__file__).with_name(name) for name in ("cell_memory.py", "metric_memory.py"))
 FACTOR = 1.5
@@ -60,7 +62,7 @@ def test_no_method_is_missing() -> None:
     assert set(OPTIONS) == set(methods())
 
 
-@pytest.mark.parametrize(("name", "kind"), each_other(list(OPTIONS), ["dense", "sparse", "wide"], 3))
+@pytest.mark.parametrize(("name", "kind"), list(product(OPTIONS, ["dense", "sparse", "wide"]))[::4])
 def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
     rows = ROWS.get(name, ROWS["linear"])[kind]
     arguments = [name, "dense" if kind == "dense" else "sparse", *map(str, rows), json.dumps(OPTIONS[name])]

@@ -55,6 +55,7 @@ def refusals(work: Callable[[int], object]) -> list[str]:
     raise AssertionError("never enough")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_reading_is_bounded(tmp_path: Path, kind: str, pack: Callable[[bytes], bytes]) -> None:
@@ -98,6 +99,7 @@ def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
         assert np.array_equal(bounded.decision_function(X), free.decision_function(X))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_streams_are_bounded(tmp_path: Path, kind: str) -> None:
     data, path = rows(kind), tmp_path / "data.libsvm"
@@ -128,6 +130,7 @@ def test_scaling_sparse_rows_is_bounded(tmp_path: Path) -> None:
         work(PROCESS_BYTES + int(3.2 * MIB))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("metric", "kind", "n", "d"), [("auto", "dense", 1000, 400), ("diag", "sparse", 10_000, 100)])
 def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tmp_path: Path) -> None:
     config, stopped = TrainingConfig(POINT, "none", metric=metric), RuntimeError("it would be learned now")
@@ -141,6 +144,7 @@ def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tm
     assert refusals(work)[-1] == "learning the metric"
 
 
+@pytest.mark.whole
 def test_mapping_by_a_metric_that_is_given_is_bounded(tmp_path: Path) -> None:
     config, path = TrainingConfig(POINT, "none", scale="none", metric="rank:300"), tmp_path / "metric.h5"
     partition_only(rows("dense"), config, path)
@@ -168,6 +172,7 @@ def test_what_is_free_bounds_a_run_without_the_option(monkeypatch: pytest.Monkey
         train(rows("dense"), TrainingConfig(POINT, "none", metric="none"), tmp_path / "m.h5")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("partition", ["voronoi", "chunks"])
 def test_prediction_follows_the_memory(tmp_path: Path, partition: str) -> None:
     data, model = rows("dense", 3000, 50), tmp_path / "m.h5"

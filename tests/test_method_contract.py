@@ -73,6 +73,7 @@ def on_lines(lines: list[str]) -> Callable[..., Any]:
     return pytest.mark.parametrize("line", lines)
 
 
+@pytest.mark.fast(20)
 @on_lines(LINES)
 @pytest.mark.parametrize(("scheme", "select"), [("ova", "refit"), ("ava", "vote")])
 def test_a_saved_state_decides_row_by_row(line: str, scheme: str, select: str) -> None:
@@ -88,6 +89,7 @@ def test_a_saved_state_decides_row_by_row(line: str, scheme: str, select: str) -
     assert np.isfinite(values).all() and values.shape == (90, 3)
 
 
+@pytest.mark.fast(20)
 @on_lines(LINES)
 def test_sparse_rows_give_the_model_of_dense_ones(line: str) -> None:
     X, y = examples(120)
@@ -101,6 +103,7 @@ def test_sparse_rows_give_the_model_of_dense_ones(line: str) -> None:
     assert_allclose(of_sparse.decision_function(thin), dense.decision_function(X), atol=5e-3)
 
 
+@pytest.mark.fast(16)
 @on_lines(LINES)
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
 def test_labels_of_held_out_rows_say_nothing_about_their_values(line: str, scheme: str) -> None:
@@ -121,6 +124,7 @@ def test_labels_of_held_out_rows_say_nothing_about_their_values(line: str, schem
     assert near < 0.02 < far
 
 
+@pytest.mark.fast(40)
 @on_lines(LINES)
 def test_few_rows_and_rows_of_one_class_decide(line: str) -> None:
     method, three = method_of(line), Classification(np.arange(3.0))
@@ -133,6 +137,7 @@ def test_few_rows_and_rows_of_one_class_decide(line: str) -> None:
     assert (values >= 0.0).all() and values.any()  # 0 is a row that no kernel of the model reaches
 
 
+@pytest.mark.fast(8)
 @on_lines(TINY)
 @pytest.mark.parametrize("partition", ["none", "voronoi"])
 def test_the_model_is_the_same_for_any_jobs(line: str, partition: str, tmp_path: Path) -> None:
@@ -146,6 +151,7 @@ def test_the_model_is_the_same_for_any_jobs(line: str, partition: str, tmp_path:
     assert_array_equal(*values)
 
 
+@pytest.mark.fast(8)
 @on_lines(TINY)
 @pytest.mark.parametrize("thin", [False, True])
 def test_a_row_of_weight_0_is_no_row(line: str, thin: bool, tmp_path: Path) -> None:
@@ -161,6 +167,7 @@ def test_a_row_of_weight_0_is_no_row(line: str, thin: bool, tmp_path: Path) -> N
     assert_array_equal(*values)
 
 
+@pytest.mark.fast(8)
 @on_lines(TINY)
 @pytest.mark.parametrize("offset", [1e6, 1e8])
 def test_rows_far_from_the_origin_train(line: str, offset: float, tmp_path: Path) -> None:
@@ -194,6 +201,60 @@ def refusals() -> list[tuple[str, str, Any]]:
     ]
 
 
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("svm", {"tolerance": 0.0}, "--tolerance must be"),
+    ("svm", {"degree": 0}, "--degree must be"),
+    ("svm", {"coef0": math.inf}, "--coef0 must be"),
+    ("linear", {"cost": (-1.0,)}, "--cost"),
+    ("linear", {"tolerance": 0.0}, "--tolerance"),
+    ("linear", {"loss": "logistic"}, "--loss"),
+    ("linear", {"solver": "smo"}, "-s/--solver smo: choose one of"),
+    ("linear", {"solver": "sgd", "loss": "squared"}, "--loss hinge"),
+    ("linear", {"solver": "sag"}, "--loss squared"),
+    ("linear", {"passes": 0}, "--passes"),
+    ("kmeans-svm", {"clusters": (1.5,)}, "--clusters"),
+    ("kmeans-svm", {"start": (0.0,)}, "--start"),
+    ("csvm", {"common": (0.0,)}, "--lambda"),
+    ("llsvm", {"neighbours": (0.5,)}, "--neighbours"),
+    ("llsvm", {"coding": "none"}, "--coding"),
+    ("l3", {"landmarks_count": (0.0,)}, "landmarks"),
+    ("l3", {"gamma": (-1.0,)}, "--gamma"),
+    ("l3-kernel", {"projection_gamma": (1.0,)}, "--projection rbf"),
+    ("l3-kernel", {"projection": "rbf", "projection_gamma": (-1.0,)}, "--projection-gamma"),
+    ("ml3", {"models": (2.5,)}, "--models"),
+    ("ml3", {"norm": 0.9}, "--norm"),
+    ("ml3", {"solver": "sdca"}, "--solver"),
+    ("mlsvm", {"start": (1.5,)}, "--start"),
+    ("mlsvm", {"shrinkage": (0.0,)}, "--shrinkage"),
+    ("mlsvm", {"covariance": "tied"}, "--covariance"),
+    ("mlsvm", {"rule": "mean"}, "--rule"),
+    ("mtl", {"groups": (0.0,)}, "--groups"),
+    ("mtl", {"coupling": (-1.0,)}, "--coupling"),
+    ("mllkm", {"map": "plain", "bank_gammas": (1.0,)}, "--bank-gammas is for maps that fade"),
+    ("mllkm", {"admit": 0}, "--admit"),
+    ("mllkm", {"online": "kernels", "solver": "sdca"}, "--online"),
+    ("mllkm", {"epochs": 6}, "--epochs of mllkm is for -s sdca"),
+    ("mllkm", {"clusters": (5.0,)}, "-K/--clusters of mllkm is for --anchors kmeans"),
+    ("mllkm", {"online": "kernels", "kept_rows": 600}, "--kept-rows is for --online full"),
+    ("lasvm", {"epochs": 0}, "--epochs"),
+    ("lasvm", {"offset": False}, "--no-offset"),
+    ("mkl", {"mkl": "simple", "online": "kernels"}, "--online"),
+    ("mkl", {"bank": "none"}, "--bank"),
+    ("mkl", {"widths": (0.0,)}, "--widths"),
+    ("svml", {"form": "rank:0"}, "--form"),
+    ("svml", {"pull": -1.0}, "--pull"),
+    ("svm-knn", {"neighbours": (0.0,)}, "--neighbours"),
+]
+
+
+def test_a_refusal_names_the_option() -> None:
+    for name, given, words in REFUSED:
+        with pytest.raises(OptionError) as caught:
+            methods()[name](**given)
+        assert words in str(caught.value)
+
+
+@pytest.mark.fast(20)
 @pytest.mark.parametrize("name", list(methods()))
 def test_values_that_make_no_sense_are_refused(name: str) -> None:
     method = methods()[name]

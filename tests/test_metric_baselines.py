@@ -134,6 +134,7 @@ def test_lmnn_lowers_its_loss_below_that_of_every_multiple_of_the_euclidean_metr
     assert rows.loss(M)[0] < 0.7 * euclidean
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wide_feature_of_noise_is_seen_through(name: str) -> None:
     (X, codes), (Z, truth) = noisy(200, 1), noisy(1000, 2)
@@ -177,6 +178,7 @@ def test_odd_rows_give_a_finite_metric(name: str, factor: float) -> None:
     assert np.abs(M).max() > 0.0
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_learns_it_from_some_rows_alone_and_the_others_are_fresh(name: str) -> None:
     X, codes = noisy(300, 1)
@@ -203,6 +205,7 @@ def test_of_many_rows_few_are_learned_from() -> None:
     assert np.count_nonzero(~measured.fresh) == BASELINE_ROWS
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", NAMES)
 def test_nearly_as_many_classes_as_rows_bring_no_warning(name: str) -> None:
     X = rng().normal(size=(60, 3)).astype(np.float32)

@@ -223,6 +223,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], bool]] = {
 }
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", RUNS)
 def test_models_are_the_same_for_any_jobs_and_after_a_resume(name: str, tmp_path: Path) -> None:
     metric, options, thinned = RUNS[name]
@@ -340,6 +341,7 @@ def edges() -> dict[str, tuple[Examples, np.ndarray]]:
     }
 
 
+@pytest.mark.fast(3)
 @pytest.mark.parametrize("name", edges())
 def test_rows_at_the_edge(name: str, tmp_path: Path) -> None:
     X, y = edges()[name]
@@ -370,6 +372,7 @@ def hard() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }  # fmt: skip
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", hard())
 @pytest.mark.parametrize("metric", ["auto", "full"])
 def test_hard_rows_give_finite_models_without_a_warning(

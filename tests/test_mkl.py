@@ -314,28 +314,6 @@ def test_models_do_not_depend_on_the_jobs_or_on_what_is_kept(
     assert_array_equal(same.decision_function(X), found[0])
 
 
-def test_rows_of_one_side_have_its_constant() -> None:
-    X, _ = rows_of(12)
-    predictor, state = fitted(SMALL, cell_of(X, np.ones(12)))
-    assert len(state["kernel_weight"]) == 0
-    assert len(set(predictor.decision_function(X)[:, 0])) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"mkl": "best"}, "--mkl"),
-        ({"mkl": "simple", "online": "kernels"}, "--online"),
-        ({"bank": "none"}, "--bank"),
-        ({"widths": (0.0,)}, "--widths"),
-        ({"cost": (-1.0,)}, "-C"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        MultipleKernelSVM(**options)
-
-
 def test_a_bank_that_is_too_large_is_refused() -> None:
     size = CellSize(rows=100, features=5000, weight=1.0, solutions=5, part=0)
     with pytest.raises(OptionError, match="--bank whole"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from selecting import fit, score
 from threadpoolctl import threadpool_limits
 
 from localsvm.cli.group import lsvm
-from localsvm.data.blocks.dataset import Dataset, as_examples
-from localsvm.errors import OptionError
 from localsvm.estimators import ML3SVMClassifier
 from localsvm.methods.cell import Cell
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.locally_linear.ml3 import ML3SVM
 from localsvm.methods.locally_linear.systems import ml3
 from localsvm.methods.locally_linear.systems.ml3 import margin_over_others
-from localsvm.runs.cells.schedule import Resources
-from localsvm.runs.config import TrainingConfig
-from localsvm.runs.predict import LocalModel
-from localsvm.runs.train import train
 from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
 
@@ -157,38 +150,6 @@ def test_auto_is_exact_until_a_pass_is_long(monkeypatch: pytest.MonkeyPatch) -> 
     assert_array_equal(fitted(SMALL, cell)[1]["weights"], original["weights"])
 
 
-@pytest.mark.parametrize("select", ["refit", "vote"])
-def test_a_saved_state_decides_row_by_row(select: str) -> None:
-    X, y = examples()
-    predictor, state = fitted(replace(SMALL, models=(2.0, 3.0), solver="sgd"), cell_of(X, y), select)
-    values = predictor.decision_function(X)
-    again = SMALL.predictor(state, Classification(np.unique(y)), 3)
-    rows = [again.decision_function(as_examples(sparse.csr_array(X[i : i + 7]))) for i in range(0, len(X), 7)]
-    assert_array_equal(values, np.concatenate(rows))
-
-
-@pytest.mark.parametrize(
-    ("method", "partition"),
-    [
-        (replace(SMALL, cost=(0.1, 1.0), solver="sgd"), "none"),
-        (replace(SMALL, models=(2.0, 3.0)), "none"),
-        (SMALL, "voronoi"),
-    ],
-    ids=["folds", "lines", "cells"],
-)
-def test_models_do_not_depend_on_the_jobs(method: ML3SVM, partition: str, tmp_path: Path) -> None:
-    X, y = examples(90)
-    config = TrainingConfig(method, partition=partition, cell_size=30, folds=2)
-    weights = []
-    for jobs in (1, 3):
-        path = tmp_path / f"{jobs}.h5"
-        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
-        with LocalModel(path) as model:
-            weights.append(model.file.column("weights"))
-            assert np.mean(model.predict(X.copy()) == y) > 0.4
-    assert_array_equal(*weights)
-
-
 def test_cells_of_one_class_and_of_one_row() -> None:
     X, y = examples(12)
     cell = cell_of(X, y)
@@ -234,21 +195,3 @@ def test_memory_grows_with_the_rows_and_less_for_the_original_solver() -> None:
     assert original.memory(small) < exact.memory(small) < exact.memory(large)
     assert original.memory(small) == original.memory(large)  # no copy of the rows
     assert exact.memory(large) > 2 * 4 * 60000 * 784
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: ML3SVM(models=(0.0,)), "--models"),
-        (lambda: ML3SVM(models=(2.5,)), "--models"),
-        (lambda: ML3SVM(norm=0.9), "--norm"),
-        (lambda: ML3SVM(norm=np.inf), "--norm"),
-        (lambda: ML3SVM(norm=np.nan), "--norm"),
-        (lambda: ML3SVM(solver="sdca"), "--solver"),
-        (lambda: ML3SVM(cost=(0.0,)), "--cost"),
-        (lambda: ML3SVM(passes=0), "--passes"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(make: Callable[[], ML3SVM], words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        make()

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from scipy.optimize import minimize
-from selecting import fit, score
-from test_linear_methods import cell_of, examples
-from test_mtl import fitted
+from selecting import cell_of, examples, fit, fitted, score
 
-from localsvm.data.blocks.dataset import Dataset, as_examples
-from localsvm.errors import OptionError
-from localsvm.methods.base import Method
 from localsvm.methods.locally_linear.mllkm import MOST_GAMMA, LocallyLinearKernels
 from localsvm.representations import local_kernels
 from localsvm.representations.component_sums import component_sums
 from localsvm.representations.local_kernels import MAPS, LocalBank, LocalFeatures
-from localsvm.runs.cells.schedule import Resources
-from localsvm.runs.config import TrainingConfig
-from localsvm.runs.predict import LocalModel
-from localsvm.runs.train import train
 from localsvm.solvers import feature_mkl as solver
 from localsvm.solvers import group_newton
 from localsvm.solvers.feature_mkl import Found, feature_mkl
 from localsvm.solvers.feature_sdca import ActiveEpochs, feature_sdca
 from localsvm.store.checking import check
 from localsvm.store.pieces import Unsound
-from localsvm.targets.classification import Classification
 
 GAMMAS = (0.1, 1.0)
 ONE = LocallyLinearKernels(cost=(1.0,), bank_gammas=GAMMAS, admit=8)
@@ -226,6 +214,7 @@ def test_kernels_that_are_seen_once_come_near_the_optimum(n: int, kind: str, com
     assert found.rounds == len(parts) + 1 and found.converged == (found.gap <= 1e-3)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["gaussian", "square"])
 def test_many_epochs_of_the_papers_algorithm_come_to_the_optimum(kind: str) -> None:
     X, y = problem(60)
@@ -239,6 +228,7 @@ def test_many_epochs_of_the_papers_algorithm_come_to_the_optimum(kind: str) -> N
         assert one.primal == pytest.approx(primal, rel=1e-8) and one.dual == pytest.approx(dual, rel=1e-4)
 
 
+@pytest.mark.whole
 def test_rows_that_no_kernel_reaches_are_not_skipped_by_epochs() -> None:
     X, y = problem(40)
     X[:3] = [[50.0, 0.0], [0.0, 60.0], [-70.0, 0.0]]
@@ -273,6 +263,7 @@ def any_problem(seed: int) -> tuple[LocalBank, np.ndarray, np.ndarray]:
     return bank_of(X, kind, bool(rng.integers(2)), gammas), y, cost
 
 
+@pytest.mark.fast(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_every_problem_is_solved(seed: int) -> None:
     bank, y, cost = any_problem(seed)
@@ -344,6 +335,7 @@ def test_a_solution_of_a_similar_problem_is_a_start() -> None:
     assert again.steps < cold.steps / 4
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("first", ["any", "no", "one class"])
 def test_many_rows_begin_with_every_fourth(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = problem(400)
@@ -409,32 +401,6 @@ def test_a_gamma_that_no_training_makes_is_refused() -> None:
             check("/cells", pieces, {"kernel_gamma": state["kernel_gamma"]}, {})
 
 
-@pytest.mark.parametrize("componentwise", [False, True])
-@pytest.mark.parametrize("select", ["refit", "vote"])
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(select: str, kind: str, componentwise: bool) -> None:
-    X, y = examples(classes=3)
-    rows: Any = X if kind == "dense" else as_examples(sparse.csr_array(X))
-    method = replace(ONE, cost=(0.5, 2.0), componentwise=componentwise)
-    predictor, state = fitted(method, cell_of(rows, y), select)
-    values = predictor.decision_function(rows)
-    again = method.predictor(state, Classification(np.unique(y)), 3)
-    one = np.concatenate([again.decision_function(as_examples(rows[i : i + 7])) for i in range(0, len(X), 7)])
-    assert_array_equal(values, one)
-    assert np.mean(cell_of(rows, y).target.decide(values) == y) > 0.5
-
-
-def test_sparse_rows_give_the_model_of_dense_ones() -> None:
-    X, y = examples(120)
-    X[:, 1] *= X[:, 1] > 0
-    wide = np.hstack([X, np.zeros((120, 4), np.float32)])
-    thin, method = as_examples(sparse.csr_array(wide)), replace(ONE, tolerance=1e-6)
-    of_dense, _ = fitted(method, cell_of(wide, y))
-    of_sparse, state = fitted(method, cell_of(thin, y))
-    assert_allclose(of_dense.decision_function(wide), of_sparse.decision_function(thin), atol=1e-3)
-    assert not state["weights"][:, 3:].any() and state["weights"][:, :3].any()
-
-
 def test_rows_count_as_often_as_they_occur() -> None:
     X, y = examples(80)
     cell, count = cell_of(X, y), np.random.default_rng(0).integers(1, 4, 80).astype(np.float64)
@@ -486,29 +452,6 @@ def test_kmeans_anchors_are_the_candidates() -> None:
     assert 1 <= len(state["anchors"]) <= grid.settings[scores.best.setting][0]
 
 
-@pytest.mark.parametrize(
-    ("partition", "options"),
-    [("none", {}), ("voronoi", {}), ("none", {"online": "kernels"}), ("none", {"solver": "sdca", "epochs": 2})],
-    ids=str,
-)
-def test_models_do_not_depend_on_the_jobs(partition: str, options: dict[str, Any], tmp_path: Any) -> None:
-    X, y = examples(150, classes=3)
-    values = []
-    for jobs in (1, 2):
-        path = tmp_path / f"{jobs}.h5"
-        method = replace(ONE, cost=(0.5, 2.0), **options)
-        train(
-            Dataset(X.copy(), y),
-            TrainingConfig(method, partition=partition, cell_size=50),
-            path,
-            resources=Resources(jobs=jobs),
-        )
-        with LocalModel(path) as model:
-            values.append(model.decision_function(X.copy()))
-            assert np.mean(model.predict(X.copy()) == y) > 0.7
-    assert_array_equal(values[0], values[1])
-
-
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
 def test_many_classes(scheme: str) -> None:
     X, y = examples(200, classes=4)
@@ -516,29 +459,6 @@ def test_many_classes(scheme: str) -> None:
     assert len(state["model_problem"]) == (4 if scheme == "ova" else 6)
     cell = cell_of(X, y, scheme=scheme)
     assert np.mean(cell.target.decide(predictor.decision_function(cell.X)) == cell.y) > 0.6
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: LocallyLinearKernels(map="cubic"), "--map"),
-        (lambda: LocallyLinearKernels(bank_gammas=(0.0,)), "--bank-gammas"),
-        (lambda: LocallyLinearKernels(map="plain", bank_gammas=(1.0,)), "--bank-gammas is for maps that fade"),
-        (lambda: LocallyLinearKernels(anchors="all"), "--anchors"),
-        (lambda: LocallyLinearKernels(admit=0), "--admit"),
-        (lambda: LocallyLinearKernels(online="rows"), "--online"),
-        (lambda: LocallyLinearKernels(online="kernels", solver="sdca"), "--online"),
-        (lambda: LocallyLinearKernels(epochs=0), "--epochs"),
-        (lambda: LocallyLinearKernels(epochs=6), "--epochs of mllkm is for -s sdca"),
-        (lambda: LocallyLinearKernels(clusters=(5.0,)), "-K/--clusters of mllkm is for --anchors kmeans"),
-        (lambda: LocallyLinearKernels(online="kernels", kept_rows=600), "--kept-rows is for --online full"),
-        (lambda: LocallyLinearKernels(clusters=(0.5,)), "--clusters"),
-        (lambda: LocallyLinearKernels(cost=(0.0,)), "--cost"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        make()
 
 
 def test_features_of_global_maps_are_never_made() -> None:

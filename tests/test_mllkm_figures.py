@@ -12,6 +12,8 @@ from shelf import draw
 from reproduce import mllkm_figures
 from reproduce.mllkm_figures import ALL_MAPS, COMPARED
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 
 def test_all_is_measured_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "heart", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))

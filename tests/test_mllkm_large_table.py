@@ -16,6 +16,8 @@ from localsvm.data.writers.libsvm import write
 from reproduce import mllkm_large
 from reproduce.mllkm_large import METHODS, Fit
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "magic", lambda X: np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0), train=120, test=100)

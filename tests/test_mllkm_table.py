@@ -14,6 +14,8 @@ from shelf import draw
 from reproduce import mllkm
 from reproduce.mllkm_page import MAPS, PAPER, VARIANTS, WIDER, Split, overlapping_t_test, scalings
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 
 def test_all_maps_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "heart", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))

@@ -246,6 +246,7 @@ def test_two_writes_differ_in_created_alone(tmp_path: Path, monkeypatch: pytest.
 # --- damage
 
 
+@pytest.mark.whole
 def test_every_flipped_byte_is_refused(model_file: Path) -> None:
     sound = model_file.read_bytes()
     for position in range(0, len(sound), 23):

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
-from selecting import fit, score
+from selecting import cell_of, examples, fitted
 from sklearn.mixture import GaussianMixture
-from test_linear_methods import cell_of, examples
 
-from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import two_sines
-from localsvm.errors import OptionError
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.methods.base import Method
 from localsvm.methods.cell import Cell
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.methods.locally_linear.kmeans_svm import KMeansSVM
@@ -32,10 +26,6 @@ from localsvm.methods.mixtures.systems.predictor import decided
 from localsvm.representations._mixture import Components
 from localsvm.representations.mixture import Prior, estimate, fit_mixture
 from localsvm.representations.mixture_screen import Screen
-from localsvm.runs.cells.schedule import Resources
-from localsvm.runs.config import TrainingConfig
-from localsvm.runs.predict import LocalModel
-from localsvm.runs.train import train
 from localsvm.solvers import weighted_tasks
 from localsvm.solvers.coupling import ALONE, Coupling, covariance, group_matrix
 from localsvm.solvers.weighted_tasks import WeightedTasks, losses, task_values
@@ -48,13 +38,6 @@ ALL: list[MixtureMethod] = [
     MultiTaskSVM(**POINT, groups=(2.0,), coupling=(10.0,), covariance="diag", rule="hard", loss="squared"),
 ]
 NAMES = ["mlsvm", "mtl", "mtl-diag-hard-squared"]
-
-
-def fitted(method: Method, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
-    grid = method.grid(cell, float(len(cell.y)), 4)
-    scores = score(method, cell, grid) if grid.n_points > 1 or select == "vote" else None
-    state = fit(method, cell, grid, scores, select).state
-    return method.predictor(state, cell.target, cell.X.shape[1]), state
 
 
 def memberships(rng: np.random.Generator, n: int, tasks: int) -> np.ndarray:
@@ -111,6 +94,7 @@ def test_the_hinge_has_a_dual_bound_of_its_own() -> None:
     assert primal == pytest.approx(-best.fun, rel=1e-6)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_relaxation_is_what_projected_gradients_find(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -227,6 +211,7 @@ def test_the_model_is_the_one_of_the_paper(method: MixtureMethod) -> None:
     assert norm * (1 - 1e-6) <= penalty <= norm * (1 + coupling) * (1 + 1e-6)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_objective_does_not_fall(method: MixtureMethod, seed: int) -> None:
@@ -272,36 +257,7 @@ def test_one_component_is_the_linear_svm(loss: str) -> None:
         assert_array_equal(mine.decision_function(X) > 0, linear.decision_function(X) > 0)
 
 
-@pytest.mark.parametrize("method", ALL, ids=NAMES)
-@pytest.mark.parametrize("select", ["refit", "vote"])
-@pytest.mark.parametrize("scheme", ["ova", "ava"])
-def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(
-    method: MixtureMethod, select: str, scheme: str
-) -> None:
-    X, y = examples(classes=3)
-    predictor, state = fitted(replace(method, cost=(1.0, 100.0)), cell_of(X, y, scheme=scheme), select)
-    values = predictor.decision_function(X)
-    again = method.predictor(state, Classification(np.unique(y), scheme), 3)
-    rows = np.concatenate([again.decision_function(X[i : i + 7]) for i in range(0, len(X), 7)])
-    assert_array_equal(values, rows)
-    assert np.mean(again._target.decide(values) == y) > 0.6
-
-
-@pytest.mark.parametrize("scheme", ["ova", "ava"])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_labels_of_held_out_rows_say_nothing_about_their_values(classes: int, scheme: str) -> None:
-    """Nor do they by who is in a pair: the point here is one at which mixtures fit their rows too well."""
-    X, y = examples(200, classes=classes)
-    cell = cell_of(X, y, scheme=scheme)
-    method = replace(ALL[1], clusters=(8.0,), shrinkage=(1e-4,))
-    out = cell.folds == 1
-    other = replace(cell, y=np.where(out, (cell.y + 1) % classes, cell.y))
-    first, second = (score(method, one, method.grid(one, 200.0, 4)).kept for one in (cell, other))
-    assert first is not None and second is not None and first.values is not None and second.values is not None
-    assert_allclose(first.values[:, out], second.values[:, out], atol=1e-12)
-    assert not np.allclose(first.values[:, ~out], second.values[:, ~out])
-
-
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
 def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: MixtureMethod) -> None:
     X, y = examples(240, classes=3)
@@ -317,6 +273,7 @@ def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: MixtureMetho
         assert_allclose(together.decision_function(X)[:, p], expected.decision_function(X)[:, 0], atol=1e-6)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
 def test_a_pair_with_fewer_rows_than_components_or_none_decides(method: MixtureMethod) -> None:
     X, y = examples(120, classes=3)
@@ -329,16 +286,6 @@ def test_a_pair_with_fewer_rows_than_components_or_none_decides(method: MixtureM
     values = fitted(method, two)[0].decision_function(X)
     assert_array_equal(values[:, 2] <= 0, True)
     assert np.mean(cell.target.decide(values) == np.minimum(y, 1.0)) > 0.7
-
-
-@pytest.mark.parametrize("method", ALL, ids=NAMES)
-def test_sparse_rows_give_the_same_model(method: MixtureMethod) -> None:
-    X, y = examples(120)
-    X[np.random.default_rng(1).random(X.shape) < 0.4] = 0.0
-    dense, _ = fitted(method, cell_of(X, y))
-    rows = as_examples(sparse.csr_array(X))
-    thin, _ = fitted(method, cell_of(rows, y))
-    assert_allclose(thin.decision_function(rows), dense.decision_function(X), atol=1e-3)
 
 
 def test_rows_count_as_often_as_they_occur() -> None:
@@ -362,48 +309,6 @@ def test_rows_count_as_often_as_they_occur() -> None:
     assert_allclose(counted.decision_function(X), repeated.decision_function(X), atol=1e-4)
 
 
-@pytest.mark.parametrize("method", ALL, ids=NAMES)
-def test_models_do_not_depend_on_the_jobs(method: MixtureMethod, tmp_path: Any) -> None:
-    X, y = examples(300, classes=3)
-    values = []
-    for jobs, partition in ((1, "none"), (2, "none"), (1, "voronoi"), (2, "voronoi")):
-        path = tmp_path / f"{jobs}.{partition}.h5"
-        config = TrainingConfig(replace(method, cost=(1.0, 10.0)), partition=partition, cell_size=100)
-        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
-        with LocalModel(path) as model:
-            values.append(model.decision_function(X.copy()))
-            assert np.mean(model.predict(X.copy()) == y) > 0.5
-    assert_array_equal(values[0], values[1])
-    assert_array_equal(values[2], values[3])
-
-
-@pytest.mark.parametrize("method", ALL, ids=NAMES)
-def test_more_components_than_rows_and_rows_of_one_class(method: MixtureMethod) -> None:
-    X, y = examples(12)
-    predictor, _ = fitted(replace(method, clusters=(50.0,)), cell_of(X, y))
-    assert np.isfinite(predictor.decision_function(X)).all()
-    cell = replace(cell_of(X, y), y=np.ones(12))
-    predictor, _ = fitted(method, cell)
-    assert (predictor.decision_function(X) > 0).all()
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: MixtureSVM(clusters=(1.5,)), "--clusters"),
-        (lambda: MixtureSVM(shrinkage=(0.0,)), "--shrinkage"),
-        (lambda: MixtureSVM(covariance="tied"), "--covariance"),
-        (lambda: MixtureSVM(rule="mean"), "--rule"),
-        (lambda: MultiTaskSVM(groups=(0.0,)), "--groups"),
-        (lambda: MultiTaskSVM(coupling=(-1.0,)), "--coupling"),
-        (lambda: MultiTaskSVM(loss="logistic"), "--loss"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        make()
-
-
 def test_the_coupling_alone_is_no_coupling() -> None:
     w = np.arange(7.0)
     assert_array_equal(ALONE.pull(w), w)
@@ -425,6 +330,7 @@ def by_numpy(X: np.ndarray, parts: tuple[np.ndarray, ...]) -> tuple[np.ndarray, 
     return offset - 0.5 * np.square(z).sum(axis=2), X @ weights[:, :-1].T + weights[:, -1]
 
 
+@pytest.mark.fast(12)
 @pytest.mark.parametrize("level", range(len(LEVELS)))
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("apart", [0.3, 3.0, 100.0])

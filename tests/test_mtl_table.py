@@ -14,6 +14,8 @@ from harness import commands
 from reproduce import mtl, mtl_figures, mtl_page
 from reproduce.mtl import METHODS, Fit
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from test_linear_methods import examples
+from selecting import examples
 from test_mllkm import certificate
 from test_streaming import manifest, written
 
@@ -98,6 +98,7 @@ def test_with_room_for_all_rows_the_optimum_is_reached_and_certified() -> None:
     assert np.abs(found.coef).sum() - scores.max() == pytest.approx(found.dual, rel=1e-4)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("cost", [2.0, 20.0])
 def test_with_a_tenth_of_the_rows_the_objective_of_all_comes_near(cost: float) -> None:
     X, y = problem(1200)
@@ -120,6 +121,7 @@ def config_of(**options: Any) -> TrainingConfig:
     return TrainingConfig(LocallyLinearKernels(**(own | options)), **({"scale": "none"} | shared))
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
 def test_a_model_does_not_depend_on_the_jobs(tmp_path: Path, kind: str, scheme: str) -> None:

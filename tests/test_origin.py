@@ -48,6 +48,7 @@ def decisions(file: Path, model: Path) -> np.ndarray:
     return np.asarray([line.split() for line in lines], np.float64)
 
 
+@pytest.mark.fast(4)
 @pytest.mark.parametrize(
     "options",
     [

@@ -95,6 +95,7 @@ def both(tmp_path: Path, kind: str, config: TrainingConfig, weights: Path | None
     assert os.listdir(tmp_path / "scratch") == []
 
 
+@pytest.mark.fast(3)
 @pytest.mark.parametrize("coarse", [None, 150])
 @pytest.mark.parametrize("partition", ["voronoi", "kmeans", "chunks", "none"])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "far"])
@@ -102,12 +103,14 @@ def test_the_model_is_that_of_a_run_in_memory(kind: str, partition: str, coarse:
     both(tmp_path, kind, replace(CELLS, partition=partition, coarse_size=coarse))
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("scale", MODES)
 def test_every_scaling_is_the_same(scale: str, kind: str, tmp_path: Path) -> None:
     both(tmp_path, kind, replace(CELLS, scale=scale, method=LinearSVM(cost=(1.0,))))
 
 
+@pytest.mark.fast(3)
 @pytest.mark.parametrize(
     "own",
     [
@@ -129,6 +132,7 @@ def test_options_mean_the_same(own: dict[str, Any], weighted: bool, tmp_path: Pa
     both(tmp_path, "dense", replace(CELLS, **own), weights if weighted else None, resources=Resources(jobs=2))
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "far"])
 @pytest.mark.parametrize("own", [{}, {"metric": "auto"}, {"repeats": 2, "coarse_size": 150}], ids=str)
 def test_rows_of_weight_0_are_left_out_alike(own: dict[str, Any], kind: str, tmp_path: Path) -> None:
@@ -137,6 +141,7 @@ def test_rows_of_weight_0_are_left_out_alike(own: dict[str, Any], kind: str, tmp
     both(tmp_path, kind, replace(CELLS, **own), weights)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "gaps"])
 @pytest.mark.parametrize("metric", ["diag", "rank:2"])
 @pytest.mark.parametrize("narrow", [False, True])
@@ -160,6 +165,7 @@ def test_a_given_metric_is_the_same(narrow: bool, metric: str, kind: str, tmp_pa
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("own", [{"metric": "diag"}, {"coarse_size": 150}], ids=str)
 def test_cells_and_tables_are_the_same(own: dict[str, Any], kind: str, tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ class Sends:
         return content
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("seconds", [0.1, 0.15, 0.2, 0.25])
 def test_a_worker_that_is_killed_while_it_sends_a_result_holds_up_nobody(seconds: float) -> None:
     with suppress(WorkerLost), LocalPool(2) as pool:  # a quick machine has sent it before

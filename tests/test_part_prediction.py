@@ -45,6 +45,7 @@ def trained(make: Callable[[Path], None], folder: Path, *options: str) -> tuple[
     return rows, model
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(
     ("make", "options", "how"),
     [

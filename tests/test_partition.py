@@ -166,6 +166,7 @@ def test_working_on_copies_of_rows_changes_nothing(name: str, form: Any, monkeyp
         assert np.array_equal(a.rows, b.rows)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", TREES)
 def test_threads_and_storage_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "LOCAL_VALUES", 4000)

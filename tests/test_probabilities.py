@@ -196,6 +196,7 @@ def test_one_point_is_cross_validated_and_its_model_stays(tmp_path: Path) -> Non
     assert summary.points == 1 and summary.cv_error is not None and summary.calibration is not None
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
     "method, options",

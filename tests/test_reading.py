@@ -524,6 +524,7 @@ print(data.X.shape)
 STACKS = 1 << 23
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize(("jobs", "share", "fits"), [(1, 1.5, True), (2, 1.5, True), (1, 0.9, False)])

@@ -44,6 +44,7 @@ def manifest(path: Path) -> bytes:
         return bytes(file.attrs["manifest"])
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("thin", [False, True])
 @pytest.mark.parametrize("name", ["voronoi", "kmeans", "chunks"])
 def test_the_first_repeat_is_the_model_without_repeats(name: str, thin: bool, tmp_path: Path) -> None:
@@ -63,6 +64,7 @@ def test_the_first_repeat_is_the_model_without_repeats(name: str, thin: bool, tm
             assert not np.array_equal(two.partition.state()["1/centres"], one.partition.state()["centres"])
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("select", ["vote", "refit"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_values_are_the_mean_over_the_repeats(classes: int, select: str, tmp_path: Path) -> None:
@@ -189,6 +191,7 @@ def test_states_that_are_not_numbered_are_refused() -> None:
         repeated.assign(examples.X)
 
 
+@pytest.mark.whole
 def test_more_repeats_have_smaller_errors() -> None:
     known, test = data(1500, seed=4), data(3000, seed=5)
     models = [LocalSVC(partition="voronoi", cell_size=100, repeats=repeats) for repeats in (1, 8)]

@@ -9,7 +9,6 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
-from sampling import WHOLE
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_classification, make_moons
 from sklearn.ensemble import AdaBoostClassifier, VotingClassifier
@@ -24,6 +23,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import localsvm
 from localsvm import estimators
 from localsvm.estimators.classifier import LocalClassifier
+
+pytestmark = pytest.mark.whole  # each takes seconds
 
 # one point of each grid: the checks fit hundreds of times
 SMALL = {
@@ -56,10 +57,10 @@ FAR_FROM_ZERO = r"\d+ features? (is|are) 100 deviations"  # some checks have suc
 
 
 def check(estimator: LocalClassifier, expected: Iterable[str] = COPIES, share: int = 4, first: int = 0) -> None:
-    """Do scikit-learn's checks, each fourth in the usual run; those that are expected to fail are left out."""
+    """Do scikit-learn's checks, one in `share`; those that are expected to fail are left out."""
     done = 0
     for i, (subject, one) in enumerate(estimator_checks_generator(estimator)):
-        if one.func.__name__ not in expected and (WHOLE or (i - first) % share == 0):
+        if one.func.__name__ not in expected and (i - first) % share == 0:
             with (
                 suppress(SkipTest),
                 warnings.catch_warnings(),

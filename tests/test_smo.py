@@ -109,6 +109,7 @@ def test_weighted_unscaled_data_equals_libsvm(C: float) -> None:
         assert dual_objective(K, y, b) == pytest.approx(dual_objective(K, y, theirs), rel=allowed)
 
 
+@pytest.mark.whole
 def test_huge_cost_in_float64_equals_libsvm() -> None:
     X, y = blobs(200, 2, 3, overlap=1.5)
     K = reference_kernel(X, GAUSSIAN)

@@ -29,6 +29,8 @@ from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.prediction.part_files import text_of
 from localsvm.runs.train import train
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
 SETTINGS = {"spark.ui.enabled": "false"}
 
@@ -43,7 +45,6 @@ def cluster() -> Iterator[SparkApplication]:
         yield found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "own"),
     [
@@ -64,7 +65,6 @@ def test_the_model_is_that_of_one_process(
     assert replace(found, seconds={}) == replace(summary, seconds={})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "packed"), [("gz", gzip.compress), ("bz2", bz2.compress)])
 def test_compressed_files_are_their_text(cluster: SparkApplication, ending: str, packed: Any, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
@@ -74,7 +74,6 @@ def test_compressed_files_are_their_text(cluster: SparkApplication, ending: str,
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("read_by", [text_of, SparkApplication.text], ids=["workers", "Spark"])
 def test_the_files_of_a_folder_count_in_the_order_of_their_names(
     cluster: SparkApplication, read_by: Any, tmp_path: Path
@@ -107,7 +106,6 @@ def as_parquet(spark: SparkApplication, rows: Path, folder: Path, how: str) -> N
     frame.coalesce(1).write.option("parquet.block.size", 4096).parquet(str(folder))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["vectors", "arrays", "columns"])
 def test_parquet_is_read_as_the_text_it_came_from(cluster: SparkApplication, how: str, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
@@ -117,7 +115,6 @@ def test_parquet_is_read_as_the_text_it_came_from(cluster: SparkApplication, how
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
-@pytest.mark.slow
 def test_parquet_of_other_columns_is_refused_in_a_line(cluster: SparkApplication, tmp_path: Path) -> None:
     from pyspark.sql import SparkSession
 
@@ -169,7 +166,6 @@ class KillsOne:
         return lambda *_: None
 
 
-@pytest.mark.slow
 def test_a_killed_executor_costs_time_and_nothing_else(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 2500)
     config = replace(COARSE, coarse_size=150)
@@ -195,7 +191,6 @@ class StopsOnce(KillsOne):
             raise Stopped
 
 
-@pytest.mark.slow
 def test_a_resumed_run_gives_the_same_model(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
     text = text_of(cluster, str(tmp_path / "rows"))
@@ -207,7 +202,6 @@ def test_a_resumed_run_gives_the_same_model(cluster: SparkApplication, tmp_path:
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
-@pytest.mark.slow
 def test_an_interrupted_call_leaves_no_trace(cluster: SparkApplication, capfd: pytest.CaptureFixture[str]) -> None:
     """What PySpark does when Ctrl-C ends a call, and SIGTERM a connection."""
     try:
@@ -218,7 +212,6 @@ def test_an_interrupted_call_leaves_no_trace(cluster: SparkApplication, capfd: p
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.slow
 def test_mistakes_are_told_in_a_line(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     (tmp_path / "wrong").write_text((tmp_path / "rows").read_text() + "1 1:x\n")
@@ -264,7 +257,6 @@ def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monk
     assert "pip install 'localsvm[spark]'" in error(*some, "--master", "local[1]")
 
 
-@pytest.mark.slow
 def test_a_master_that_is_none_is_told_in_a_line(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
     if JAVA is None:
@@ -304,7 +296,6 @@ def lines_of(folder: Path) -> str:
     return "".join(path.read_text() for path in sorted(folder.iterdir()))
 
 
-@pytest.mark.slow
 def test_predictions_are_those_of_one_process(
     cluster: SparkApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,7 +324,6 @@ def broken(rows: Path) -> Path:
     return rows
 
 
-@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     """A program of its own, with a session of its own, and one executor."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")

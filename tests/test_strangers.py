@@ -19,6 +19,8 @@ from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 FRESH = {  # what the golden models of the first version have not
     "report": (DENSE, "-m svm -g 1 -C 1,10 -v 3 -P kmeans -c 20"),
     "repeats": (DENSE, "-m linear -C 1 -P chunks -c 30 --repeats 2"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,23 +9,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from selecting import fit, score
+from selecting import cell_of, examples, fit, fitted, score
 from sklearn.svm import SVC
-from test_linear_methods import cell_of, examples
-from test_mtl import fitted
 
-from localsvm.data.blocks.dataset import Dataset, as_examples
-from localsvm.errors import OptionError
-from localsvm.methods.base import Method
+from localsvm.data.blocks.dataset import as_examples
 from localsvm.methods.lazy.svm_knn import NeighbourSVM
 from localsvm.methods.locally_linear.llsvm import LocallyLinearSVM
 from localsvm.representations import neighbours
 from localsvm.representations.neighbours import Neighbours
-from localsvm.runs.cells.schedule import Resources
-from localsvm.runs.config import TrainingConfig
-from localsvm.runs.predict import LocalModel
-from localsvm.runs.train import train
-from localsvm.targets.classification import Classification
 
 ONE = NeighbourSVM(neighbours=(15.0,), cost=(2.0,), tolerance=1e-6)
 
@@ -37,6 +27,7 @@ def brute(X: np.ndarray, Z: np.ndarray, k: int) -> np.ndarray:
     return np.argsort(D, axis=1, kind="stable")[:, :k]
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("k", [1, 7, 60])
 @pytest.mark.parametrize("chunk", [64, 2048])
 def test_the_search_is_exact(k: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,18 +117,6 @@ def test_rows_count_as_often_as_they_occur() -> None:
     assert_allclose(counted.decision_function(Z), repeated.decision_function(Z), atol=1e-3)
 
 
-@pytest.mark.parametrize("select", ["refit", "vote"])
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_a_saved_state_decides_as_the_fitted_one_and_row_by_row(select: str, kind: str) -> None:
-    X, y = examples(classes=3)
-    rows: Any = X if kind == "dense" else as_examples(sparse.csr_array(X))
-    predictor, state = fitted(replace(ONE, neighbours=(4.0, 9.0)), cell_of(rows, y), select)
-    values = predictor.decision_function(rows)
-    again = ONE.predictor(state, Classification(np.unique(y)), 3)
-    one = np.concatenate([again.decision_function(as_examples(rows[i : i + 7])) for i in range(0, len(X), 7)])
-    assert_array_equal(values, one)
-
-
 def test_fold_models_leave_out_their_fold() -> None:
     X, y = examples(160)
     cell = cell_of(X, y)
@@ -151,28 +130,6 @@ def test_fold_models_leave_out_their_fold() -> None:
         held = cell.folds == fold
         values = method.predictor(one, cell.target, 3).decision_function(cell.X[held])
         assert_allclose(np.clip(values[:, 0], -1, 1), np.clip(scores.kept.values[0, held], -1, 1), atol=1e-9)
-
-
-def test_models_do_not_depend_on_the_jobs(tmp_path: Any) -> None:
-    X, y = examples(300, classes=3)
-    values = []
-    for jobs, partition in ((1, "none"), (2, "none"), (1, "voronoi"), (2, "voronoi")):
-        path = tmp_path / f"{jobs}.{partition}.h5"
-        config = TrainingConfig(NeighbourSVM(neighbours=(5.0, 10.0)), partition=partition, cell_size=100)
-        train(Dataset(X.copy(), y), config, path, resources=Resources(jobs=jobs))
-        with LocalModel(path) as model:
-            values.append(model.decision_function(X.copy()))
-            assert np.mean(model.predict(X.copy()) == y) > 0.7
-    assert_array_equal(values[0], values[1])
-    assert_array_equal(values[2], values[3])
-
-
-def test_more_neighbours_than_rows_and_rows_of_one_class() -> None:
-    X, y = examples(12)
-    predictor, _ = fitted(replace(ONE, neighbours=(50.0,)), cell_of(X, y))
-    assert np.isfinite(predictor.decision_function(X)).all()
-    predictor, _ = fitted(ONE, replace(cell_of(X, y), y=np.ones(12)))
-    assert_array_equal(predictor.decision_function(X), 1.0)
 
 
 def test_the_neighbours_of_llsvm_are_chosen(tmp_path: Any) -> None:
@@ -190,15 +147,7 @@ def test_the_neighbours_of_llsvm_are_chosen(tmp_path: Any) -> None:
     assert_allclose(chosen.decision_function(X), alone.decision_function(X), atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [(lambda: NeighbourSVM(neighbours=(1.5,)), "--neighbours"), (lambda: NeighbourSVM(cost=(0.0,)), "--cost")],
-)
-def test_options_that_make_no_sense_are_refused(make: Callable[[], Method], words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        make()
-
-
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("select", ["vote", "refit"])
 def test_a_choice_by_svms_that_did_not_converge_is_told(select: str) -> None:
     X, y = examples(100)

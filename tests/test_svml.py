@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 from command_line import invoke
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from selecting import fit, score
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import OptionError
 from localsvm.methods.cell import Cell
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
 from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, kernel, learn, split
-from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.predict import LocalModel
-from localsvm.runs.train import train
 from localsvm.solvers import squared_hinge
 from localsvm.solvers.squared_hinge import Bordered, Cholesky, solve
 from localsvm.targets.classification import Classification
@@ -202,19 +196,6 @@ def test_held_out_rows_choose_nothing(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_saved_model_decides_as_the_fitted_one(form: str) -> None:
-    rows = examples(150)
-    y = rows.y + 4.0 * (rows.X[:, 2] > 0)  # four classes
-    method, cell = SVML(form=form), cell_of(rows, y=y)
-    state = fit(method, cell, method.grid(cell, 150.0, 4), None, "refit").state
-    assert len(state["map"]) == 4 * method.height(4)  # a map a problem
-    first = method.predictor(state, cell.target, 4).decision_function(cell.X)
-    again = method.predictor({k: v.copy() for k, v in state.items()}, cell.target, 4)
-    assert_array_equal(again.decision_function(cell.X), first)
-    assert_array_equal(np.vstack([again.decision_function(row[None]) for row in cell.X]), first)
-
-
-@pytest.mark.parametrize("form", FORMS)
 def test_values_are_those_of_the_formula(form: str) -> None:
     rows = examples(120)
     method, cell = SVML(form=form), cell_of(rows)
@@ -229,35 +210,6 @@ def test_values_are_those_of_the_formula(form: str) -> None:
     assert_allclose(method.predictor(state, cell.target, 4).decision_function(cell.X)[:, 0], values, atol=1e-4)
     wanted = solve(kernel(others, others), rows.y, np.full(120, state["model_cost"][0]))
     assert_allclose(values, wanted.values, atol=1e-4)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_sparse_rows_are_mapped_as_dense_ones(form: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((120, 40)) < 0.1, rng.random((120, 40)), 0.0).astype(np.float32)
-    y = np.where(X[:, :20].sum(axis=1) > X[:, 20:].sum(axis=1), 1.0, -1.0)
-    config, values = TrainingConfig(SVML(form=form), scale="none", folds=3), []
-    for i, rows in enumerate((X, as_examples(sparse.csr_array(X)))):
-        train(Dataset(rows.copy(), y), config, tmp_path / f"{i}.h5")
-        with LocalModel(tmp_path / f"{i}.h5") as model:
-            values.append(model.decision_function(rows))
-    assert_allclose(*values, atol=1e-3)
-
-
-def test_models_do_not_depend_on_the_jobs(tmp_path: Path) -> None:
-    rows = examples(400)
-    config = TrainingConfig(SVML(), "voronoi", 100)
-    for jobs in (1, 2):
-        train(
-            Dataset(rows.X.astype(np.float32), rows.y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs)
-        )
-    assert manifest(tmp_path / "1.h5") == manifest(tmp_path / "2.h5")
-
-
-@pytest.mark.parametrize("given", [{"form": "round"}, {"form": "rank:0"}, {"form": "rank:"}, {"pull": -1.0}])
-def test_options_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match=f"--{next(iter(given))}"):
-        SVML(**given)
 
 
 def test_there_is_one_metric_to_learn() -> None:

@@ -13,6 +13,8 @@ from localsvm.representations import svm_metric
 from reproduce import svml, svml_figures
 from reproduce.svml import Set
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 
 def test_all_figures_are_drawn_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "tiny", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1.0, -1.0))

@@ -14,6 +14,8 @@ from sklearn.svm import SVC
 from reproduce import svml, svml_page
 from reproduce.svml import METHODS, Block, Set
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 
 def test_all_methods_have_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     draw(tmp_path, "tiny", lambda X: np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 2.0, 1.0))

@@ -68,6 +68,7 @@ CONFIGS = [
 ]
 
 
+@pytest.mark.fast(2)
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.partition}-{c.grid}-{c.select}-{c.scale}")
 @pytest.mark.parametrize("classes", [2, 3])
 def test_one_and_two_jobs_give_the_same_bits(config: TrainingConfig, classes: int, tmp_path: Path) -> None:
@@ -185,6 +186,7 @@ ONE_CELL = {
 }
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("name", ONE_CELL)
 def test_a_run_of_one_cell_goes_on_with_its_next_setting(
@@ -426,6 +428,7 @@ def test_the_method_decides_what_follows_selection() -> None:
     assert TrainingConfig(CostAlone(), select="vote").for_classes(np.arange(2), [1, 1]).select == "vote"
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(
     "method", [CostAlone(), Several(gamma=(0.2, 0.5, 1.0, 2.0, 4.0))], ids=lambda m: type(m).__name__
 )

@@ -52,17 +52,7 @@ def values(data: Dataset, config: TrainingConfig, X: np.ndarray, folder: Path) -
         return model.decision_function(X)
 
 
-@pytest.mark.parametrize("thin", [False, True])
-@pytest.mark.parametrize("name", sorted(methods()))
-def test_weight_0_is_no_row_for_every_method(name: str, thin: bool, tmp_path: Path) -> None:
-    (X, y), w = rows_of(classes=3), np.minimum(weights_of(), 1.0)
-    options = {"clusters": (3.0,)} if name in ("mlsvm", "mtl") else {}
-    config = TrainingConfig(methods()[name](**options), folds=3, scale="zscore", metric="none")
-    kept = [as_examples(sparse.csr_array(part)) if thin else part.copy() for part in (X, X[w > 0])]
-    weighted = values(Dataset(kept[0], y, weight=w), config, X, tmp_path)
-    np.testing.assert_array_equal(weighted, values(Dataset(kept[1], y[w > 0]), config, X, tmp_path))
-
-
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", ["voronoi", "kmeans", "chunks"])
 def test_weight_0_is_no_row_for_every_partition(name: str, tmp_path: Path) -> None:
     (X, y), w = rows_of(), np.minimum(weights_of(), 1.0)
@@ -84,6 +74,7 @@ TWICE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.fast(4)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("name", "options"), TWICE, ids=lambda v: str(v))
 def test_weight_2_is_a_row_twice(name: str, options: dict[str, Any], classes: int, tmp_path: Path) -> None:

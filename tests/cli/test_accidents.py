@@ -23,6 +23,8 @@ from test_train import content
 from localsvm.data.synthetic import banana
 from localsvm.data.writers.libsvm import write
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 KILLS = int(os.environ.get("LOCALSVM_KILLS", "4"))
 FAULTS = int(os.environ.get("LOCALSVM_FAULTS", "3"))  # so many calls of each kind fail, one in each run
 OPTIONS = ("-g", "1", "-C", "0.3,3", "-v", "3", "-c", "1500", "--metric", "none")
@@ -54,7 +56,6 @@ def resumed(rows: Path, model: Path) -> dict[str, object]:
     return content(model)
 
 
-@pytest.mark.slow
 def test_runs_killed_at_random_moments_resume_to_the_same_model(rows: Path, whole: Path, tmp_path: Path) -> None:
     begun = time.monotonic()
     subprocess.run(command("train", "-q", "-j", 2, *OPTIONS, rows, tmp_path / "timed.h5"), check=True, timeout=120)
@@ -101,7 +102,6 @@ def is_fault_of_numpy(done: subprocess.CompletedProcess[str]) -> bool:
     return done.returncode == -signal.SIGSEGV and place is not None and place[1].endswith(columns)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "jobs", "armed"),
     [
@@ -144,7 +144,6 @@ def test_openblas_needs_no_threads(shim: Path, rows: Path, whole: Path, tmp_path
     assert resumed(rows, tmp_path / "m.h5") == content(whole)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("armed", "deadly", "cells", "left"),
     [

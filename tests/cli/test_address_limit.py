@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 MIB = 1 << 20
 
 

@@ -54,6 +54,7 @@ def best_words(stderr: str) -> list[str]:
     return shlex.split(line)[1:]
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(("method", "options"), RUNS)
 def test_training_takes_the_best_line(method: str, options: Sequence[str], few: Path, tmp_path: Path) -> None:
     costs = () if method == "svml" else COSTS

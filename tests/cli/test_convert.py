@@ -61,6 +61,7 @@ def test_outputs_in_the_way(train_file: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read(tmp_path / "out").X, read(train_file).X)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
 def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
     data = tmp_path / "bad"

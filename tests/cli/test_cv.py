@@ -58,6 +58,7 @@ def test_the_report(classes_file: Path) -> None:
     assert 0 < report["error"] < 0.3 and report["config"]["folds"] == 5
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(
     ("name", "magic", "options"),
     [("a.png", b"\x89PNG", GRID), ("a.svg", b"<?xml", FAST), ("a.pdf", b"%PDF", ("-g", "1", "-C", "0.1:10:3"))],

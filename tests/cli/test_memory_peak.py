@@ -15,6 +15,8 @@ import pytest
 from localsvm.data.blocks.dataset import sparse_examples
 from localsvm.data.writers.libsvm import write
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 MIB = 1 << 20
 SAMPLED = 0.005  # seconds
 shared_pages = pytest.mark.skipif(

@@ -97,6 +97,7 @@ def test_too_little_memory_for_the_metric_is_refused_in_one_line(command: str, t
     assert not output.exists()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("metric", ["auto", "diag"])
 def test_cross_validation_tells_the_metric_and_its_error_is_that_of_rows_new_to_it(metric: str, tmp_path: Path) -> None:
     """The labels of the rows that do not learn are thrown anew: which rows these are does not depend on labels."""

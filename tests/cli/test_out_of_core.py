@@ -13,6 +13,8 @@ from typing import Any
 import h5py
 import pytest
 
+pytestmark = pytest.mark.whole  # each takes seconds
+
 MIB = 1 << 20
 LIMIT = 360 * MIB  # of address space
 COLUMNS = 256
@@ -62,7 +64,6 @@ def written(path: Path, rows: int) -> int:
     return 4 * COLUMNS * 1000 * -(-rows // 1000)
 
 
-@pytest.mark.slow
 def test_a_matrix_of_four_times_the_addresses(tmp_path: Path, scratch: Path) -> None:
     size = written(tmp_path / "rows.txt", 4 * LIMIT // (4 * COLUMNS))
     assert size >= 4 * LIMIT

@@ -32,6 +32,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("what", BROKEN)
 @pytest.mark.parametrize("command", [("train", "x"), ("predict", "x", "y"), ("inspect", "--help")])
 def test_a_folder_that_cannot_be_used_is_told(what: str, command: tuple[str, ...], tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def test_zero_based_indices(model_file: Path, test_file: Path, tmp_path: Path) -
     assert "give --zero-based" in error("predict", tmp_path / "zero", model_file)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
 def test_malformed_data(text: bytes, message: str, model_file: Path, tmp_path: Path) -> None:
     data = tmp_path / "bad"

@@ -33,6 +33,7 @@ def started(*args: Any) -> Any:
     return process
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_end_a_run_at_once(jobs: int, number: int, code: int, large_file: Path, tmp_path: Path) -> None:
@@ -60,6 +61,7 @@ def test_a_signal_during_an_import_comes_when_that_is_done(
     del sys.modules["begun"]
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_run_resumes_to_the_same_bits(jobs: int, large_file: Path, tmp_path: Path) -> None:
     options = ("-g", "1", "-C", "0.3:30:3", "-v", "5", "-c", "1000", *PLAIN)
@@ -98,6 +100,7 @@ def test_a_run_out_of_time_goes_on_later(jobs: int, train_file: Path, tmp_path: 
     assert content(model) == content(tmp_path / "whole.h5")
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_was_scored_when_time_was_over_is_kept(
     jobs: int, train_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -142,6 +145,7 @@ lsvm(sys.argv[2:], prog_name="lsvm")
 """
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
     ("number", "code", "message"),
@@ -197,6 +201,7 @@ def test_a_killed_worker_costs_nothing_but_time(large_file: Path, tmp_path: Path
     assert content(tmp_path / "m.h5") == content(tmp_path / "whole.h5")
 
 
+@pytest.mark.whole
 def test_a_cell_whose_worker_is_killed_twice_is_named(large_file: Path, tmp_path: Path) -> None:
     process = started("-j", 2, large_file, tmp_path / "m.h5")
     while process.poll() is None:
@@ -212,6 +217,7 @@ def test_a_cell_whose_worker_is_killed_twice_is_named(large_file: Path, tmp_path
     assert notes and len(stderr.splitlines()) == 1 + len(notes)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("wait", [0.0, 0.03, 0.1, 0.3])
 def test_a_run_killed_while_workers_start_leaves_none(wait: float, large_file: Path, tmp_path: Path) -> None:
     process = start("train", *SLOW, "-j", 2, large_file, tmp_path / "m.h5")

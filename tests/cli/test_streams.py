@@ -20,6 +20,7 @@ def shell(redirection: str, *args: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", pytest.param("2>/dev/full", marks=FULL)])
 def test_training_needs_no_standard_stream(closed: str, jobs: int, train_file: Path, tmp_path: Path) -> None:
@@ -54,6 +55,7 @@ def test_a_closed_stdin_is_one_message(name: str, model_file: Path, tmp_path: Pa
     assert done.stderr == "error: <stdin>: cannot be read (Bad file descriptor); check what it is\n"
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("module", ["click", "numpy", "scipy.sparse", "h5py", "localsvm.runs.train"])
 def test_an_interrupt_while_modules_are_imported(module: str, train_file: Path, tmp_path: Path) -> None:
     code = (

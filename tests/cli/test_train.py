@@ -136,6 +136,7 @@ def test_one_gamma_and_one_cost_are_not_cross_validated(train_file: Path, tmp_pa
         assert model.column("model_fold").tolist() == [-1]
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("options", [("-P", "voronoi", "-c", "80"), ("-P", "none")], ids=["cells", "one"])
 def test_jobs_do_not_change_the_model(options: tuple[str, ...], train_file: Path, tmp_path: Path) -> None:
     for jobs in (1, 2):
@@ -143,6 +144,7 @@ def test_jobs_do_not_change_the_model(options: tuple[str, ...], train_file: Path
     assert content(tmp_path / "1.h5") == content(tmp_path / "2.h5")
 
 
+@pytest.mark.whole
 def test_stdin_and_compression_do_not_change_the_model(train_file: Path, tmp_path: Path, model_file: Path) -> None:
     text = train_file.read_bytes()
     packed = tmp_path / "packed"
@@ -153,6 +155,7 @@ def test_stdin_and_compression_do_not_change_the_model(train_file: Path, tmp_pat
     assert content(tmp_path / "packed.h5") == content(tmp_path / "stdin.h5") == content(model_file)
 
 
+@pytest.mark.whole
 def test_simd_levels_predict_alike(train_file: Path, test_file: Path, tmp_path: Path) -> None:
     from localsvm.kernels._kernels import LEVELS, simd_level
 
@@ -210,6 +213,7 @@ def test_the_data_are_never_the_output(train_file: Path) -> None:
     assert train_file.read_bytes() == before
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
 def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
     data = tmp_path / "bad"
@@ -324,6 +328,7 @@ def test_the_model_predicts_what_the_library_predicts(model_file: Path, test_fil
     np.testing.assert_array_equal(printed, expected)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_without_any_feature_are_refused(method: str, tmp_path: Path) -> None:
     (tmp_path / "zero").write_text("1\n-1\n" * 10)
@@ -471,6 +476,7 @@ def test_where_stdout_cannot_have_the_model(train_file: Path, tmp_path: Path) ->
     assert "must be a file" in usage_error("train", "--partition-file", tmp_path / "pipe", train_file, tmp_path / "m")
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("command", ["train", "cv"])
 @pytest.mark.parametrize(
     ("options", "noted"),
