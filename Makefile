@@ -5,9 +5,10 @@ CC ?= cc
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: help demo demo-spark spark build test accidents pytest lint check-c sanitize bounds count-instructions check-instructions
+.PHONY: help demo demo-spark spark build test test-all accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
 .PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular peers bench bench-quick bench-linear bench-probabilities clean
 
@@ -51,11 +52,16 @@ $(VENV)/.spark: $(VENV)/.environment
 	    print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["spark"])')"
 	touch $@
 
+# LOCALSVM_DEV: compiled modules that are older than their sources are refused
 test: export LOCALSVM_DEV = 1
-test: build check-c lint pytest fuzz check-instructions ## everything that a change has to pass
+test: build check-c lint pytest ## lint, types, C warnings, and the tests that tell most mistakes: minutes
 
-pytest: build ## [TESTS=tests/cli] the tests
-	$(BIN)/python -m pytest -q $(TESTS)
+test-all: export LOCALSVM_DEV = 1
+test-all: build fuzz check-instructions sanitize ## all other tests, fuzzing, instructions, sanitizers: half an hour
+	$(PYTEST) -m whole
+
+pytest: build ## [TESTS=tests/cli] the fast tests
+	$(PYTEST) $(TESTS)
 
 # An environment of its own beside .venv; the extensions are built in a copy, so that the usual ones stay as they are.
 LOWEST := build/lowest
@@ -67,7 +73,7 @@ test-lowest: ## the tests with the lowest version of each library that pyproject
 	git ls-files -z | xargs -0 cp --parents -t $(LOWEST)/source
 	$(LOWEST)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt \
 	    --editable '$(LOWEST)/source[test]'
-	cd $(LOWEST)/source && ../venv/bin/python -m pytest -q -p no:cacheprovider
+	cd $(LOWEST)/source && ../venv/bin/python -m pytest -q -n auto -p no:cacheprovider -m 'whole or not whole'
 
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
@@ -76,7 +82,7 @@ lint: build ## style of Python and C, types
 	$(BIN)/mypy
 
 accidents: build ## 25 killed runs, and runs in which one of 40 writes, syncs, allocations, forks or threads fails; all resumed
-	LOCALSVM_KILLS=25 LOCALSVM_FAULTS=40 $(BIN)/python -m pytest -q tests/cli/test_accidents.py
+	LOCALSVM_KILLS=25 LOCALSVM_FAULTS=40 $(PYTEST) -m whole tests/cli/test_accidents.py
 
 check-c: ## the C code under strict warnings
 	$(CC) -fsyntax-only $(STRICT) -Icsrc csrc/*.c scripts/develop/*.c tests/fuzz/*.c
@@ -102,12 +108,11 @@ sanitize: build bounds ## the tests of the C code under the sanitizers, and of C
 	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
-	    $(BIN)/python -m pytest -q -p no:cacheprovider -k 'not private_memory' \
-	    $(C_TESTS)
+	    $(PYTEST) -p no:cacheprovider -k 'not private_memory' $(C_TESTS)
 
 bounds: build ## the same tests on a build of Cython that checks every index
 	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
-	LOCALSVM_WHOLE=1 PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(BIN)/python -m pytest -q -p no:cacheprovider $(C_TESTS) tests/test_edges.py
+	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(PYTEST) -p no:cacheprovider $(C_TESTS) tests/test_edges.py
 
 # Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.
 SECONDS := 60

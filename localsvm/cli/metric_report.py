@@ -24,18 +24,10 @@ def _choice_text(learned: Mapping[str, Any]) -> str:
     name = learned["name"]
     if learned["best"] == "none":
         return f"auto: none ({learned.get('why', 'too few rows to try one')})"
-    gained = (learned["z"][i] < learned["bound"][i] for i in range(2))
-    if name != "none":
-        loss = " -> ".join(f"{value:.3g}" for value in learned["loss"])
-        error = " -> ".join(f"{100 * value:.3g}" for value in learned["error"])
-        return f"auto: {name}; loss {loss}, error {error} % on held-back rows, z {_z(learned['z'][0])}"
-    what, i = ("z of the error", 1) if next(gained) else ("z", 0)
-    proof = f"{what} {_z(learned['z'][i])}, below {_z(learned['bound'][i])} needed"
-    return f"auto: none ({learned['best']} was not clearly better on fresh rows: {proof})"
-
-
-def _z(value: float) -> str:
-    return f"{value:.1f}" if abs(value) < 10 else f"{value:.0f}"
+    if name == "none":
+        return f"auto: none (a learned one, {learned['best']}, was tried and is not better)"
+    without, error = (f"{100 * value:.3g}" for value in learned["error"])
+    return f"auto: {name}; {error} % errors on held-out rows, {without} % with Euclidean distances"
 
 
 def weights_of(model: Model) -> dict[str, Any] | None:
