@@ -34,6 +34,7 @@ CYTHON = ["-Wno-conversion", "-Wno-sign-conversion", "-Wno-shadow", "-Wno-unused
 
 
 def extension(name: str, sources: list[str]) -> Extension:
+    """Extension module of this name, from its Cython file and some C files."""
     flags = FLAGS + DEBUG + (STRICT + CYTHON if os.environ.get("LOCALSVM_DEV") else [])
     return Extension(
         name,
