@@ -126,6 +126,7 @@ def folder(placeholders: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.fast(99)
 @pytest.mark.parametrize(
     "page",
     [pytest.param(page, id=page.name, marks=() if page.name in FAST else pytest.mark.whole) for page in documents()],

@@ -402,7 +402,7 @@ def test_what_was_chosen_and_how_many_support_vectors() -> None:
     assert set(chosen) == {"clusters", "landmarks_count", "cost"} and set(chosen) < set(L3SVMClassifier().get_params())
 
 
-@pytest.mark.fast(1)
+@pytest.mark.fast(5)
 @pytest.mark.parametrize("scale", ["std", "zscore", "minmax", "none"])
 @pytest.mark.parametrize("multiclass", ["ova", "ava"])
 @pytest.mark.parametrize("kind", ["linear", "kernel"])

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 
 from localsvm.errors import ModelError, RunError
 from localsvm.store import journal
+from localsvm.store import journal as journals
 from localsvm.store.journal import Journal, journal_path, open_journal
 
 KEY = "0123456789abcdef" * 4
@@ -91,6 +93,22 @@ def test_round_trip(path: Path, before: Any, after: Any) -> None:
                 assert journal[task][name].dtype == array.dtype
                 assert journal[task][name].shape == array.shape
                 assert journal[task][name].tobytes() == array.tobytes()
+
+
+def test_records_reach_the_disk_now_and_then(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_journal(path, KEY) as journal:
+        synced: list[int] = []
+        monkeypatch.setattr(os, "fdatasync", synced.append)
+        monkeypatch.setattr(os, "fsync", synced.append)
+        journal.append("cell", payload(0))
+        journal.settle()
+        assert not synced
+        later = time.monotonic() + 2 * journals.SYNC_SECONDS
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        journal.settle()
+        assert len(synced) == 1
+        journal.settle()
+        assert len(synced) == 1
 
 
 def test_a_tail_torn_anywhere_is_cut_off(path: Path) -> None:

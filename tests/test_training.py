@@ -40,7 +40,7 @@ from localsvm.runs.partition import partition_only
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.progress import Silent
 from localsvm.runs.train import run_key, train
-from localsvm.selection.cross_validation import Scores
+from localsvm.selection.cross_validation import CellSelection, Scores
 from localsvm.selection.folds import stratified
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
@@ -138,7 +138,9 @@ class StopAfter(Silent):
 
 
 @pytest.mark.parametrize("config", CONFIGS[:2], ids=lambda c: c.partition)
-def test_a_resumed_run_gives_the_same_bits(config: TrainingConfig, tmp_path: Path) -> None:
+def test_a_resumed_run_gives_the_same_bits(
+    config: TrainingConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = tmp_path / "m.h5"
     with pytest.raises(Stop):
         train(data(), config, model, resources=Resources(observer=StopAfter(2)))
@@ -146,9 +148,14 @@ def test_a_resumed_run_gives_the_same_bits(config: TrainingConfig, tmp_path: Pat
         train(data(), config, model)
     with pytest.raises(ModelError, match="differ"):
         train(data(seed=3), config, model, resume=True)
-    observer = StopAfter(99)
-    summary = train(data(), config, model, resume=True, resources=Resources(observer=observer))
-    assert observer.resumed == 2
+    observer, fits = StopAfter(99), []
+    with monkeypatch.context() as patch:
+        fit = CellSelection.fit
+        patch.setattr(CellSelection, "fit", lambda *given: fits.append(given) or fit(*given))
+        summary = train(data(), config, model, resume=True, resources=Resources(observer=observer))
+    assert observer.resumed == 2 and len(fits) == summary.cells - 2
+    with h5py.File(model) as file:
+        assert summary.largest_gap == pytest.approx(float(file["cells/model_gap"][...].max()), rel=1e-6)
     whole = train(data(), config, tmp_path / "whole.h5")
     assert manifest(model) == manifest(tmp_path / "whole.h5")
     assert summary.cv_error == whole.cv_error and summary.support_vectors == whole.support_vectors

@@ -188,3 +188,4 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="does not exist; make it first"):
         write(tmp_path / "no" / "folder", [[1]], [1])
     assert list(tmp_path.iterdir()) == []
+    write(path, [[1]], [1], precision=9)  # the most digits that float32 has

@@ -7,6 +7,7 @@ import lzma
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from command_line import FAST, POINTS, command, error, invoke, run, usage_error
 from malformed import MALFORMED
 
+from localsvm.cli.labels import confusion_text
 from localsvm.data.readers.libsvm import read
 from localsvm.runs.predict import LocalModel
 
@@ -86,6 +88,16 @@ def test_decision_values_of_pairs(classes_file: Path, tmp_path: Path) -> None:
     invoke("train", *FAST, "--multiclass", "ava", "-q", classes_file, tmp_path / "m.h5")
     result = invoke("predict", "--decision-values", classes_file, tmp_path / "m.h5")
     assert result.stdout.splitlines()[0] == "labels 0.5/2 0.5/10 2/10"
+
+
+def test_columns_of_the_confusion_are_aligned() -> None:
+    score = SimpleNamespace(confusion={(-1.0, -1.0): 2428, (-1.0, 10.0): 8, (10.0, -1.0): 30})
+    assert confusion_text(score).splitlines() == [  # type: ignore[arg-type]
+        "",
+        "true\\predicted    -1  10",
+        "            -1  2428   8",
+        "            10    30   0",
+    ]
 
 
 def test_the_confusion_is_a_table(classes_model: Path, classes_file: Path) -> None:
