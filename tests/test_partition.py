@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from localsvm.errors import DataError, OptionError
-from localsvm.partition import REGISTRY, create, growing, size_spread, smallest_size
+from localsvm.partition import REGISTRY, create, growing, kmeans, size_spread, smallest_size
 from localsvm.partition._nearest import Matrix, group
 from localsvm.partition.centre_tree import directions_of
 from localsvm.threads import Threads
@@ -371,3 +371,11 @@ def test_real_data(name: str) -> None:
     assert found["largest"] <= 2000 and found["balance"] < 1.15
     assigned = fitted.assign(sparse.csr_array(X))
     assert all(np.all(assigned[cell.rows] == i) for i, cell in enumerate(fitted.training_cells()))
+
+
+def test_a_centre_keeps_as_many_rows_as_a_cell_may_have_at_least() -> None:
+    X = np.asarray([[0.0], [0.1], [0.2], [5.0], [5.1], [9.0]], np.float32)
+    centres = np.asarray([[0.1], [5.0], [9.0]], np.float32)
+    split = kmeans._nearest(Matrix(X), np.arange(6), centres, 2)
+    assert split is not None and split.child.tolist() == [0, 0, 0, 1, 1, 1]
+    assert kmeans._nearest(Matrix(X), np.arange(6), centres, 3) is None
