@@ -39,9 +39,7 @@ def weights(shown: Shown, path: str, force: bool) -> None:
 def planes(shown: Shown, data: str, path: str, force: bool) -> None:
     """Draw rows of a data file in the plane of the metric, and on the two leading principal axes of these rows.
 
-    At most MOST_ROWS rows are drawn. The plane of the metric also has support vectors and decision values, as far as
-    they are known.
-
+    At most MOST_ROWS rows are drawn. The plane of the metric also has support vectors and decision values, if known.
     Raises OptionError for a metric onto other than 2 dimensions, and what reading raises.
     """
     from localsvm.runs.prediction.picture import principal_plane, sampled

@@ -67,9 +67,8 @@ def train(
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
     TRAIN_FILE is LIBSVM text, plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
-    beside it; - is stdout. Without options: one cell up to 2000 rows and Voronoi cells of at most 2000 beyond, features
-    divided by their standard deviations, a learned metric if rows held out from the learning are predicted better with
-    it, and gamma and C chosen in each cell by cross-validation.
+    beside it; - is stdout. Without options: one cell up to 2000 rows, Voronoi cells of at most 2000 beyond; features
+    divided by their deviations, a learned metric if it predicts held-out rows better, gamma and C by cross-validation.
     """
     from localsvm.runs import train as training
     from localsvm.runs.cells.schedule import Resources

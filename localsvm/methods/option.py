@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import Field, field
 from typing import Any
 
 from localsvm.naming import opt
+
+MOST_STORED = (1 << 31) - 1  # the largest number that a model file keeps as int32
 
 
 def option(
@@ -26,6 +30,24 @@ def option(
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, "shown": shown, **marks})
 
 
+def cost_option(default: tuple[float, ...] = ()) -> Any:
+    """The option -C, whose default is the method's own, () for a default grid."""
+    text = (
+        "Cost C, LIBSVM's -c: one value, a list (0.1,1,10) or a geometric range LOW:HIGH:COUNT (2^-5:2^3:9). "
+        "Cross-validation chooses from several values."
+    )
+    return option(default, "-C", "--cost", help=text)
+
+
+def solver_option(*choices: str, later: bool = False) -> Any:
+    """The option -s, of which a method has some of the values; the first one is the default."""
+    text = (
+        "How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
+        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients."
+    )
+    return option(choices[0], "-s", "--solver", help=text, choices=choices, later=later)
+
+
 def tolerance_option(default: float) -> Any:
     """The option -e, whose default is the method's own."""
     text = (
@@ -34,6 +56,11 @@ def tolerance_option(default: float) -> Any:
         "of the optimality (KKT) conditions, as in LIBSVM; for ml3 what the last round gained, over the objective."
     )
     return option(default, "-e", "--tolerance", help=text)
+
+
+def are_whole(values: Iterable[float], most: float = math.inf) -> bool:
+    """True where all values are whole numbers from 1, up to `most`; none of them is infinite or not a number."""
+    return all(1 <= value <= most and float(value).is_integer() for value in values)
 
 
 def kind_of(field: Field[Any]) -> str:

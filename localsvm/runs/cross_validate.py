@@ -134,7 +134,7 @@ def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
     )  # fmt: skip
     resources = replace(resources, work=(work := Work(cells.count)))
     if cells.route is not None:
-        observer.cells(cells.count, 0, "coarse cells")
+        observer.cells(cells.count, 0, f"{cells.kind}s")
     results: dict[tuple[int, int], CellResult] = {}
     divisions: dict[int, Record] = {}
     with closing(prepared.engine.work(cells, trainer, range(cells.count), resources, {})) as events:

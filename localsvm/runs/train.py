@@ -136,7 +136,7 @@ class _Training:
         tell_off_centre(observer, prepared.off_centre)
         wanted = [number for number in range(cells.count) if not finished.get(number, Finished()).complete]
         if cells.route is not None:
-            observer.cells(cells.count, cells.count - len(wanted), "coarse cells")
+            observer.cells(cells.count, cells.count - len(wanted), f"{cells.kind}s")
         elif wanted:  # they are divided one after the other
             wanted = list(range(cells.count))
             finished = {number: replace(done, complete=False) for number, done in finished.items()}

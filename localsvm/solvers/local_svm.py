@@ -90,10 +90,12 @@ class LocalDual:
     def solve(self, lo: Floats, hi: Floats, tolerance: float, start: Floats | None) -> tuple[Floats, DualReport]:
         """Solve as KernelDual.solve: (b, report), after at most PAIRS + TURNS * TURN_PAIRS steps on pairs."""
         b, _, report = self._pairs.solve(lo, hi, tolerance, start)
+        if report.converged or not np.isfinite(self._K).all():
+            return b, report
         turn = KernelDual(self._K, self._y, offset=True, max_iterations=TURN_PAIRS)
         least, idle = np.inf, 0
         for _ in range(TURNS):
-            if report.converged or idle == PATIENCE or not np.isfinite(self._K).all():
+            if report.converged or idle == PATIENCE:
                 break
             steps = report.iterations
             b, _, report = turn.solve(lo, hi, tolerance, self._free(b, lo, hi))

@@ -19,7 +19,7 @@ from localsvm.kernels import Kernel
 from localsvm.methods.base import Fit, Fitted, Method, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import LARGEST_COST, SIZE
-from localsvm.methods.option import option, tolerance_option
+from localsvm.methods.option import cost_option, option, tolerance_option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 
@@ -64,13 +64,7 @@ class KernelMethod(Method):
         help=f"Gamma of the kernel, as in LIBSVM's exp(-gamma |x-y|^2), or of the Gaussian projections of l3: one "
         f"value, a list or a range, written as for {opt.cost}. A width w of liquidSVM is gamma = 1/w^2.",
     )
-    cost: tuple[float, ...] = option(
-        (),
-        "-C",
-        "--cost",
-        help="Cost C, LIBSVM's -c: one value, a list (0.1,1,10) or a geometric range LOW:HIGH:COUNT (2^-5:2^3:9). "
-        "Cross-validation chooses from several values.",
-    )
+    cost: tuple[float, ...] = cost_option()
     degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
     coef0: float = option(0.0, "--coef0", help="Constant coef0 of the polynomial kernel.")
     offset: bool = option(

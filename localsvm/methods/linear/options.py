@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST, Grid, Values, check_values
-from localsvm.methods.option import option, tolerance_option
+from localsvm.methods.option import MOST_STORED, are_whole, cost_option, option, solver_option, tolerance_option
 from localsvm.naming import opt
 
 if TYPE_CHECKING:
@@ -29,13 +29,7 @@ class CostOptions(Method):
     divides: ClassVar[bool] = False
     gap_unit: ClassVar[str] = "of the objective"
 
-    cost: tuple[float, ...] = option(
-        (),
-        "-C",
-        "--cost",
-        help="Cost C, LIBSVM's -c: one value, a list (0.1,1,10) or a geometric range LOW:HIGH:COUNT (2^-5:2^3:9). "
-        "Cross-validation chooses from several values.",
-    )
+    cost: tuple[float, ...] = cost_option()
     tolerance: float = tolerance_option(1e-3)
 
     def __post_init__(self) -> None:
@@ -92,14 +86,7 @@ class MeanLoss(CostOptions):
 class LinearOptions(MeanLoss):
     """The options of cost and mean loss, and the choice of a solver."""
 
-    solver: str = option(
-        "auto",
-        "-s",
-        "--solver",
-        help="How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
-        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients.",
-        choices=("auto", "sdca", "primal", "sag", "sgd"),
-    )
+    solver: str = solver_option("auto", "sdca", "primal", "sag", "sgd")
     passes: int = option(20, "--passes", help=f"Passes that {opt.solver('sgd')} makes over the rows.")
 
     def __post_init__(self) -> None:
@@ -110,7 +97,7 @@ class LinearOptions(MeanLoss):
 
 def check_neighbours(neighbours: Values) -> None:
     """Raise OptionError unless they are whole numbers from 1 that a model file can hold."""
-    if not neighbours or not all(1 <= k < 1 << 31 and float(k).is_integer() for k in neighbours):
+    if not neighbours or not are_whole(neighbours, MOST_STORED):
         raise OptionError(f"{opt.neighbours} takes whole numbers from 1")
 
 

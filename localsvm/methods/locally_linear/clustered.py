@@ -12,7 +12,7 @@ from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.method import LinearMethod
 from localsvm.methods.linear.rows import BIAS
-from localsvm.methods.option import option
+from localsvm.methods.option import MOST_STORED, are_whole, option
 from localsvm.methods.random import starting
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats32
@@ -44,7 +44,7 @@ class Clustered(Method):
 
     def check_clusters(self) -> None:
         """Raise OptionError unless the numbers of clusters are whole numbers from 1."""
-        if not self.clusters or not all(k >= 1 and float(k).is_integer() for k in self.clusters):
+        if not self.clusters or not are_whole(self.clusters):
             raise OptionError(f"{opt.clusters} takes whole numbers from 1")
 
     def clustering_bytes(self, size: CellSize, clusters: int) -> int:
@@ -83,7 +83,7 @@ class Restarted(Clustered):
     def check_clusters(self) -> None:
         """Raise OptionError unless clusters and starts are whole numbers from 1."""
         super().check_clusters()
-        if not self.start or not all(1 <= k < 1 << 31 and float(k).is_integer() for k in self.start):
+        if not self.start or not are_whole(self.start, MOST_STORED):
             raise OptionError(
                 f"{opt.start} takes whole numbers from 1 to 2147483647, such as 1,2,3 (1:8:4 is 1, 2, 4, 8)"
             )

@@ -11,7 +11,7 @@ from localsvm.methods.base import State
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.locally_linear.clustered import CENTRES_PIECE, Clustered
-from localsvm.methods.option import option
+from localsvm.methods.option import are_whole, option
 from localsvm.methods.random import LANDMARKS, stream
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64
@@ -51,7 +51,7 @@ class Landmarked(Clustered):
     def check_landmarks(self, gamma: tuple[float, ...], flag: str) -> None:
         """Raise OptionError unless the options are sound, and the gammas of projections (of the option `flag`) too."""
         self.check_clusters()
-        if not all(k >= 1 and float(k).is_integer() for k in self.landmarks_count):
+        if not are_whole(self.landmarks_count):
             raise OptionError(f"{opt.landmarks_count} takes whole numbers from 1")
         if not all(0.0 < value < math.inf for value in gamma):
             raise OptionError(f"{flag} takes positive numbers")

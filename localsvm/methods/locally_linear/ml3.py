@@ -23,7 +23,7 @@ from localsvm.methods.base import Fit, FitReport, Fitted, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import LinearOptions
-from localsvm.methods.option import option
+from localsvm.methods.option import are_whole, cost_option, option, solver_option
 from localsvm.methods.saved import table
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats32, floats64
@@ -51,21 +51,8 @@ class ML3SVM(LinearOptions):
     joint: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "of the objective in the last round"
 
-    cost: tuple[float, ...] = option(
-        (1.0,),
-        "-C",
-        "--cost",
-        help="Cost C, LIBSVM's -c: one value, a list (0.1,1,10) or a geometric range LOW:HIGH:COUNT (2^-5:2^3:9). "
-        "Cross-validation chooses from several values.",
-    )
-    solver: str = option(
-        "auto",
-        "-s",
-        "--solver",
-        help="How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
-        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients.",
-        choices=("auto", "primal", "sgd"),
-    )
+    cost: tuple[float, ...] = cost_option((1.0,))
+    solver: str = solver_option("auto", "primal", "sgd")
     passes: int = option(30, "--passes", help=f"Passes that {opt.solver('sgd')} makes over the rows.")
     models: tuple[float, ...] = option(
         (10.0,),
@@ -76,7 +63,7 @@ class ML3SVM(LinearOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.models or not all(m >= 1 and float(m).is_integer() for m in self.models):
+        if not self.models or not are_whole(self.models):
             raise OptionError(f"{opt.models} takes whole numbers from 1")
         if not 1.0 <= self.norm < math.inf:
             raise OptionError(f"{opt.norm} must be a number from 1, not {self.norm:g}")

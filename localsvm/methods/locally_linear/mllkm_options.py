@@ -8,7 +8,7 @@ from localsvm.errors import OptionError
 from localsvm.methods.grids import SIZE, Values
 from localsvm.methods.linear.options import ONCE_REMEDY, CostOptions
 from localsvm.methods.locally_linear.clustered import Clustered
-from localsvm.methods.option import option, tolerance_option
+from localsvm.methods.option import option, solver_option, tolerance_option
 from localsvm.naming import opt
 
 LEAST_KEPT = 10
@@ -68,15 +68,7 @@ class LocalOptions(Clustered, CostOptions):
         help=f"Number of rows that mllkm keeps for each problem with {opt.online('full')}.",
         later=True,
     )
-    solver: str = option(
-        "auto",
-        "-s",
-        "--solver",
-        help="How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
-        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients.",
-        choices=("auto", "sdca"),
-        later=True,
-    )
+    solver: str = solver_option("auto", "sdca", later=True)
     epochs: int = option(
         5,
         "--epochs",

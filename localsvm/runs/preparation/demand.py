@@ -8,6 +8,7 @@ that a run took), but no memory that is shared.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,14 @@ OF_WEIGHTS = 3  # arrays of all weights, beside those of a cell in memory: desce
 STREAM = "; linear methods keep none with lsvm-train -s sgd --stream"
 
 
-def beyond_memory(config: TrainingConfig, path: str | Path, budget: Budget) -> str:
-    """Remedy where the rows of an input do not fit into the memory, for a message."""
+def with_remedy(budget: Budget, config: TrainingConfig, path: str | Path) -> Budget:
+    """The budget with the remedy for rows of this input that do not fit into it, for a message."""
     if not budget.room:  # not even for the program
-        return MORE
+        return budget
     if read_once(path):
-        return f"{MORE}, or write the rows to a file, for {opt.out_of_core}"
-    cells = f"{opt.partition('voronoi')} " if config.undivided else ""
-    return f"{MORE}, or keep the rows in scratch files ({cells}{opt.out_of_core}){STREAM if config.undivided else ''}"
+        return replace(budget, remedy=f"{MORE}, or write the rows to a file, for {opt.out_of_core}")
+    cells, stream = (f"{opt.partition('voronoi')} ", STREAM) if config.undivided else ("", "")
+    return replace(budget, remedy=f"{MORE}, or keep the rows in scratch files ({cells}{opt.out_of_core}){stream}")
 
 
 def held_bytes(rows: int, size: int, threads: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from localsvm.data.blocks.dataset import Dataset, prefers_dense, size_of
@@ -19,7 +18,7 @@ from localsvm.naming import opt
 from localsvm.partition.chunks import Chunks
 from localsvm.runs.cells.coarse import CHUNK_ROWS, partition_name, with_coarse_size
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation.demand import beyond_memory, held_bytes
+from localsvm.runs.preparation.demand import held_bytes, with_remedy
 from localsvm.threads import Threads
 
 
@@ -39,7 +38,7 @@ def engine_for(
         return Disk(
             path, zero_based=config.zero_based, shifts=config.shifts, weights=weights, budget=budget, counts=counts
         )  # fmt: skip
-    budget = replace(budget, remedy=beyond_memory(config, path, budget))
+    budget = with_remedy(budget, config, path)
     data = read(path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget)
     data.weight = None if weights is None else read_weights(weights, len(data.y))
     return Memory(data, budget)
@@ -49,7 +48,7 @@ def engine_of(source: Dataset | Engine, config: TrainingConfig, threads: Threads
     """The engine of rows, with the threads of the run."""
     if isinstance(source, Dataset):
         budget = Budget.of(memory, size_of(source.X))
-        source = Memory(source, replace(budget, remedy=beyond_memory(config, source.name, budget)))
+        source = Memory(source, with_remedy(budget, config, source.name))
     source.threads = threads
     return source
 
