@@ -30,31 +30,31 @@ def main() -> int:
 
 
 def written() -> str:
-    """What stands between the marks."""
+    """Text between the marks."""
     return f"```mermaid\n{diagram()}```\n\n{listing()}"
 
 
 def diagram() -> str:
     """The rooms above the ground; a line is as long as there are rows between its ends."""
-    lines = [f"    {own} {'-' * max(2, FLOOR[own] - FLOOR[other] + 1)}> {other}" for own, other in direct()]
+    lines = [f"    {room} {'-' * max(2, FLOOR[room] - FLOOR[other] + 1)}> {other}" for room, other in direct()]
     return "\n".join(["flowchart TB", *lines]) + "\n"
 
 
 def direct() -> list[tuple[str, str]]:
     """The imports above the ground that no path through other rooms implies."""
-    found = [(own, other) for own, other in edges() if other not in GROUND and own not in GROUND]
-    below = {room: {other for own, other in found if own == room} for room in FLOOR}
+    pairs = [(upper, lower) for upper, lower in edges() if lower not in GROUND and upper not in GROUND]
+    below = {room: {lower for upper, lower in pairs if upper == room} for room in FLOOR}
     reached: dict[str, set[str]] = {}
     for room in reversed(FLOOR):  # from the ground up
         reached[room] = set().union(*(below[other] | reached.get(other, set()) for other in below[room]))
-    return [(own, other) for own, other in found if other not in reached[own]]
+    return [(upper, lower) for upper, lower in pairs if lower not in reached[upper]]
 
 
 def listing() -> str:
     """An item a room: what it holds, and from which rooms it imports."""
     items = []
     for room in FLOOR:
-        below = ", ".join(f"`{other}`" for own, other in edges() if own == room)
+        below = ", ".join(f"`{other}`" for upper, other in edges() if upper == room)
         text = f"- `{room}`: {says(room).rstrip('.')}. Imports: {below or 'none'}."
         items.append(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join(items) + "\n"

@@ -33,9 +33,9 @@ CODE = [
 @cache
 def options(command: str) -> tuple[click.Option, ...]:
     """The options of a command, in the order of its help."""
-    found = lsvm.get_command(click.Context(lsvm), command)
-    assert found is not None and command in COMMANDS
-    params = [param for param in found.get_params(click.Context(found)) if isinstance(param, click.Option)]
+    program = lsvm.get_command(click.Context(lsvm), command)
+    assert program is not None and command in COMMANDS
+    params = [param for param in program.get_params(click.Context(program)) if isinstance(param, click.Option)]
     return tuple(param for group in Group for param in params if group_of(param) == group)
 
 
@@ -83,7 +83,7 @@ def wrapped(text: str, bullet: str = "") -> str:
 
 
 def _sentences(option: click.Option, among: list[str]) -> Iterator[str]:
-    """What an item says: the names of an option, its help, the methods that have it, and its default."""
+    """Sentences of an item: the names of an option, its help, the methods that have it, and its default."""
     record = option.get_help_record(click.Context(click.Command("lsvm")))
     assert record is not None
     text = str(option.help)

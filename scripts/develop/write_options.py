@@ -130,22 +130,22 @@ def others() -> str:
             text = f"All options of `lsvm train` but {listed(map(flag, missing))}."
         else:
             text = f"As of `lsvm train`: {listed(flag(known[key]) for key in same)}."
-        own = items([param for param in params if param.name not in same])
-        parts.append(f"## lsvm {name}\n\n{own}{wrapped(text, '- ')}")
+        others_of = items([param for param in params if param.name not in same])
+        parts.append(f"## lsvm {name}\n\n{others_of}{wrapped(text, '- ')}")
     intro = "An option that `lsvm train` has as well is only named here: see [its page](train.md)."
     return page("Options of the other commands", intro, *parts)
 
 
 def said(option: click.Option) -> tuple[object, ...]:
-    """What makes an option the same in two commands."""
+    """Names and help of an option, by which it is the same in two commands."""
     return (*option.opts, *option.secondary_opts, option.help)
 
 
 def methods() -> str:
-    """Which options each method has, and those of several methods that are no group of the help."""
+    """The options of each method by name, and those of several methods that are no group of the help."""
     every = method_options.merged(METHODS)
     flags = {str(option.name): flag(option) for option in every}
-    lists = "".join(wrapped(f"`{name}`: {listed(flags[key] for key in own)}.", "- ") for name, own in OWN.items())
+    lists = "".join(wrapped(f"`{name}`: {listed(flags[key] for key in fields)}.", "- ") for name, fields in OWN.items())
     shared = [option for option in every if group_of(option) == Group.SINGLE and len(having(option)) > 1]
     intro = (
         "A method refuses an option that it does not have. An option is described on one of three pages: those that "
@@ -165,14 +165,14 @@ def single_methods() -> str:
     every = method_options.merged(METHODS)
     alone = {name: [option for option in every if having(option) == [name]] for name in METHODS}
     intro = "All options that a method has are [listed by method](methods.md#methods-and-their-options)."
-    parts = [f"## {name}\n\n{items(own, [name])}" for name, own in alone.items() if own]
+    parts = [f"## {name}\n\n{items(given, [name])}" for name, given in alone.items() if given]
     return page("Options of single methods", intro, *parts)
 
 
 def section(title: str, command: str, group: Group) -> str:
     """The options of a command in one group of its help; empty if there are none."""
-    found = [param for param in options(command) if group_of(param) == group]
-    return f"## {title}\n\n{items(found)}" if found else ""
+    members = [param for param in options(command) if group_of(param) == group]
+    return f"## {title}\n\n{items(members)}" if members else ""
 
 
 def page(title: str, intro: str, *parts: str) -> str:
