@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := setup.py $(wildcard csrc/*.[ch] localsvm/*.p[yx][xd] localsvm/*/*.pyx)
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
+EVERY := whole or not whole
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
 .PHONY: help demo demo-spark spark build test test-all accidents pytest lint check-c sanitize bounds count-instructions check-instructions
@@ -73,7 +74,7 @@ test-lowest: ## the tests with the lowest version of each library that pyproject
 	git ls-files -z | xargs -0 cp --parents -t $(LOWEST)/source
 	$(LOWEST)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt \
 	    --editable '$(LOWEST)/source[test]'
-	cd $(LOWEST)/source && ../venv/bin/python -m pytest -q -n auto -p no:cacheprovider -m 'whole or not whole'
+	cd $(LOWEST)/source && ../venv/bin/python -m pytest -q -n auto -p no:cacheprovider -m '$(EVERY)'
 
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
@@ -108,11 +109,11 @@ sanitize: build bounds ## the tests of the C code under the sanitizers, and of C
 	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build -j "$$(nproc)" \
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
-	    $(PYTEST) -p no:cacheprovider -k 'not private_memory' $(C_TESTS)
+	    $(PYTEST) -m '$(EVERY)' -p no:cacheprovider -k 'not private_memory' $(C_TESTS)
 
 bounds: build ## the same tests on a build of Cython that checks every index
 	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build -j "$$(nproc)" --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
-	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(PYTEST) -p no:cacheprovider $(C_TESTS) tests/test_edges.py
+	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(PYTEST) -m '$(EVERY)' -p no:cacheprovider $(C_TESTS) tests/test_edges.py
 
 # Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.
 SECONDS := 60

@@ -194,3 +194,19 @@ def test_rows_within_reach() -> None:
     np.testing.assert_allclose(moved, [[1, 2], [REACH, -REACH / 2], [REACH, 0], [0, 0], [0, 0]], rtol=1e-6)
     assert lost is not None and lost.tolist() == [False, False, False, True, False]
     assert within_reach(X[:1])[0] is not None and within_reach(X[:1])[1] is None
+
+
+@pytest.mark.parametrize("method", ["linear", "kmeans-svm", "l3", "csvm", "llsvm", "mtl"])
+def test_linear_methods_end_with_a_model_far_from_the_origin(method: str, tmp_path: Path) -> None:
+    clusters = {} if method == "linear" else {"clusters": (2.0,)}
+    path = fit(Z + 1e6, Y, tmp_path / "m.h5", method, cost=(1.0,), **clusters)
+    with LocalModel(path) as model:  # l3 makes products of rows and landmarks, which are lost in float32
+        right = (model.predict((Z + 1e6).astype(np.float32)) == Y).mean()
+    assert right > (0.5 if method == "l3" else 0.7)
+
+
+@pytest.mark.parametrize("method", ["l3", "linear", "ml3"])
+def test_time_stamps(method: str, tmp_path: Path) -> None:
+    t = 1.6e9 + 3600.0 * np.arange(200)[:, None]
+    clusters = {"clusters": (2.0,)} if method == "l3" else {}
+    fit(t, np.where(np.arange(200) < 100, -1, 1), tmp_path / "m.h5", method, cost=(1.0,), **clusters)

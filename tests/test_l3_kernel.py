@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from selecting import fit, score
+from selecting import fitted, score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
@@ -42,13 +42,6 @@ def cell_of(X: np.ndarray, y: np.ndarray) -> Cell:
 def manifest(path: Path) -> bytes:
     with h5py.File(path) as file:
         return bytes(file.attrs["manifest"])
-
-
-def fitted(method: KernelL3SVM, cell: Cell) -> tuple[Any, dict[str, Any]]:
-    grid = method.grid(cell, float(len(cell.y)), 4)
-    scores = score(method, cell, grid) if grid.n_points > 1 else None
-    state = fit(method, cell, grid, scores, "refit").state
-    return method.predictor(state, cell.target, cell.X.shape[1]), state
 
 
 def projections(method: KernelL3SVM, X: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

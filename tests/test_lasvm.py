@@ -10,10 +10,17 @@ from numpy.testing import assert_allclose
 from selecting import fit
 from sklearn.svm import SVC
 
+from localsvm import estimators
+from localsvm.data.blocks.dataset import Dataset
 from localsvm.kernels._kernels import aligned, padded
+from localsvm.methods import methods
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.lasvm import LaSVM
 from localsvm.methods.kernel.rbf import GlobalSVM
+from localsvm.runs.cells.schedule import Resources
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.lasvm import OnlineDual
 from localsvm.targets.classification import Classification
@@ -159,3 +166,17 @@ def test_models_are_those_of_rbf() -> None:
     given = {"gamma": (0.5,), "cost": (3.0,), "tolerance": 1e-6}
     online, exact = (fitted(make(**given), X, y).decision_function(X) for make in (LaSVM, GlobalSVM))
     assert_allclose(online, exact, atol=1e-3)
+
+
+def test_the_classifier_and_any_jobs_give_one_model(tmp_path: Any) -> None:
+    X, y = rows_of(150)
+    y = y + 2 * (X[:, 2] > 0.5)
+    config = TrainingConfig(methods()["lasvm"](gamma=(0.3, 1.0), cost=(1.0, 3.0), epochs=2), "none", folds=3)
+    found = []
+    for jobs in (1, 2):
+        train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
+        with LocalModel(tmp_path / f"{jobs}.h5") as model:
+            found.append(model.decision_function(X))
+    np.testing.assert_array_equal(*found)
+    same = estimators.LaSVMClassifier(gamma=[0.3, 1.0], cost=[1.0, 3.0], epochs=2, folds=3).fit(X, y)
+    np.testing.assert_array_equal(same.decision_function(X), found[0])

@@ -320,14 +320,11 @@ def test_iterates_of_a_descent_and_their_average() -> None:
         assert_allclose(descent.average(), total / 60, atol=1e-9)
 
 
-SMALL = 300_000  # bytes of a compressed file
-
-
 def shared_sets() -> list[Path]:
-    """The training files of LOCALSVM_DATA that are read in no time."""
+    """The training files of LOCALSVM_DATA."""
     folder = os.environ.get("LOCALSVM_DATA")
     found = sorted(Path(folder).glob("*.train.libsvm.xz")) if folder else []
-    return [path for path in found if path.stat().st_size < SMALL]
+    return found
 
 
 @pytest.mark.whole

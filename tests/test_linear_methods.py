@@ -231,3 +231,13 @@ def test_the_rows_of_a_cell_go_with_it(method: Method, scheme: str) -> None:
         assert fitted.report.models and rows() is None
     finally:
         gc.enable()
+
+
+def test_more_clusters_and_landmarks_than_rows() -> None:
+    X, y = examples(12)
+    for method in ALL[1:]:
+        many = replace(method, clusters=(50.0,), cost=(1.0,))
+        if isinstance(many, L3SVM):
+            many = replace(many, landmarks_count=(50.0,))
+        predictor, _ = fitted(many, cell_of(X, y))
+        assert np.isfinite(predictor.decision_function(X)).all()

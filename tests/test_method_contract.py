@@ -32,7 +32,7 @@ from localsvm.targets.classification import Classification
 
 TINY = [f"{name} {method.tiny}".rstrip() for name, method in methods().items()]
 VARIANTS = [
-    "svm -t laplacian --offset -g 0.5 -C 1,10",
+    "svm -t laplacian --offset -g 0.5 -C 1",
     "svm -t polynomial --degree 2 --coef0 1 -g 0.5 -C 1",
     "svm -t linear -C 0.1,1",
     "linear --loss squared -s sag -C 0.1",
@@ -58,6 +58,8 @@ VARIANTS = [
 ]
 LINES = TINY + VARIANTS
 # what is learned once or by random steps ends near the optimum, not at it
+HARD = ["kmeans-svm -K 20 -C 100", "csvm -K 20 -C 100", "llsvm -K 20 -C 100", "mtl -K 8 --shrinkage 1e-4 -C 100"]
+WARM = ("svm ", "rbf", "lasvm", "l3-kernel")  # whose folds begin at the solutions of others
 ROUGH = ("--online", "-s sgd", "--epochs", "svml", "mtl", "mlsvm")
 
 
@@ -66,6 +68,11 @@ def method_of(line: str) -> Method:
     name, *words = line.split()
     given = click.Command("train", params=[*options()]).make_context("train", words).params
     return create(name, given)
+
+
+def is_linear(line: str) -> bool:
+    """True where no model of the line can follow the product of two features."""
+    return line.startswith("linear") or "-t linear" in line
 
 
 def on_lines(lines: list[str]) -> Callable[..., Any]:
@@ -87,6 +94,7 @@ def test_a_saved_state_decides_row_by_row(line: str, scheme: str, select: str) -
     rows = [again.decision_function(X[i : i + 7].copy()) for i in range(0, len(X), 7)]
     assert_array_equal(np.concatenate(rows), values)
     assert np.isfinite(values).all() and values.shape == (90, 3)
+    assert is_linear(line) or np.mean(Classification(np.unique(y), scheme).decide(values) == y) > 0.5
 
 
 @pytest.mark.fast(20)
@@ -100,18 +108,18 @@ def test_sparse_rows_give_the_model_of_dense_ones(line: str) -> None:
     thin = as_examples(sparse.csr_array(X))
     dense, _ = fitted(method, cell_of(X, y))
     of_sparse, _ = fitted(method, cell_of(thin, y))
-    assert_allclose(of_sparse.decision_function(thin), dense.decision_function(X), atol=5e-3)
+    assert_allclose(of_sparse.decision_function(thin), dense.decision_function(X), atol=1e-3)
 
 
 @pytest.mark.fast(16)
-@on_lines(LINES)
+@on_lines(LINES + HARD)
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
 def test_labels_of_held_out_rows_say_nothing_about_their_values(line: str, scheme: str) -> None:
     """Nor does it count which of them are in a pair."""
     X, y = examples(90, classes=3)
     cell, method = cell_of(X, y, scheme=scheme), method_of(line)
     if any(field.name == "cost" for field in fields(method)):
-        method = replace(method, cost=(1.0,))  # one point: labels choose none
+        method = replace(method, cost=method.cost[-1:])  # type: ignore[attr-defined] # one point: labels choose none
     out = cell.folds == 1
     kept = [
         score(method, one, method.grid(one, 90.0, 4), [0]).kept
@@ -119,9 +127,11 @@ def test_labels_of_held_out_rows_say_nothing_about_their_values(line: str, schem
     ]
     first, second = (each.values for each in kept if each is not None)
     assert first is not None and second is not None
-    # folds may begin at the solutions of others, so that they are equal up to the tolerance
-    near, far = (np.abs(first - second)[:, rows].mean() for rows in (out, ~out))
-    assert near < 0.02 < far
+    if line.startswith(WARM):
+        assert_allclose(first[:, out], second[:, out], atol=1e-4)
+    else:
+        assert_array_equal(first[:, out], second[:, out])
+    assert not np.allclose(first[:, ~out], second[:, ~out])
 
 
 @pytest.mark.fast(40)
@@ -138,7 +148,7 @@ def test_few_rows_and_rows_of_one_class_decide(line: str) -> None:
 
 
 @pytest.mark.fast(8)
-@on_lines(TINY)
+@on_lines(LINES)
 @pytest.mark.parametrize("partition", ["none", "voronoi"])
 def test_the_model_is_the_same_for_any_jobs(line: str, partition: str, tmp_path: Path) -> None:
     X, y = examples(150, classes=3)
@@ -148,6 +158,7 @@ def test_the_model_is_the_same_for_any_jobs(line: str, partition: str, tmp_path:
         train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", Resources(jobs=jobs))
         with LocalModel(tmp_path / f"{jobs}.h5") as model:
             values.append(model.decision_function(X.copy()))
+            assert is_linear(line) or np.mean(model.predict(X.copy()) == y) > 0.4
     assert_array_equal(*values)
 
 
@@ -205,6 +216,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("svm", {"tolerance": 0.0}, "--tolerance must be"),
     ("svm", {"degree": 0}, "--degree must be"),
     ("svm", {"coef0": math.inf}, "--coef0 must be"),
+    ("svm", {"tolerance": math.nan}, "--tolerance must be"),
     ("linear", {"cost": (-1.0,)}, "--cost"),
     ("linear", {"tolerance": 0.0}, "--tolerance"),
     ("linear", {"loss": "logistic"}, "--loss"),
@@ -218,19 +230,35 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llsvm", {"neighbours": (0.5,)}, "--neighbours"),
     ("llsvm", {"coding": "none"}, "--coding"),
     ("l3", {"landmarks_count": (0.0,)}, "landmarks"),
+    ("l3", {"landmarks": "all"}, "--landmarks"),
+    ("l3", {"projection": "cubic"}, "--projection"),
     ("l3", {"gamma": (-1.0,)}, "--gamma"),
     ("l3-kernel", {"projection_gamma": (1.0,)}, "--projection rbf"),
     ("l3-kernel", {"projection": "rbf", "projection_gamma": (-1.0,)}, "--projection-gamma"),
+    ("ml3", {"models": (0.0,)}, "--models"),
     ("ml3", {"models": (2.5,)}, "--models"),
+    ("ml3", {"norm": math.inf}, "--norm"),
+    ("ml3", {"norm": math.nan}, "--norm"),
+    ("ml3", {"cost": (0.0,)}, "--cost"),
+    ("ml3", {"passes": 0}, "--passes"),
     ("ml3", {"norm": 0.9}, "--norm"),
     ("ml3", {"solver": "sdca"}, "--solver"),
     ("mlsvm", {"start": (1.5,)}, "--start"),
     ("mlsvm", {"shrinkage": (0.0,)}, "--shrinkage"),
     ("mlsvm", {"covariance": "tied"}, "--covariance"),
     ("mlsvm", {"rule": "mean"}, "--rule"),
+    ("mlsvm", {"clusters": (1.5,)}, "--clusters"),
+    ("mtl", {"loss": "logistic"}, "--loss"),
     ("mtl", {"groups": (0.0,)}, "--groups"),
     ("mtl", {"coupling": (-1.0,)}, "--coupling"),
     ("mllkm", {"map": "plain", "bank_gammas": (1.0,)}, "--bank-gammas is for maps that fade"),
+    ("mllkm", {"map": "cubic"}, "--map"),
+    ("mllkm", {"bank_gammas": (0.0,)}, "--bank-gammas"),
+    ("mllkm", {"anchors": "all"}, "--anchors"),
+    ("mllkm", {"online": "rows"}, "--online"),
+    ("mllkm", {"epochs": 0}, "--epochs"),
+    ("mllkm", {"clusters": (0.5,)}, "--clusters"),
+    ("mllkm", {"cost": (0.0,)}, "--cost"),
     ("mllkm", {"admit": 0}, "--admit"),
     ("mllkm", {"online": "kernels", "solver": "sdca"}, "--online"),
     ("mllkm", {"epochs": 6}, "--epochs of mllkm is for -s sdca"),
@@ -239,8 +267,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("lasvm", {"epochs": 0}, "--epochs"),
     ("lasvm", {"offset": False}, "--no-offset"),
     ("mkl", {"mkl": "simple", "online": "kernels"}, "--online"),
+    ("mkl", {"mkl": "best"}, "--mkl"),
+    ("mkl", {"cost": (-1.0,)}, "-C"),
     ("mkl", {"bank": "none"}, "--bank"),
     ("mkl", {"widths": (0.0,)}, "--widths"),
+    ("svml", {"form": "round"}, "--form"),
+    ("svml", {"form": "rank:"}, "--form"),
     ("svml", {"form": "rank:0"}, "--form"),
     ("svml", {"pull": -1.0}, "--pull"),
     ("svm-knn", {"neighbours": (0.0,)}, "--neighbours"),
@@ -257,13 +289,15 @@ def test_a_refusal_names_the_option() -> None:
 @pytest.mark.fast(20)
 @pytest.mark.parametrize("name", list(methods()))
 def test_values_that_make_no_sense_are_refused(name: str) -> None:
-    method = methods()[name]
-    taken = []
+    method, taken = methods()[name], []
+    known = {field.name: field for field in options_of(method)}
     for _, field, value in (case for case in refusals() if case[0] == name):
         try:
             method(**{field: value})
         except OptionError as error:
             assert "\n" not in str(error) and len(str(error)) < 400, error
+            flags = [part for flag in known[field].metadata["flags"] for part in flag.split("/")]
+            assert any(flag in str(error) for flag in flags), (flags, error)
         else:
             taken.append((field, value))
     assert not taken

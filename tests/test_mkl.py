@@ -13,7 +13,7 @@ from dividing import divide
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
-from selecting import fit, score
+from selecting import fitted
 
 from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.engines.base import CoarseRows, Drawn
@@ -54,13 +54,6 @@ def bank_of(n: int = 60, d: int = 4, **options: Any) -> tuple[KernelBank, np.nda
 def cell_of(X: Any, y: np.ndarray) -> Cell:
     ones = np.ones(len(y))
     return Cell(X, y, Classification(np.unique(y), "ova"), ones, ones, np.sort(np.arange(len(y)) % 3))
-
-
-def fitted(method: MultipleKernelSVM, cell: Cell) -> tuple[Any, dict[str, Any]]:
-    grid = method.grid(cell, len(cell.y), 3)
-    scores = score(method, cell, grid) if grid.n_points > 1 else None
-    state = fit(method, cell, grid, scores, "refit").state
-    return method.predictor(state, cell.target, cell.X.shape[1]), state
 
 
 class Listed:
@@ -351,3 +344,10 @@ def test_a_cost_that_cannot_be_solved_ends(tmp_path: Path) -> None:
     X, y = rng.standard_normal((60, 20)).astype(np.float32), np.where(rng.random(60) < 0.5, 1.0, -1.0)
     config = TrainingConfig(MultipleKernelSVM(cost=(1e50,)), "none")
     assert train(Dataset(X, y), config, tmp_path / "m.h5").not_converged == 1
+
+
+def test_rows_of_one_side_have_its_constant() -> None:
+    X, _ = rows_of(12)
+    predictor, state = fitted(SMALL, cell_of(X, np.ones(12)))
+    assert len(state["kernel_weight"]) == 0
+    assert len(set(predictor.decision_function(X)[:, 0])) == 1

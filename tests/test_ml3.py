@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
-from selecting import fit, score
+from selecting import fit, fitted, score
 from threadpoolctl import threadpool_limits
 
 from localsvm.cli.group import lsvm
@@ -47,13 +47,6 @@ def cell_of(X: Any, y: np.ndarray, folds: int = 3, scheme: str = "ova") -> Cell:
     order = np.argsort(held, kind="stable")
     kind, ones = Classification(np.unique(y), scheme), np.ones(len(y))
     return Cell(X[order], y[order], kind, ones, ones, held[order])
-
-
-def fitted(method: ML3SVM, cell: Cell, select: str = "refit") -> tuple[Any, dict[str, Any]]:
-    grid = method.grid(cell, float(len(cell.y)), 3)
-    scores = score(method, cell, grid) if grid.n_points > 1 or select == "vote" else None
-    state = fit(method, cell, grid, scores, select).state
-    return method.predictor(state, cell.target, cell.X.shape[1]), state
 
 
 def scores_by_hand(W: np.ndarray, X: np.ndarray, q: float) -> np.ndarray:

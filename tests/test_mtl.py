@@ -432,3 +432,13 @@ def test_two_sines_fall_into_five_linear_pieces() -> None:
     order = cell_of(X, y)
     right = [np.mean((fitted(method, order)[0].decision_function(X)[:, 0] > 0) == (y > 0)) for method in (own, mixed)]
     assert right[0] < 0.98 < 0.995 < right[1]
+
+
+@pytest.mark.parametrize("method", ALL, ids=NAMES)
+def test_more_components_than_rows_and_rows_of_one_class(method: MixtureMethod) -> None:
+    X, y = examples(12)
+    predictor, _ = fitted(replace(method, clusters=(50.0,)), cell_of(X, y))
+    assert np.isfinite(predictor.decision_function(X)).all()
+    cell = replace(cell_of(X, y), y=np.ones(12))
+    predictor, _ = fitted(method, cell)
+    assert (predictor.decision_function(X) > 0).all()

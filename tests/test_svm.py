@@ -251,3 +251,21 @@ def test_one_row_and_more_folds_than_rows() -> None:
                 fit(method, cell, grid, scores, select).state, cell.target, 3
             ).decision_function(cell.X)
             assert np.isfinite(decisions).all()
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "linear"])
+def test_sparse_rows_give_what_dense_rows_give(kernel: str) -> None:
+    cell, _ = make_cell()
+    X = cell.X.copy()
+    X[np.abs(X) < 0.7] = 0
+    wide = np.zeros((180, 9), np.float32)
+    wide[:, [1, 4, 7]] = X
+    method = KernelSVM(kernel=kernel, gamma=(0.4,), cost=(1.0, 10.0), tolerance=1e-6)
+    grid = method.grid(cell, 180.0, 4)
+    test = np.random.default_rng(1).standard_normal((50, 9)).astype(np.float32)
+    results = []
+    for rows, queries in [(wide, test), (sparse.csr_array(wide), sparse.csr_array(test))]:
+        part = replace(cell, X=rows)
+        fitted = fit(method, part, grid, score(method, part, grid, range(1)), "vote")
+        results.append(method.predictor(fitted.state, cell.target, 9).decision_function(queries))
+    np.testing.assert_allclose(results[0], results[1], atol=1e-4)

@@ -158,3 +158,11 @@ def test_a_choice_by_svms_that_did_not_converge_is_told(select: str) -> None:
         told.append(fit(method, cell, grid, score(method, cell, grid), select).report)
     assert told[0].not_converged == 0 and told[0].largest_gap == 0.0
     assert told[1].not_converged > 0 and told[1].largest_gap > 1e-9
+
+
+def test_more_neighbours_than_rows_and_rows_of_one_class() -> None:
+    X, y = examples(12)
+    predictor, _ = fitted(replace(ONE, neighbours=(50.0,)), cell_of(X, y))
+    assert np.isfinite(predictor.decision_function(X)).all()
+    predictor, _ = fitted(ONE, replace(cell_of(X, y), y=np.ones(12)))
+    assert_array_equal(predictor.decision_function(X), 1.0)

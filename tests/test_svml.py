@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from command_line import invoke
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from selecting import fit, score
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import OptionError
 from localsvm.methods.cell import Cell
@@ -21,6 +23,8 @@ from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
 from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, kernel, learn, split
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.train import train
 from localsvm.solvers import squared_hinge
 from localsvm.solvers.squared_hinge import Bordered, Cholesky, solve
 from localsvm.targets.classification import Classification
@@ -239,3 +243,29 @@ def test_the_command_line_takes_its_forms(tmp_path: Path) -> None:
     assert "form rank:1" in invoke("inspect", tmp_path / "m.h5").stdout
     told = invoke(*command, "oval", "--force", code=2).stderr
     assert "--form oval: choose one of full, diag, sphere or rank:R" in told
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_saved_model_decides_as_the_fitted_one(form: str) -> None:
+    rows = examples(150)
+    y = rows.y + 4.0 * (rows.X[:, 2] > 0)  # four classes
+    method, cell = SVML(form=form), cell_of(rows, y=y)
+    state = fit(method, cell, method.grid(cell, 150.0, 4), None, "refit").state
+    assert len(state["map"]) == 4 * method.height(4)  # a map a problem
+    first = method.predictor(state, cell.target, 4).decision_function(cell.X)
+    again = method.predictor({k: v.copy() for k, v in state.items()}, cell.target, 4)
+    assert_array_equal(again.decision_function(cell.X), first)
+    assert_array_equal(np.vstack([again.decision_function(row[None]) for row in cell.X]), first)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sparse_rows_are_mapped_as_dense_ones(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((120, 40)) < 0.1, rng.random((120, 40)), 0.0).astype(np.float32)
+    y = np.where(X[:, :20].sum(axis=1) > X[:, 20:].sum(axis=1), 1.0, -1.0)
+    config, values = TrainingConfig(SVML(form=form), scale="none", folds=3), []
+    for i, rows in enumerate((X, as_examples(sparse.csr_array(X)))):
+        train(Dataset(rows.copy(), y), config, tmp_path / f"{i}.h5")
+        with LocalModel(tmp_path / f"{i}.h5") as model:
+            values.append(model.decision_function(rows))
+    assert_allclose(*values, atol=1e-3)
