@@ -31,7 +31,7 @@ from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.partition import partition_only
-from localsvm.runs.preparation.demand import beyond_memory
+from localsvm.runs.preparation.demand import with_remedy
 from localsvm.runs.preparation.engine import engine_for, needs_disk
 from localsvm.runs.preparation.given import read_given
 from localsvm.runs.train import train
@@ -243,8 +243,8 @@ def test_it_is_chosen_where_the_memory_is_too_small_for_cells_alone(tmp_path: Pa
     assert not needs_disk("-", CELLS, small, 1)
 
 
-def advice(*of: Any) -> str:
-    return on_command_line(beyond_memory(*of))
+def advice(config: TrainingConfig, file: Any, budget: Budget) -> str:
+    return on_command_line(with_remedy(budget, config, file).remedy)
 
 
 def test_it_is_advised_where_it_helps(tmp_path: Path) -> None:
