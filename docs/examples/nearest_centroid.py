@@ -64,7 +64,7 @@ class NearestCentroid(Method):
         return CentroidPredictor(state, target)
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
-        """Of m models which problem and fold they are of, and the weights."""
+        """Description of the arrays of m models: their problems and folds, and the weights."""
         return {**table("problem", "fold"), "weights": floats64("m", lambda n: n["features"] + 1, least=1)}
 
     def memory(self, size: CellSize) -> int:
@@ -79,7 +79,7 @@ class PreparedRows(Prepared):
         self.cell = cell
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> Centroids:
-        """With this share."""
+        """System of a setting: the share of their distance that class means keep."""
         return Centroids(self.cell, setting["keep"])
 
 

@@ -109,7 +109,7 @@ coarse_size = option(
     "--coarse-size",
     metavar="ROWS",
     type=WholeNumber(1),
-    show_default="65536, or 32 cells, from twice as many rows on",
+    show_default="one coarse cell up to 131072 rows, or 64 cells; then coarse cells of half as many",
     help="Divide the rows into coarse cells of about this size first, by centres found on a sample, and then each "
     "coarse cell into cells. At least -c.",
     group=Group.PARTITION,

@@ -57,8 +57,9 @@ COMMON: dict[str, Parameter] = {
     "cell_size": Parameter(2000, "cell_size", "int", "No cell has more training rows than this."),
     "coarse_size": Parameter(
         None, "coarse_size", "int or None",
-        "About how many rows a coarse cell has, found on a sample of the rows and then divided into cells: for very "
-        "many rows. None: the rows are divided at once.",
+        "About how many rows a coarse cell has. Coarse cells are found on a sample of the rows, and each is divided "
+        "into cells by itself. None: up to 131,072 rows (or 64 cells, if that is more) are one coarse cell; more rows "
+        "are divided into several of a fixed size.",
     ),
     "scale": Parameter(
         "std", "scale", "str",

@@ -9,6 +9,7 @@ holds from its docstring.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import textwrap
 from pathlib import Path
@@ -24,6 +25,7 @@ WIDTH = 118  # of the lines of the list
 
 def main() -> int:
     """Write both between the marks; returns the exit code."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None).parse_args()
     before, _, rest = PAGE.read_text().partition(MARKS[0])
     PAGE.write_text(before + MARKS[0] + "\n" + written() + MARKS[1] + rest.partition(MARKS[1])[2])
     return 0

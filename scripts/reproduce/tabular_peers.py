@@ -10,6 +10,7 @@ for nothing but the final error.
 
 from __future__ import annotations
 
+import argparse
 import resource
 import sys
 import warnings
@@ -242,12 +243,17 @@ def warm_up(name: str) -> None:
 
 def main() -> None:
     """One training and prediction."""
-    name, seed, path, limit = sys.argv[1:]
-    resource.setrlimit(resource.RLIMIT_CPU, (int(limit), resource.RLIM_INFINITY))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("name", help="the peer")
+    parser.add_argument("seed", type=int)
+    parser.add_argument("path", help="NPZ file of X, y, X_test, y_test")
+    parser.add_argument("limit", type=int, help="processor seconds")
+    order = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_CPU, (order.limit, resource.RLIM_INFINITY))
     warnings.simplefilter("ignore")  # of the peers
-    with np.load(path) as arrays:
+    with np.load(order.path) as arrays:
         rows = [arrays[part] for part in ("X", "y", "X_test", "y_test")]
-    answer(figures(name, int(seed), *rows))
+    answer(figures(order.name, order.seed, *rows))
 
 
 if __name__ == "__main__":
