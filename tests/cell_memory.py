@@ -23,7 +23,7 @@ from localsvm.runs.cells.schedule import CellMemory, Resources
 from localsvm.runs.config import TrainingConfig
 
 
-def made(kind: str, rows: int, columns: int, entries: int) -> Dataset:
+def random_data(kind: str, rows: int, columns: int, entries: int) -> Dataset:
     rng = np.random.default_rng(1)
     if kind != "sparse":
         X = rng.standard_normal((rows, columns), dtype=np.float32)
@@ -46,14 +46,14 @@ class Cells:
     def __init__(self, data: Dataset, method: Any) -> None:
         config = TrainingConfig(method=method, partition="none", grid="full", multiclass="ava")
         divided = divide(data, config)
-        self.trainer, self.own = divided.trainer, divided.only
-        cell = self.trainer.inputs(self.own).cell((0,), 0, int(self.own.edges[1]), self.own.fold_rows[0])
+        self.trainer, self.shared = divided.trainer, divided.only
+        cell = self.trainer.inputs(self.shared).cell((0,), 0, int(self.shared.edges[1]), self.shared.fold_rows[0], 1.0)
         (cell.X if isinstance(cell.X, np.ndarray) else cell.X.data + cell.X.indices).sum()
-        (cell.y + cell.count).sum()
+        (cell.y + cell.mass).sum()
 
     def work(self) -> None:
         """Train the cell."""
-        for _ in self.trainer.of_shared(self.own, Resources()):
+        for _ in self.trainer.of_shared(self.shared, Resources()):
             pass
 
 
@@ -66,14 +66,15 @@ def main() -> None:
     name, kind, rows, columns, entries, options = sys.argv[1:]
     scheduling.SPARE_BYTES = 0  # what is only kept because there is room is not part of the estimate
     method = methods()[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(options).items()})
-    Cells(made(kind, 60, 200, min(int(entries), 20)), method).work()  # modules are imported, libraries have buffers
-    cells = Cells(made(kind, int(rows), int(columns), int(entries)), method)
+    # modules are imported, libraries have buffers
+    Cells(random_data(kind, 60, 200, min(int(entries), 20)), method).work()
+    cells = Cells(random_data(kind, int(rows), int(columns), int(entries)), method)
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = peak()
     cells.work()
-    print(CellMemory(cells.trainer, cells.own, Resources()).worker_bytes(), peak() - before)
+    print(CellMemory(cells.trainer, cells.shared, Resources()).worker_bytes(), peak() - before)
 
 
 if __name__ == "__main__":

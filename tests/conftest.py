@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Settings that all tests share: threads, signals, worker processes, and the choice of fast cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(autouse=True)
 def workers_whatever_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests' data are so small that no run would use worker processes."""
+    """Let runs use worker processes, although the data of the tests are so small that none would."""
     monkeypatch.setattr(scheduling, "SMALL_RUN", -1.0)
 
 

@@ -28,18 +28,18 @@ class _Collector:
     """A trainer that keeps the cells of each coarse cell."""
 
     def __init__(self, trainer: CellTrainer) -> None:
-        self._trainer, self.found = trainer, []  # type: ignore[var-annotated]
+        self._trainer, self.cells = trainer, []  # type: ignore[var-annotated]
 
     def records(self, coarse: Any, resources: Any = None, finished: Any = None) -> Any:
         for each in coarse:
             assert isinstance(each, CoarseRows)
-            self.found.append(self._trainer.divided(each))
+            self.cells.append(self._trainer.divided(each))
             yield each.coarse, "division", {}
 
 
 @dataclass
 class Divided:
-    """What is known before cells are trained: of the whole run, and of each coarse cell (a repeat is one)."""
+    """A run before its cells are trained: the whole of it, and each coarse cell (a repeat is one)."""
 
     prepared: PreparedRun
     trainer: CellTrainer
@@ -72,16 +72,16 @@ class Divided:
 
     @property
     def by_repeat(self) -> list[int]:
-        """Cells of each repeat."""
+        """Number of cells of each repeat."""
         return self.partition.cells_by_repeat
 
     def part(self, cell: int) -> Any:
-        """X of a cell of the only coarse cell."""
+        """Rows of a cell of the only coarse cell."""
         return self.only.X.handle().rows(self.only.rows()[cell])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        return np.concatenate([own.sizes for own in self.coarse])
+        return np.concatenate([cells.sizes for cells in self.coarse])
 
 
 def divide(
@@ -97,6 +97,6 @@ def divide(
     collector = _Collector(trainer)
     for _ in prepared.engine.work(prepared.cells, collector, range(prepared.cells.count), None, None):
         pass
-    own = collector.found
-    partition = prepared.cells.completed([each.state for each in own], [len(each.sizes) for each in own])
-    return Divided(prepared, trainer, own, partition)
+    coarse = collector.cells
+    partition = prepared.cells.completed([each.state for each in coarse], [len(each.sizes) for each in coarse])
+    return Divided(prepared, trainer, coarse, partition)

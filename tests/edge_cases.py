@@ -178,9 +178,9 @@ def options() -> list[list[str]]:
     """The options of each run, of a training set of 24 rows."""
     runs: list[list[str]] = []
     for method in METHODS:
-        own = {flag: values for names, flags in OWN.items() if method in names for flag, values in flags.items()}
+        special = {flag: values for names, flags in OWN.items() if method in names for flag, values in flags.items()}
         base = {flag: v for flag, v in (BASE | BASE_OWN.get(method, {})).items() if (method, flag) not in LACKING}
-        for flag, values in (VALUES | own).items():
+        for flag, values in (VALUES | special).items():
             runs += [_line(method, base, {flag: value}) for value in values if (method, flag) not in LACKING]
         runs += [[*_line(method, base, {}), "-w", "1", weight] for weight in WEIGHTS]
         pairs = [pair.split() for pair in PAIRS if (method, pair) not in LONG and (method, "-C") not in LACKING]

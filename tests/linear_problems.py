@@ -25,7 +25,7 @@ def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 
 def least(objective: Callable[[np.ndarray], float], size: int) -> np.ndarray:
-    """What minimises a smooth convex objective."""
+    """Minimiser (size,) of a smooth convex objective."""
     options = {"maxiter": 5000, "maxfun": 10**6, "ftol": 1e-15}
     return np.asarray(minimize(objective, np.zeros(size), method="L-BFGS-B", options=options).x)
 
@@ -57,7 +57,7 @@ def linear_problem(method: LinearSVM, X: np.ndarray, state: dict[str, Any]) -> P
 
 
 def clustered_problem(method: ClusteredSVM, X: np.ndarray, state: dict[str, Any]) -> Problem:
-    """w, w_1 .. w_k, b as in Gu and Han's problem."""
+    """Gu and Han's problem in w, w_1 .. w_k and b."""
     (k, d), of = state["centres"].shape, nearest(X, state["centres"]).argmin(axis=1)
 
     def decisions(v: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ def clustered_problem(method: ClusteredSVM, X: np.ndarray, state: dict[str, Any]
 
 
 def mixed_problem(method: LocallyLinearSVM, X: np.ndarray, state: dict[str, Any]) -> Problem:
-    """A linear function a centre, mixed by the inverse distances to the nearest ones."""
+    """A linear function for each centre, mixed by the inverse distances to the nearest centres."""
     k, d = state["centres"].shape
     distances = nearest(X, state["centres"])
     near = np.argsort(distances, axis=1)[:, : int(method.neighbours[0])]
@@ -87,7 +87,7 @@ def mixed_problem(method: LocallyLinearSVM, X: np.ndarray, state: dict[str, Any]
 
 
 def projected_problem(method: L3SVM, X: np.ndarray, state: dict[str, Any]) -> Problem:
-    """Linear in the similarities to the landmarks, weights of each cluster's own, one bias."""
+    """A function linear in the similarities to the landmarks, with weights for each cluster and one bias."""
     k, of = len(state["centres"]), nearest(X, state["centres"]).argmin(axis=1)
     points = state["landmarks"].astype(np.float64)
     mu = X @ points.T if method.projection == "linear" else np.exp(-0.3 * nearest(X, points))

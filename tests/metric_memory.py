@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from cell_memory import made, peak
+from cell_memory import peak, random_data
 
 from localsvm.data.blocks.dataset import size_of
 from localsvm.engines.memory import Memory
@@ -24,7 +24,7 @@ from localsvm.threads import Threads
 
 
 class Asked(Budget):
-    """Room without end, which keeps what is asked for."""
+    """A budget without bound, which keeps the bytes that it is asked for."""
 
     need = 0
 
@@ -33,7 +33,7 @@ class Asked(Budget):
 
 
 def shorten() -> None:
-    """Few steps, but two pools of near samples, by samples of the size that is usual."""
+    """Shorten the learning to few steps, but two pools of near samples, with samples of the usual size."""
     measuring.CHOICE_PLAN = LearningPlan(
         sample=measuring.CHOICE_PLAN.sample, weight_steps=2, matrix_steps=4, near_steps=11
     )
@@ -52,8 +52,8 @@ def main() -> None:
     metric, kind, *numbers = sys.argv[1:]
     rows, columns, entries, jobs = map(int, numbers)
     config = TrainingConfig(metric=metric, scale="none")
-    measuring.measure(made(kind, 300, 50, min(entries, 20)), config, Threads(1))  # modules are imported
-    data = made(kind, rows, columns, entries)
+    measuring.measure(random_data(kind, 300, 50, min(entries, 20)), config, Threads(1))  # modules are imported
+    data = random_data(kind, rows, columns, entries)
     with Threads(jobs) as threads:
         Demand(Memory(data, Asked(UNBOUNDED.bytes)), config, threads).metric(np.unique(data.y))
     held = size_of(data.X) + data.y.nbytes
@@ -62,9 +62,9 @@ def main() -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = peak()
     with Threads(jobs) as threads:
-        found = measuring.measure(data, config, threads)
-        if found.metric is not None:
-            found.metric.apply(data.X, in_place=True)
+        measured = measuring.measure(data, config, threads)
+        if measured.metric is not None:
+            measured.metric.apply(data.X, in_place=True)
     print(Asked.need, held + peak() - before)
 
 

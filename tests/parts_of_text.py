@@ -24,9 +24,9 @@ class Parts:
         return b"".join(list(chain(*self.parts))[:lines])
 
     def _pieces(self, part: int) -> Iterator[bytes]:
-        own = self.parts[part]
-        for first in range(0, len(own), self._piece):
-            yield b"".join(own[first : first + self._piece])
+        lines = self.parts[part]
+        for first in range(0, len(lines), self._piece):
+            yield b"".join(lines[first : first + self._piece])
 
     def each(self, work: Callable[[int, Iterator[bytes]], Any]) -> list[Any]:
         work = pickle.loads(pickle.dumps(work))
@@ -46,7 +46,7 @@ class Parts:
 
 
 class Grouped:
-    """Their values, which are given in another order than they came in."""
+    """Values by group, in another order than they came in."""
 
     def __init__(self, values: list[list[Any]]) -> None:
         self._values = values

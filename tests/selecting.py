@@ -25,7 +25,7 @@ def examples(n: int = 150, d: int = 3, classes: int = 2, seed: int = 0) -> tuple
 
 
 def cell_of(X: Any, y: np.ndarray, folds: int = 4, scheme: str = "ova") -> Cell:
-    """The rows as a cell of stratified folds."""
+    """Cell of these rows, in stratified folds."""
     order = np.argsort(stratified(y, folds, np.random.default_rng(0)), kind="stable")
     held = np.sort(stratified(y, folds, np.random.default_rng(0)))
     ones = np.ones(len(y))

@@ -1,4 +1,4 @@
-"""What tests of scripts share: small data sets in the form of the real ones, and commands without a process."""
+"""Helpers for tests of scripts: small data sets in the form of the real ones, and commands without a process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localsvm.data.writers.libsvm import write
 
 
 def put(folder: Path, name: str, part: str, X: Any, y: Any) -> None:
-    """Rows and labels as NAME.PART.libsvm.xz."""
+    """Write rows and labels as NAME.PART.libsvm.xz."""
     with lzma.open(folder / f"{name}.{part}.libsvm.xz", "wb") as file:
         write(file, np.asarray(X, np.float32), np.asarray(y, np.float64))
 
@@ -23,7 +23,7 @@ def put(folder: Path, name: str, part: str, X: Any, y: Any) -> None:
 def draw(
     folder: Path, name: str, labels: Callable[[Any], Any], train: int = 70, test: int = 30, columns: int = 3
 ) -> None:
-    """Both parts of a set of normal rows, with the labels (n,) that `labels` gives to rows (n, columns)."""
+    """Write both parts of a set of normal rows, with the labels (n,) that `labels` gives to rows (n, columns)."""
     rng = np.random.default_rng(0)
     for part, rows in (("train", train), ("test", test)):
         X = rng.standard_normal((rows, columns))
@@ -31,5 +31,5 @@ def draw(
 
 
 def within(name: str, arguments: list[str]) -> tuple[Any, dict[str, float]]:
-    """What `lsvm` of the scripts' harness gives, without a process."""
+    """Result of `lsvm` as the scripts' harness gives it, without a process."""
     return json.loads(invoke(name, "--json", "--force", "-q", *arguments).stdout), {"cpu": 1.0}

@@ -98,9 +98,9 @@ def damaged(base: Path, seen: set[tuple[str, ...]]) -> Iterator[Damage]:
             shared = not place.startswith("/cells/") or place.startswith(("/cells/row_ptr", "/cells/model_"))
             if place.startswith("/cells/row_ptr/") and place[15:] not in ("coef", "weights"):
                 continue
-            own = () if shared else (owner, str("support_data" in file["cells"]))
-            if (place, *own) not in seen:
-                seen.add((place, *own))
+            variant = () if shared else (owner, str("support_data" in file["cells"]))
+            if (place, *variant) not in seen:
+                seen.add((place, *variant))
                 yield from _of_array(place, item[...]) if isinstance(item, h5py.Dataset) else _of_group(place)
                 if place.startswith("/cells/") and place.count("/") == 2 and isinstance(item, h5py.Dataset):
                     yield from _of_column(place, item[...], file["cells/row_ptr"][item.name[7:]][...])
@@ -174,7 +174,7 @@ def _of_group(place: str) -> Iterator[Damage]:
 
 
 def replace_new(file: h5py.File, place: str, values: np.ndarray) -> None:
-    """One array more."""
+    """Add an array."""
     file.create_dataset(place, data=values, chunks=values.shape, fletcher32=True)
 
 
@@ -309,7 +309,7 @@ Make = Callable[[h5py.File, str, np.ndarray], Any]  # puts something at a path w
 
 
 def foreign(place: str, elsewhere: Path) -> Iterator[Damage]:
-    """What HDF5 could do in the place of a dataset. elsewhere: another HDF5 file, which must not be opened."""
+    """Replacements of a dataset by other things of HDF5; elsewhere: another HDF5 file, which must not be opened."""
     makes = _links(elsewhere) | _stored(elsewhere) | _types()
     for kind, make in makes.items():
 
@@ -436,8 +436,8 @@ def _of_config(config: dict[str, Any], owner: str, seen: set[tuple[str, ...]]) -
         source = new if isinstance(new, str) else json.dumps(new)
         return Damage(f"/@config {key}", kind, lambda file: _set(file, "config", np.bytes_(source.encode())))
 
-    own = methods.options_of(methods.methods()[config["method"]["name"]])
-    later = {option.name for option in own if "later" in option.metadata}
+    options = methods.options_of(methods.methods()[config["method"]["name"]])
+    later = {option.name for option in options if "later" in option.metadata}
     where = [(config, key, lambda new: new) for key in config]
     where += [(config["method"], key, lambda new: config | {"method": new}) for key in config["method"]]  # type: ignore[misc]
     for owner_, key, whole in where:
@@ -480,9 +480,9 @@ _ALLOWED = {  # values that these options may have
 
 def _objects(file: h5py.File) -> list[tuple[str, Any]]:
     """All groups and datasets by path, "/" first."""
-    found: list[tuple[str, Any]] = [("/", file)]
-    file.visititems(lambda name, item: found.append((f"/{name}", item)))
-    return found
+    objects: list[tuple[str, Any]] = [("/", file)]
+    file.visititems(lambda name, item: objects.append((f"/{name}", item)))
+    return objects
 
 
 def _entry(item: Any) -> str:

@@ -21,16 +21,16 @@ def test_its_optimum_is_newtons(kind: str, shared: bool, thin: bool) -> None:
     rows, Z, y, cost = problem(kind, shared=shared, thin=thin)
     y[::7] = 0.0
     cost[3::7] = 0.0
-    found, newton = (
+    sag, newton = (
         solve(LinearProblem(rows, y, cost, True), 1e-9, s, one_task_each=kind != "soft") for s in ("sag", "primal")
     )
-    assert found.report.converged
-    primal, dual = objectives(Z, np.where(y == 0, 0.0, y), np.where(y == 0, 0.0, cost), True, found.w, found.alpha)
-    assert (found.report.primal, found.report.dual) == pytest.approx((primal, dual), rel=1e-9)
+    assert sag.report.converged
+    primal, dual = objectives(Z, np.where(y == 0, 0.0, y), np.where(y == 0, 0.0, cost), True, sag.w, sag.alpha)
+    assert (sag.report.primal, sag.report.dual) == pytest.approx((primal, dual), rel=1e-9)
     assert primal - dual <= 1e-9 * primal * 1.001
     assert primal == pytest.approx(newton.report.primal, rel=1e-8)
-    assert not found.alpha[(y == 0) | (cost == 0)].any()
-    assert_allclose(found.w, newton.w, atol=1e-3)
+    assert not sag.alpha[(y == 0) | (cost == 0)].any()
+    assert_allclose(sag.w, newton.w, atol=1e-3)
 
 
 @pytest.mark.parametrize("thin", [False, True])

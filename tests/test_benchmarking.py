@@ -61,8 +61,8 @@ def test_ratios_are_taken_within_rounds() -> None:
 
 
 def test_a_failure_is_in_the_page_with_its_words() -> None:
-    made = Comparison("name", "Title", lambda o: [], {}, words)
-    text = page(made, [turn("localsvm", 0, 1.0), failed("peer", "No module named 'peer'")])
+    contest = Comparison("name", "Title", lambda o: [], {}, words)
+    text = page(contest, [turn("localsvm", 0, 1.0), failed("peer", "No module named 'peer'")])
     assert "failed No module named 'peer'" in text
     assert "a processor" in text
 
@@ -109,9 +109,9 @@ def words(turns: list[Turn]) -> list[str]:
 
 def measuring(tmp_path: Path, repeats: int = 2, reuse: tuple[str, ...] = (), **answers: dict[str, Any]) -> Counting:
     contestants = {"localsvm": lambda c, o: {}, "peer": lambda c, o: {}}
-    made = Comparison("job", "Title", lambda o: [Case("set", 10), Case("set", 20)], contestants, words, reuse=reuse)
+    contest = Comparison("job", "Title", lambda o: [Case("set", 10), Case("set", 20)], contestants, words, reuse=reuse)
     options = argparse.Namespace(repeats=repeats, peers=None, out=tmp_path, fresh=False, page_only=False)
-    rounds = Counting(made, options, [])
+    rounds = Counting(contest, options, [])
     rounds.answers = answers
     rounds.carry_out()
     return rounds
@@ -137,14 +137,14 @@ def test_contestants_take_turns_and_finished_runs_are_kept(tmp_path: Path) -> No
 def test_long_runs_are_not_repeated_and_stopped_peers_not_started_again(tmp_path: Path) -> None:
     long = {"status": "ok", "figures": {"wall": 100.0, "process": 100.0}}
     stopped = {"status": "timeout", "message": "stopped after 600 s"}
-    made = measuring(tmp_path, localsvm=long, peer=stopped)
-    assert made.order == [(10, "localsvm"), (10, "peer"), (20, "localsvm")]
-    assert made.turns[-1].message == "over the limit with 10 rows already"
+    rounds = measuring(tmp_path, localsvm=long, peer=stopped)
+    assert rounds.order == [(10, "localsvm"), (10, "peer"), (20, "localsvm")]
+    assert rounds.turns[-1].message == "over the limit with 10 rows already"
 
 
 def test_one_long_run_ends_the_rounds_of_all(tmp_path: Path) -> None:
-    made = measuring(tmp_path, peer={"status": "ok", "figures": {"wall": 100.0, "process": 100.0}})
-    assert made.order == [(10, "localsvm"), (10, "peer"), (20, "localsvm"), (20, "peer")]
+    rounds = measuring(tmp_path, peer={"status": "ok", "figures": {"wall": 100.0, "process": 100.0}})
+    assert rounds.order == [(10, "localsvm"), (10, "peer"), (20, "localsvm"), (20, "peer")]
 
 
 def test_draws_are_different_rows_and_always_the_same() -> None:
@@ -156,8 +156,8 @@ def test_draws_are_different_rows_and_always_the_same() -> None:
 
 
 def test_failures_are_tried_again_by_the_next_call(tmp_path: Path) -> None:
-    made = measuring(tmp_path, peer={"status": "failed", "message": "no such module"})
-    assert [turn for turn in made.order if turn[1] == "peer"] == [(10, "peer"), (20, "peer")]
+    rounds = measuring(tmp_path, peer={"status": "failed", "message": "no such module"})
+    assert [turn for turn in rounds.order if turn[1] == "peer"] == [(10, "peer"), (20, "peer")]
     again = measuring(tmp_path)
     assert again.order == [(10, "peer"), (10, "peer"), (20, "peer"), (20, "peer")]
     assert {t.status for t in again.turns} == {"ok"}
@@ -176,9 +176,9 @@ def test_a_contestant_whose_command_fails_ends_with_its_exit_status() -> None:
     def fails(case: Case, options: argparse.Namespace) -> dict[str, Any]:
         raise subprocess.CalledProcessError(3, "lsvm")
 
-    made = Comparison("job", "Title", lambda o: [], {"localsvm": fails}, lambda t: [])
+    contest = Comparison("job", "Title", lambda o: [], {"localsvm": fails}, lambda t: [])
     with pytest.raises(SystemExit) as ended:
-        main(made, "", ["--contestant", "localsvm", "--case", Case("set", 10).key()])
+        main(contest, "", ["--contestant", "localsvm", "--case", Case("set", 10).key()])
     assert ended.value.code == 3
 
 

@@ -42,8 +42,8 @@ def chain_of(X: np.ndarray, mode: str, metric: str, kept: np.ndarray | None, den
     columns = KeptColumns(kept, WIDTH, dense)
     known, rng = columns.known, np.random.default_rng(1)
     origin = Origin(None if mode == "row" else np.where(known == 1, FAR, 0.0), kept)
-    found = Chain(columns, origin)
-    scaling = Scaling.fit(Moments.of(found.scaled(X)), mode)
+    unscaled = Chain(columns, origin)
+    scaling = Scaling.fit(Moments.of(unscaled.scaled(X)), mode)
     shape = {"weights": (len(known),), "matrix": (len(known), 2)}
     learned = None if metric == "none" else Metric(rng.normal(size=shape[metric]).astype(np.float32))
     return Chain(columns, origin, scaling, learned)
@@ -72,15 +72,15 @@ def check_rows(mode: str, metric: str, kept: np.ndarray | None, dense: bool, fil
     """The chain gives the same rows for all of them, for blocks of them, in place, and as they are read from a file."""
     X = values(dense)
     chain = chain_of(X, mode, metric, kept, dense)
-    own, before = sparse.csr_array(X), X.copy()
+    thin, before = sparse.csr_array(X), X.copy()
     out = chain.apply(X)
     assert_array_equal(X, before)
     assert isinstance(out, np.ndarray) == chain.dense
     assert out.shape == (ROWS, chain.mapped_columns) and out.dtype == np.float32
     expected = plain(out).copy()
 
-    assert_array_equal(plain(chain.apply(own)), expected)
-    assert_array_equal(own.toarray(), before)
+    assert_array_equal(plain(chain.apply(thin)), expected)
+    assert_array_equal(thin.toarray(), before)
     for first, last in ((0, 1), (1, 40), (40, ROWS)):
         assert_array_equal(plain(chain.apply(X[first:last], in_place=True)), expected[first:last])
     assert_array_equal(plain(chain.mapped(chain.scaled(before))), expected)
@@ -99,11 +99,11 @@ def test_rows_in_float32_are_changed_only_where_they_may_be(mode: str, metric: s
     for kept, dense in chains(mode, metric):
         chain = replace(chain_of(values(dense), mode, metric, kept, dense), origin=Origin())
         X = values(dense).astype(np.float32)
-        own, before = as_examples(sparse.csr_array(X)), X.copy()
+        thin, before = as_examples(sparse.csr_array(X)), X.copy()
         expected = plain(chain.apply(X)).copy()
         assert_array_equal(X, before)
-        assert_array_equal(plain(chain.apply(own, in_place=True)), expected)  # sparse rows may never be
-        assert_array_equal(plain(own), before)
+        assert_array_equal(plain(chain.apply(thin, in_place=True)), expected)  # sparse rows may never be
+        assert_array_equal(plain(thin), before)
         assert_array_equal(plain(chain.apply(X, in_place=True)), expected)
 
 
@@ -112,9 +112,9 @@ def test_a_file_keeps_it(mode: str, metric: str) -> None:
     for kept, dense in chains(mode, metric):
         X = values(dense)
         chain = chain_of(X, mode, metric, kept, dense)
-        state, about = chain.state(), chain.as_dict()
-        columns = KeptColumns.from_state(state["columns"], about["features"], about.get("width"), about["dense"])
-        learned = state["metric"] and Metric.from_state(*state["metric"], about["features"])
+        state, config = chain.state(), chain.as_dict()
+        columns = KeptColumns.from_state(state["columns"], config["features"], config.get("width"), config["dense"])
+        learned = state["metric"] and Metric.from_state(*state["metric"], config["features"])
         again = Chain.from_state(columns, state["scaling"], learned)
         assert (again.width, again.features, again.mapped_columns) == (
             chain.width,

@@ -60,8 +60,8 @@ def test_rows_go_to_their_coarse_cell_and_to_a_cell_inside(kind: str, thin: bool
     coarse = partition.coarse.assign(test.X)
     expected = np.zeros((300, partition.n_cells))
     for i, c in enumerate(coarse):
-        own = partition.fine[c].route(rows_of(test.X, np.asarray([i])))
-        expected[i, before[c] : before[c + 1]] = own.toarray()[0]
+        routes = partition.fine[c].route(rows_of(test.X, np.asarray([i])))
+        expected[i, before[c] : before[c + 1]] = routes.toarray()[0]
     assert len(partition.fine) > 3 and partition.cells_by_coarse == back.cells_by_coarse
     for each in (partition, back):
         np.testing.assert_array_equal(each.route(test.X).toarray(), expected)
@@ -132,9 +132,9 @@ def test_random_numbers_and_grids_are_those_of_the_coarse_cell() -> None:
     divided = divide(data(), COARSE)
     cells = divided.partition.cells_by_coarse
     assert cells is not None and len(cells) == len(divided.coarse) > 3 and max(cells) > 1
-    for number, own in enumerate(divided.coarse):
-        assert own.streams == [(number, cell) for cell in range(cells[number])]
-        assert own.division.average == pytest.approx(own.sizes.mean())
+    for number, shared in enumerate(divided.coarse):
+        assert shared.streams == [(number, cell) for cell in range(cells[number])]
+        assert shared.division.average == pytest.approx(shared.sizes.mean())
     whole = divide(data(), replace(COARSE, coarse_size=None)).only
     assert whole.streams == [(i,) for i in range(len(whole.sizes))]
     assert whole.division.average == pytest.approx(whole.sizes.mean())

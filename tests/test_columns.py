@@ -31,7 +31,7 @@ MOST_BYTES = 3 << 30  # of address space: a vector of LAST float64 has 16 GiB, o
 
 
 def text(columns: list[int], rows: int = 60, seed: int = 0) -> str:
-    """Two classes that the first column tells apart; the values do not depend on the columns."""
+    """Lines of two classes that the first column separates; the values do not depend on the columns."""
     rng = np.random.default_rng(seed)
     lines = []
     for i in range(rows):
@@ -96,7 +96,7 @@ def limited() -> None:
 @pytest.mark.whole
 def test_memory_does_not_follow_the_largest_index(tmp_path: Path) -> None:
     (tmp_path / "wide").write_text(text([1, 7, LAST]))
-    told = run_all(
+    printed = run_all(
         ("train", *FAST, "wide", "m.h5"),
         ("train", *FAST, "--scale", "zscore", "-P", "voronoi", "-c", "20", "wide", "cells.h5"),
         ("train", "-q", "-j", "1", "-m", "l3", "-C", "1", "wide", "l3.h5"),
@@ -107,7 +107,7 @@ def test_memory_does_not_follow_the_largest_index(tmp_path: Path) -> None:
         ("predict", "-j", "1", "wide", "sgd.h5"),
         cwd=tmp_path, preexec_fn=limited,
     )  # fmt: skip
-    assert told.count("Accuracy = 100%") == 2
+    assert printed.count("Accuracy = 100%") == 2
 
 
 @pytest.mark.parametrize("options", [FAST, SGD, L3], ids=["svm", "sgd", "l3"])

@@ -53,15 +53,15 @@ class Command(NamedTuple):
 
 def commands(page: Path) -> list[Command]:
     """The commands of a page, in their order. A line that ends in a backslash goes on in the next."""
-    found, exported = [], ""
+    parsed, exported = [], ""
     for block in BLOCKS.findall(page.read_text(encoding="utf-8")):
         for part in re.split(r"^\$ ", block.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
             line, _, output = part.partition("\n")
             if variable := VARIABLE.match(line):
                 exported += f"{variable[0]}; "
             elif OURS.match(line):
-                found.append(Command(exported + line.strip(), output.strip()))
-    return found
+                parsed.append(Command(exported + line.strip(), output.strip()))
+    return parsed
 
 
 def documents() -> list[Path]:
@@ -77,7 +77,7 @@ def steady(text: str) -> list[str]:
 
 
 def alike(shown: str, printed: str) -> bool:
-    """Whether a document shows what was printed."""
+    """True where a document shows what was printed."""
     lines = ("((?:.*\n)*?)" if line == "..." else pattern_of(line) + r" *\n" for line in steady(shown))
     match = re.fullmatch("".join(lines), "".join(f"{line}\n" for line in steady(printed)))
     numbers = [number for line in steady(shown) for number in NUMBER.findall(line)]

@@ -84,7 +84,7 @@ def test_a_wrong_number_of_cells_and_a_wrong_kind_of_array(tmp_path: Path) -> No
 
 
 def run_python(code: str, *arguments: object) -> tuple[int, str, str]:
-    """In a process of its own, as HDF5 would crash it at its end if it had seen a write fail."""
+    """Exit status, stdout and stderr of code in its own process, which HDF5 crashes at its end after a failed write."""
     here = Path(__file__).parent
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],

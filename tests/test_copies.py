@@ -41,7 +41,7 @@ def noise(rows: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def twice(form: str = "dense") -> Dataset:
-    """Labels of pure noise, every row and its label twice."""
+    """Rows with labels of pure noise, every row and its label twice."""
     X, y = noise()
     both = np.concatenate([X, X])
     return Dataset(as_examples(sparse.csr_array(both)) if form == "sparse" else both, np.concatenate([y, y]))
@@ -59,8 +59,8 @@ def test_equal_rows_are_found() -> None:
 
 
 def assert_equal(X: Examples, expected: list[int]) -> None:
-    found = copies(Matrix(X))
-    assert found is not None and found.tolist() == expected
+    first_equal = copies(Matrix(X))
+    assert first_equal is not None and first_equal.tolist() == expected
 
 
 @pytest.mark.parametrize("partition", ["none", "voronoi", "kmeans", "chunks"])
@@ -68,11 +68,11 @@ def assert_equal(X: Examples, expected: list[int]) -> None:
 def test_no_two_folds_share_a_row(partition: str, form: str) -> None:
     data = twice(form)
     config = TrainingConfig(methods()["linear"](), partition=partition, cell_size=150, metric=EUCLIDEAN)
-    found = divide(data, config).only
-    assert found.copies == ROWS and len(found.fold_rows) == len(found.sizes)
-    for cell, rows in enumerate(found.fold_rows):
-        assert sum(rows) == found.sizes[cell]
-        X = found.X.handle().rows(slice(int(found.edges[cell]), int(found.edges[cell + 1])))
+    cells = divide(data, config).only
+    assert cells.copies == ROWS and len(cells.fold_rows) == len(cells.sizes)
+    for cell, rows in enumerate(cells.fold_rows):
+        assert sum(rows) == cells.sizes[cell]
+        X = cells.X.handle().rows(slice(int(cells.edges[cell]), int(cells.edges[cell + 1])))
         dense = X if isinstance(X, np.ndarray) else X.toarray()
         folds = np.repeat(np.arange(len(rows)), rows)
         kept = {tuple(row): fold for row, fold in zip(dense.tolist(), folds, strict=True)}
@@ -94,8 +94,8 @@ def test_probabilities_of_noise_know_nothing(options: str, tmp_path: Path) -> No
     X, y = noise(2000, seed=1)
     write(tmp_path / "test.libsvm", X, y)
     model, lines = tmp_path / "model.h5", tmp_path / "lines.txt"
-    told = invoke("train", "-b", 1, "-j", 1, *options.split(), tmp_path / "train.libsvm", model).stderr
-    assert "300 of 600 rows are copies of others; copies stay in one fold" in told
+    reported = invoke("train", "-b", 1, "-j", 1, *options.split(), tmp_path / "train.libsvm", model).stderr
+    assert "300 of 600 rows are copies of others; copies stay in one fold" in reported
     invoke("predict", "-b", 1, tmp_path / "test.libsvm", model, lines)
     values = np.loadtxt(lines, skiprows=1)
     assert log_loss(y, values[:, 1:], labels=[-1.0, 1.0]) < 0.75
@@ -114,9 +114,9 @@ def test_single_rows_are_no_news(tmp_path: Path) -> None:
 def test_a_metric_is_told_of_by_rows_without_copies_among_the_learned(asked: str) -> None:
     data = twice()
     data.y = np.where(data.X[:, 0] > 0, 1.0, -1.0)  # type: ignore[index]
-    found = measure(data, TrainingConfig(methods()["svm"](), metric=asked), ALONE)
-    assert found.fresh is not None and 0.15 < found.fresh.mean() < 0.25
-    np.testing.assert_array_equal(found.fresh[:ROWS], found.fresh[ROWS:])
+    measured = measure(data, TrainingConfig(methods()["svm"](), metric=asked), ALONE)
+    assert measured.fresh is not None and 0.15 < measured.fresh.mean() < 0.25
+    np.testing.assert_array_equal(measured.fresh[:ROWS], measured.fresh[ROWS:])
 
 
 def test_a_metric_that_learned_copies_by_heart_is_not_chosen() -> None:

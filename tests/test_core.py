@@ -1,4 +1,4 @@
-"""What all of csrc shares: one prefix, one choice of the SIMD level, one way from a status code to an exception."""
+"""Conventions of csrc: one prefix, one choice of the SIMD level, one way from a status code to an exception."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ def test_one_variable_chooses_the_level_of_all(monkeypatch: pytest.MonkeyPatch) 
 
 
 class Stopped(Exception):
-    """What the handler of the alarm raises."""
+    """Exception that the handler of the alarm raises."""
 
 
 @pytest.fixture
 def alarm() -> Iterator[Callable[[], object]]:
-    """What sets off a signal soon, whose handler raises, as that of Ctrl-C does."""
+    """Function that sets off a signal soon, whose handler raises, as that of Ctrl-C does."""
 
     def handle(*_: object) -> None:
         raise Stopped

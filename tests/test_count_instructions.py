@@ -16,7 +16,7 @@ FEW = {"pack": Count(1000, 0), "smo_path": Count(1000, 50)}
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Count]:
-    """What the kernels take, to be changed; the file has FEW, and the place is WHERE."""
+    """Instruction counts of the kernels, for tests to change; the file has FEW, and the place is WHERE."""
     now = dict(FEW)
     monkeypatch.setattr(script, "ROOT", tmp_path)
     monkeypatch.setattr(script, "GOLDEN", tmp_path / "instructions.txt")
@@ -36,8 +36,8 @@ def test_an_increase_is_accepted_by_the_file(counted: dict[str, Count], capsys: 
     counted["smo_path"] = Count(1200, 60)
     assert script.main(["--check"]) == 1
     captured = capsys.readouterr()
-    told = "error: smo_path takes 20.0 % more instructions\nIf that is meant: make count-instructions, and commit instr"
-    assert captured.err.startswith(told)
+    text = "error: smo_path takes 20.0 % more instructions\nIf that is meant: make count-instructions, and commit instr"
+    assert captured.err.startswith(text)
     lines = [line.split() for line in captured.out.splitlines()]
     assert lines[1] == ["pack", "1,000"]
     assert lines[2] == ["smo_path", "1,200", "1,000", "+20.0", "%", "50", "->", "60", "TOO", "MANY"]
@@ -59,8 +59,8 @@ def test_another_compiler_is_not_compared(
     counted["pack"] = Count(9999, 0)
     monkeypatch.setattr(script, "where", lambda: WHERE | {"compiler": "cc 13"})
     assert script.main(["--check"]) == 0
-    told = "instructions not compared: instructions.txt is of another place (cc 13, not cc 12)\n"
-    assert capsys.readouterr() == ("", told)
+    message = "instructions not compared: instructions.txt is of another place (cc 13, not cc 12)\n"
+    assert capsys.readouterr() == ("", message)
 
 
 def test_no_valgrind(

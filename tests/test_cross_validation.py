@@ -1,4 +1,4 @@
-"""The one loop: what a method may look at, what it is asked for, and what is kept of the best point."""
+"""The loop of cross-validation: what a method sees, what it is asked for, and what is kept of the best point."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CLASSES = 3
 
 @dataclass
 class Notes:
-    """What the loop asked for."""
+    """Views, jobs and starts that the loop asked a method for."""
 
     views: list[View] = field(default_factory=list)
     solved: list[tuple[View, Job, Any, float]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Spy(Method):
-    """Solutions are (setting, problem, fold, cost); the held-out values come from a table of the test."""
+    """A method with solutions (setting, problem, fold, cost), whose held-out values are right at one point."""
 
     name: ClassVar[str] = "spy"
     settings: tuple[float, ...] = (1.0, 2.0)
@@ -207,8 +207,8 @@ def test_merging_scores_gives_the_least_point_in_any_order(points: list[tuple[fl
 
 def test_the_function_is_the_whole_search() -> None:
     method, cell = Spy(), cell_of()
-    found = cross_validate(method, cell, method.grid(cell, 30.0, 3), Search("full"))
-    assert found.best[2:] == (2, 1) and not np.isnan(found.loss).any()
+    scores = cross_validate(method, cell, method.grid(cell, 30.0, 3), Search("full"))
+    assert scores.best[2:] == (2, 1) and not np.isnan(scores.loss).any()
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class KernelOfEachFold(KernelSVM):
 
 @dataclass(frozen=True)
 class KernelOfEachProblem(KernelSVM):
-    """The same for each problem, too."""
+    """Prepares for each fold and problem what `svm` prepares once."""
 
     name: ClassVar[str] = "kernel-of-each-problem"
     sees = "problem"
@@ -235,13 +235,13 @@ def test_systems_of_several_views_do_not_disturb_each_other(method: type[KernelS
     base = cell_of(n=90)
     X[:, 0] += base.y.astype(np.float32)
     cell = replace(base, X=X, target=Classification(base.target.labels, scheme))
-    found = []
+    results = []
     for kind in (KernelSVM, method):
         grid = kind().grid(cell, 90.0, 3)
         selection = CellSelection(kind(), replace(cell), grid)
         scores = selection.search(Search("adaptive"))
-        found.append((scores, selection.fit(scores, select).state))
-    (one, state), (other, again) = found
+        results.append((scores, selection.fit(scores, select).state))
+    (one, state), (other, again) = results
     np.testing.assert_array_equal(one.loss, other.loss)
     assert one.best == other.best
     for name, array in state.items():

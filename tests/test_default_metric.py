@@ -1,4 +1,4 @@
-"""The metric that a run learns where --metric is not given: of which methods, and that it is never in the way."""
+"""The metric that a run learns where --metric is not given: which methods learn one, and that it hinders no run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
 
 
 def rows(n: int = 240, d: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """Labels that two of the columns make, so that a metric is chosen."""
+    """Rows (n, d) and labels (n,) that two of the columns decide, so that a metric is chosen."""
     X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
     return X, np.where(X[:, 2] + 0.5 * X[:, 7] > 0, 1.0, -1.0)
 
@@ -50,8 +50,8 @@ def wide(n: int = 300, width: int = 1_300_000, each: int = 20) -> tuple[Examples
 
 
 def test_only_svm_with_a_kernel_of_distances_learns_one() -> None:
-    found = {name: TrainingConfig(method()).metric_name for name, method in methods().items()}
-    assert found == dict.fromkeys(methods(), "none") | {"svm": "auto"}
+    metrics = {name: TrainingConfig(method()).metric_name for name, method in methods().items()}
+    assert metrics == dict.fromkeys(methods(), "none") | {"svm": "auto"}
     kernels = {kernel: TrainingConfig(KernelSVM(kernel=kernel)).metric_name for kernel in ("laplacian", "polynomial")}
     assert kernels == {"laplacian": "auto", "polynomial": "none"}
     assert TrainingConfig(metric="none").metric_name == "none"
@@ -65,7 +65,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Path) -> None:
-    """The metric of lsvm-train, which is that of --metric auto, and with it the same cells."""
+    """All commands and the classifier learn the metric of --metric auto by default, and divide into the same cells."""
     common = ("-P", "voronoi", "-c", 80, "-j", 1, "-q")
     for name, options in (("default", ()), ("auto", ("--metric", "auto"))):
         invoke("train", *common, *POINTS, *options, file, tmp_path / f"{name}.h5")
@@ -74,9 +74,9 @@ def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Pat
     classifier.save(tmp_path / "python.h5")
     manifests, models = [], ("default.h5", "auto.h5", "python.h5")
     for model in models:
-        with h5py.File(tmp_path / model) as found:
-            assert json.loads(found.attrs["config"])["learned"]["name"] == "diag"
-            manifest = json.loads(found.attrs["manifest"])
+        with h5py.File(tmp_path / model) as model_file:
+            assert json.loads(model_file.attrs["config"])["learned"]["name"] == "diag"
+            manifest = json.loads(model_file.attrs["manifest"])
         manifests.append({key: value for key, value in manifest.items() if key.startswith(("/metric/", "/cells/"))})
     assert manifests[0] == manifests[1] == manifests[2] and "/metric/weights" in manifests[0]
     given = [read_given(tmp_path / name).measured for name in ("default.h5", "default.cells.h5", "auto.cells.h5")]
@@ -88,23 +88,23 @@ def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Pat
 
 def test_what_was_trained_is_told_and_kept(file: Path, tmp_path: Path) -> None:
     """A model says which metric it has, so that a refit of its classifier is of the same kind."""
-    told = invoke("train", "-g", 1, "-C", 1, "-j", 1, file, tmp_path / "auto.h5").stderr
-    assert re.search(r"\nmetric      auto: diag; [\d.]+ % errors on held-out rows, ", told)
-    told = invoke("train", "-g", 1, "-C", 1, "-j", 1, "--metric", "none", file, tmp_path / "none.h5").stderr
-    assert "metric" not in told
+    reported = invoke("train", "-g", 1, "-C", 1, "-j", 1, file, tmp_path / "auto.h5").stderr
+    assert re.search(r"\nmetric      auto: diag; [\d.]+ % errors on held-out rows, ", reported)
+    reported = invoke("train", "-g", 1, "-C", 1, "-j", 1, "--metric", "none", file, tmp_path / "none.h5").stderr
+    assert "metric" not in reported
     assert [load(tmp_path / f"{name}.h5").metric for name in ("auto", "none")] == ["auto", "none"]
 
 
 def test_cells_of_a_file_bring_their_metric(file: Path, tmp_path: Path) -> None:
-    """Also where the run would learn one: what the model says is what the file has."""
+    """Cells of a file without a metric give a model without one, and svml refuses cells of a learned metric."""
     invoke("partition", "--metric", "none", "-c", 80, "-q", file, tmp_path / "cells.h5")
     X, y = rows()
     train(Dataset(X, y), TrainingConfig(POINT), tmp_path / "m.h5", partition_file=str(tmp_path / "cells.h5"))
     with LocalModel(tmp_path / "m.h5") as model:
         assert model.chain.metric is None and "metric" not in model.file.config
     invoke("partition", "-c", 80, "-q", file, tmp_path / "learned.h5")
-    told = invoke("train", "-m", "svml", "--partition-file", tmp_path / "learned.h5", file, tmp_path / "s.h5", code=2)
-    assert "and cells of lsvm-partition --metric none" in " ".join(told.stderr.split())
+    result = invoke("train", "-m", "svml", "--partition-file", tmp_path / "learned.h5", file, tmp_path / "s.h5", code=2)
+    assert "and cells of lsvm-partition --metric none" in " ".join(result.stderr.split())
 
 
 def test_a_few_rows_train_as_without(tmp_path: Path) -> None:
@@ -119,20 +119,20 @@ def test_a_few_rows_train_as_without(tmp_path: Path) -> None:
 
 
 def test_wide_rows_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dense sample of them would not fit in memory."""
+    """Wide sparse rows, of which no dense sample fits in memory, are trained on without a learned metric."""
     monkeypatch.setattr(measuring, "choose", Mock(side_effect=AssertionError("a metric was tried")))
     monkeypatch.setattr(measuring, "_labelled", Mock(side_effect=AssertionError("a metric was tried")))
     X, y = wide()
-    found = measure(Dataset(X, y), TrainingConfig(), ALONE)
-    assert found.metric is None and measuring_bytes(X, "auto", 2, 4) == 0
+    measured = measure(Dataset(X, y), TrainingConfig(), ALONE)
+    assert measured.metric is None and measuring_bytes(X, "auto", 2, 4) == 0
     values = []
     for metric in (None, "none"):
         X, y = wide()
         summary = train(Dataset(X, y), TrainingConfig(POINT, metric=metric), tmp_path / f"{metric}.h5")
         with LocalModel(tmp_path / f"{metric}.h5") as model:
             values.append(model.decision_function(wide()[0]))
-        told = summary.metric and metric_text(summary.metric)
-        assert told == (None if metric else "auto: none (too many columns to try one)")
+        reported = summary.metric and metric_text(summary.metric)
+        assert reported == (None if metric else "auto: none (too many columns to try one)")
     np.testing.assert_array_equal(*values)
     assert "\nmetric      auto: none (too many columns to try one)\n" in invoke("inspect", tmp_path / "None.h5").stdout
 
@@ -148,16 +148,16 @@ def test_wide_rows_are_those_of_many_values_in_a_sample() -> None:
 
 @pytest.mark.parametrize("labels", ["one class", "values"])
 def test_rows_without_classes_are_divided_as_without(labels: str, tmp_path: Path) -> None:
-    """lsvm-partition needs no labels, and a metric that is asked for does."""
+    """lsvm-partition learns no metric from rows without classes, and divides them as with --metric none."""
     X, y = rows(60)
     y = np.full(60, 3.0) if labels == "one class" else X[:, 0].astype(float)
-    found = []
+    partitions = []
     for metric in (None, "none"):
         config = TrainingConfig(POINT, "voronoi", 20, metric=metric)
         partition_only(Dataset(X.copy(), y.copy()), config, tmp_path / f"{metric}.h5")
-        found.append(load_partition(tmp_path / f"{metric}.h5"))
-    np.testing.assert_array_equal(*(file.assignment for file in found))
-    assert found[0].config["learned"]["name"] == "none" and "learned" not in found[1].config
+        partitions.append(load_partition(tmp_path / f"{metric}.h5"))
+    np.testing.assert_array_equal(*(file.assignment for file in partitions))
+    assert partitions[0].config["learned"]["name"] == "none" and "learned" not in partitions[1].config
 
 
 def test_less_memory_takes_fewer_threads_and_then_names_the_remedy(file: Path, tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_less_memory_takes_fewer_threads_and_then_names_the_remedy(file: Path, t
     room = UNBOUNDED.bytes - UNBOUNDED.room
     with Threads(3) as threads:
         engines = [Memory(Dataset(X, y), Budget(room + bytes)) for bytes in need]
-        found = [Demand(engine, config, threads).metric(np.unique(y)) for engine in engines]
-    assert found == [1, 2, 3] and need[0] < need[1] < need[2]
+        counts = [Demand(engine, config, threads).metric(np.unique(y)) for engine in engines]
+    assert counts == [1, 2, 3] and need[0] < need[1] < need[2]
     write(tmp_path / "rows", X, y)
     line = ("train", "-g", 1, "-C", 1, "-P", "voronoi", "-c", 100, "-j", 1, "--memory", "128M")
     assert error(*line, tmp_path / "rows", tmp_path / "m.h5").endswith("; give more --memory, or --metric none\n")

@@ -1,4 +1,4 @@
-"""Training on a text in parts: the model of a run in one process, bit for bit."""
+"""Training on a text in parts gives the model of a run in one process, bit for bit."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def test_a_resumed_run_gives_the_same_model(tmp_path: Path, monkeypatch: pytest.
     plain(tmp_path / "rows")
     text, asked, trained = Parts(tmp_path / "rows", [200]), [], spark._trained
 
-    def stopping(about: Any, parts: Any) -> Any:
+    def stopping(wanted: Any, parts: Any) -> Any:
         if len(asked) == 2:
             raise Stopped
-        asked.append(about[1])
-        return trained(about, parts)
+        asked.append(wanted[1])
+        return trained(wanted, parts)
 
     train_text(text, COARSE, tmp_path / "one.h5")
     with monkeypatch.context() as patch:
@@ -72,7 +72,7 @@ def test_a_resumed_run_gives_the_same_model(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(LocalSVMError, match="--seed was 0, is 1"):
         train_text(text, replace(COARSE, seed=1), tmp_path / "two.h5", resume=True)
     done: list[int] = []
-    monkeypatch.setattr(spark, "_trained", lambda about, parts: done.append(about[1]) or trained(about, parts))
+    monkeypatch.setattr(spark, "_trained", lambda wanted, parts: done.append(wanted[1]) or trained(wanted, parts))
     train_text(Parts(tmp_path / "rows", [5, 90]), COARSE, tmp_path / "two.h5", resume=True)
     assert asked and not set(asked) & set(done)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
@@ -87,10 +87,10 @@ def test_a_journal_of_other_rows_is_refused(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "other").write_text("\n".join(lines) + "\n")
     stopped, trained = iter([False, True]), spark._trained
 
-    def stopping(about: Any, parts: Any) -> Any:
+    def stopping(wanted: Any, parts: Any) -> Any:
         if next(stopped):
             raise Stopped
-        return trained(about, parts)
+        return trained(wanted, parts)
 
     with monkeypatch.context() as patch:
         patch.setattr(spark, "_trained", stopping)
@@ -117,19 +117,19 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "message"),
+    ("options", "message"),
     [
         ({"metric": "rank:3"}, "only 2 features"),
     ],
 )
-def test_what_cannot_be_done_in_parts_is_refused(own: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_done_in_parts_is_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 20)
     with pytest.raises(OptionError, match=message):
-        train_text(Parts(tmp_path / "rows", []), replace(COARSE, **own), tmp_path / "m.h5")
+        train_text(Parts(tmp_path / "rows", []), replace(COARSE, **options), tmp_path / "m.h5")
 
 
 def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes here of each part: samples whose rows together are a fixed number."""
+    """Parts send the driver samples whose rows together are a fixed number."""
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 100)
     monkeypatch.setattr(measuring, "MOST_LEARN", 60)
     monkeypatch.setattr(base, "BLOCK_VALUES", 20)
@@ -145,8 +145,10 @@ def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkey
     monkeypatch.setattr(text, "each", kept)
     train_text(text, config, tmp_path / "m.h5")
     _, parts = sent  # of the two passes
-    samples = [[part.y for found in parts for values in found.nodes.values() for part in values[2 + i]] for i in (0, 1)]
-    loose = sum(len(block.y) for found in parts for block in found.ends)
+    samples = [
+        [part.y for reduced in parts for values in reduced.nodes.values() for part in values[2 + i]] for i in (0, 1)
+    ]
+    loose = sum(len(block.y) for reduced in parts for block in reduced.ends)
     drawn = [sum(map(len, sample)) for sample in samples]
     assert drawn[0] + loose < 200 and drawn[1] + loose < 120 and loose <= 2 * len(parts) * 30
     with h5py.File(tmp_path / "m.h5") as model:

@@ -1,6 +1,4 @@
-"""Documents name only files that the repository has: by relative links, to headings too, and by paths in backquotes.
-They are short, and list options as the commands have them.
-"""
+"""Documents name only files and headings that exist, are short, and list options as the commands have them."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ PATH = re.compile(r"(?:localsvm|scripts|csrc|tests|docs)/[^\s<>*$]+")
 
 def documents() -> list[Path]:
     """Every Markdown file of the repository."""
-    found = (page.relative_to(ROOT) for page in ROOT.rglob("*.md"))
-    return sorted(page for page in found if not any(p in NOT_OURS or p.startswith(".") for p in page.parts))
+    pages = (page.relative_to(ROOT) for page in ROOT.rglob("*.md"))
+    return sorted(page for page in pages if not any(p in NOT_OURS or p.startswith(".") for p in page.parts))
 
 
 def prose(page: Path) -> str:
@@ -29,7 +27,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """What links to the page's headings end in: lower case, no punctuation, hyphens for blanks."""
+    """Ends of links to the page's headings: lower case, no punctuation, hyphens for blanks."""
     headings = re.findall(r"^#+ +(.*)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""Nothing at the edge ends in a traceback, a warning, a number that is none, or an answer that cannot be.
+"""Data and options at the edge cause no traceback, no warning, no NaN, and no answer that cannot be.
 
 The fast tests try a part of the cases, `make test-all` all of them.
 """
@@ -41,15 +41,15 @@ def copy(X: Examples) -> Examples:
 
 
 def check(path: Path, X: Examples, y: np.ndarray) -> None:
-    """The model gives each row a label of the data, by a finite value."""
+    """Check that the model gives each row a label of the data, by a finite value."""
     with LocalModel(path) as model:
         values, labels = model.decision_function(copy(X)), model.predict(copy(X))
     assert np.isfinite(values).all()
     assert set(labels) <= set(y)
 
 
-def told(error: LocalSVMError) -> None:
-    """A user's mistake is told in one line."""
+def check_message(error: LocalSVMError) -> None:
+    """Check that a user's mistake is reported in one short line."""
     assert "\n" not in str(error) and len(str(error)) < 400, str(error)
 
 
@@ -66,7 +66,7 @@ def test_sets_at_the_edge(name: str, method: str, tmp_path: Path) -> None:
     try:
         summary = train(Dataset(copy(X), y.copy()), config, tmp_path / "m.h5")
     except LocalSVMError as error:
-        return told(error)
+        return check_message(error)
     assert 0.0 <= summary.cv_error <= 1.0 if summary.cv_error is not None else method in ONE_POINT
     assert np.isfinite(summary.largest_gap)
     check(tmp_path / "m.h5", X, y)
@@ -90,7 +90,7 @@ def test_other_seeds_are_refused(seed: int) -> None:
 
 @pytest.fixture(scope="module")
 def edge_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """24 rows of two classes."""
+    """File of 24 rows of two classes."""
     path = tmp_path_factory.mktemp("edges") / "data"
     X, y = SETS["integers"]
     write(path, X + SETS["offset 1e3"][0][:, :1] - 1e3, y)

@@ -60,14 +60,14 @@ def many_classes(path: Path) -> None:
 
 
 def with_gaps(path: Path) -> None:
-    """Columns that do not occur, comments of no row, ends of lines of another system."""
+    """Write rows with columns that do not occur, and blank lines between the rows."""
     X, y = banana(700, np.random.default_rng(0))
     lines = [f"{int(label):d} 3:{a!r} 9:{b!r} 12:0" for (a, b), label in zip(X.tolist(), y, strict=True)]
     path.write_text("\n".join([*lines[:300], "", "  ", *lines[300:]]) + "\n")
 
 
 def wide(path: Path) -> None:
-    """Sparse rows."""
+    """Write sparse rows with many columns."""
     rng = np.random.default_rng(1)
     X = sparse.random_array((500, 3000), density=0.01, rng=rng, dtype=np.float32).tolil()
     y = np.where(rng.random(500) < 0.5, -1.0, 1.0)
@@ -76,14 +76,14 @@ def wide(path: Path) -> None:
 
 
 def far(path: Path) -> None:
-    """Columns from an origin, of which one turns out to be constant."""
+    """Write rows with two columns far from 0, one of which is constant."""
     X, y = banana(1500, np.random.default_rng(0))
     lines = [f"{int(v):d} 1:{1.7e9 + a!r} 2:{b!r} 3:1700000001" for (a, b), v in zip(X.tolist(), y, strict=True)]
     path.write_text("\n".join(lines) + "\n")
 
 
 def repeated(path: Path) -> None:
-    """Rows that are there several times, one of them very often."""
+    """Write rows that occur twice each, and one that occurs 200 times."""
     X, y = banana(300, np.random.default_rng(0))
     X = np.concatenate([X, X, np.zeros((200, 2))]).astype(np.float32)
     write(path, X, np.concatenate([y, y, np.where(np.arange(200) % 3 == 0, 1.0, -1.0)]))
@@ -122,17 +122,17 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
 @pytest.mark.fast(5)
 @pytest.mark.parametrize("name", CASES)
 def test_all_engines_train_the_same_model(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make, own = CASES[name]
-    config, file = replace(COARSE, **own), tmp_path / "rows"
+    make, options = CASES[name]
+    config, file = replace(COARSE, **options), tmp_path / "rows"
     make(file)
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
     monkeypatch.setattr(base, "BLOCK_VALUES", 150)
-    found = {kind: train(engine(kind, file, config), config, tmp_path / f"{kind}.h5") for kind in ENGINES}
+    summaries = {kind: train(engine(kind, file, config), config, tmp_path / f"{kind}.h5") for kind in ENGINES}
     for number, ends in enumerate([(), (1, 499)]):
-        found[str(number)] = train(engine("spark", file, config, ends), config, tmp_path / f"{number}.h5")
-    for kind, summary in found.items():
+        summaries[str(number)] = train(engine("spark", file, config, ends), config, tmp_path / f"{number}.h5")
+    for kind, summary in summaries.items():
         assert manifest(tmp_path / f"{kind}.h5") == manifest(tmp_path / "memory.h5"), kind
-        assert replace(summary, seconds={}) == replace(found["memory"], seconds={}), kind
+        assert replace(summary, seconds={}) == replace(summaries["memory"], seconds={}), kind
 
 
 @pytest.mark.fast(3)
@@ -145,7 +145,6 @@ def test_all_engines_train_every_method(name: str, tmp_path: Path) -> None:
         assert manifest(tmp_path / f"{kind}.h5") == manifest(tmp_path / "memory.h5")
 
 
-@pytest.mark.fast(1)
 @pytest.mark.parametrize("partition", ["voronoi", "kmeans", "chunks"])
 def test_from_a_number_of_rows_on_there_are_several_coarse_cells(
     partition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -168,11 +167,11 @@ def test_from_a_number_of_rows_on_there_are_several_coarse_cells(
 @pytest.mark.parametrize("kind", ["memory", "disk"])
 def test_partition_files_and_cross_validation(kind: str, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
-    own = tmp_path / f"{kind}-cells.h5"
-    divided = partition_only(engine(kind, tmp_path / "rows"), COARSE, own)
+    partition_file = tmp_path / f"{kind}-cells.h5"
+    divided = partition_only(engine(kind, tmp_path / "rows"), COARSE, partition_file)
     partition_only(engine("memory", tmp_path / "rows"), COARSE, tmp_path / "cells.h5")
-    assert manifest(own) == manifest(tmp_path / "cells.h5") and divided.sizes.sum() == 700
-    train(engine(kind, tmp_path / "rows"), COARSE, tmp_path / "given.h5", partition_file=own)
+    assert manifest(partition_file) == manifest(tmp_path / "cells.h5") and divided.sizes.sum() == 700
+    train(engine(kind, tmp_path / "rows"), COARSE, tmp_path / "given.h5", partition_file=partition_file)
     train(engine("memory", tmp_path / "rows"), COARSE, tmp_path / "found.h5")
     assert manifest(tmp_path / "given.h5") == manifest(tmp_path / "found.h5")
     table = cross_validate(engine(kind, tmp_path / "rows"), COARSE)
@@ -188,8 +187,8 @@ def test_the_size_of_coarse_cells_depends_on_the_rows_alone() -> None:
     assert list(sizes.values()) == [None, 65_536, 65_536, 26_843, 16_000]
     large = coarse_cells.with_coarse_size(replace(config, cell_size=10_000), 700_000, 28)
     assert large.coarse_size == 320_000
-    for own in ({"partition": "none"}, {"partition": "chunks"}):
-        assert coarse_cells.with_coarse_size(replace(config, **own), 10**7, 28).coarse_size is None
+    for options in ({"partition": "none"}, {"partition": "chunks"}):
+        assert coarse_cells.with_coarse_size(replace(config, **options), 10**7, 28).coarse_size is None
     assert coarse_cells.with_coarse_size(replace(config, coarse_size=5000), 100, 28).coarse_size == 5000
 
 
@@ -202,16 +201,16 @@ def test_statistics_are_merged_in_a_fixed_order(
     (tmp_path / "rows").write_bytes(b"".join((tmp_path / "all").read_bytes().splitlines(keepends=True)[:rows]))
     monkeypatch.setattr(base, "BLOCK_VALUES", 20)
     monkeypatch.setattr(base, "LEAST", 0)
-    found = {}
+    statistics = {}
     for kind in ENGINES:
-        own = engine(kind, tmp_path / "rows", ends=(1, 5, 5, 20, 63))
-        head = own.head()
-        labels, digest, spread, drawn = own.reduce([Labels(), Digest(), Spread(), Sample(_third)])
+        source = engine(kind, tmp_path / "rows", ends=(1, 5, 5, 20, 63))
+        head = source.head()
+        labels, digest, spread, drawn = source.reduce([Labels(), Digest(), Spread(), Sample(_third)])
         assert (head.rows, sum(n for n, _ in labels.values())) == (rows, rows)
         sample = together(drawn) if any(len(part.y) for part in drawn) else None
-        found[kind] = head.columns.width, head.features, head.columns.dense, labels, digest, spread, sample
+        statistics[kind] = head.columns.width, head.features, head.columns.dense, labels, digest, spread, sample
     for kind in ("disk", "spark"):
-        one, other = found["memory"], found[kind]
+        one, other = statistics["memory"], statistics[kind]
         assert one[:5] == other[:5]
         for name in ("low", "high", "mean", "squares"):
             np.testing.assert_array_equal(getattr(one[5], name), getattr(other[5], name))
@@ -230,7 +229,7 @@ class _Rows:
 
 
 class _ByNumber:
-    """Two repeats of three coarse cells."""
+    """Two repeats of three coarse cells, to which rows go by their numbers."""
 
     by_repeat = (range(3), range(3, 6))
 
@@ -241,23 +240,23 @@ class _ByNumber:
 @pytest.mark.parametrize("make", [plain, wide])
 def test_rows_are_grouped_in_their_order_after_all_steps(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "rows")
-    found = {}
+    records = {}
     for kind in ENGINES:
-        own = engine(kind, tmp_path / "rows")
-        own.head()
-        own.through(_doubled)
-        events = own.work(_ByNumber(), _Rows(), [0, 2, 5], None, None)  # type: ignore[arg-type]
-        found[kind] = {number: record for number, _, record in events}
-        assert sorted(found[kind]) == [0, 2, 5]
+        source = engine(kind, tmp_path / "rows")
+        source.head()
+        source.through(_doubled)
+        events = source.work(_ByNumber(), _Rows(), [0, 2, 5], None, None)  # type: ignore[arg-type]
+        records[kind] = {number: record for number, _, record in events}
+        assert sorted(records[kind]) == [0, 2, 5]
     data = read(tmp_path / "rows")
-    for number, record in found["memory"].items():
+    for number, record in records["memory"].items():
         numbers = np.arange(len(data.y))
         expected = numbers[((numbers // 7 if number < 3 else numbers) % 3) == number % 3]
         np.testing.assert_array_equal(record["numbers"], expected)
         np.testing.assert_array_equal(record["y"], data.y[expected])
         for kind in ("disk", "spark"):
             for name, array in record.items():
-                np.testing.assert_array_equal(array, found[kind][number][name])
+                np.testing.assert_array_equal(array, records[kind][number][name])
 
 
 def _third(block: Block) -> Any:
@@ -275,7 +274,7 @@ def _dense(rows: Drawn) -> Any:
 
 def test_a_block_knows_its_rows() -> None:
     block = Block(5, np.arange(6, dtype=np.float32).reshape(3, 2), np.asarray([1.0, 2.0, 3.0]), np.ones(3))
-    own = block.between(6, 8)
-    assert own.numbers.tolist() == [6, 7] and own.y.tolist() == [2.0, 3.0] and own.X.tolist() == [[2, 3], [4, 5]]
-    assert own.weight is not None and len(own.weight) == 2
-    np.testing.assert_array_equal(own.contents, block.contents[1:])
+    part = block.between(6, 8)
+    assert part.numbers.tolist() == [6, 7] and part.y.tolist() == [2.0, 3.0] and part.X.tolist() == [[2, 3], [4, 5]]
+    assert part.weight is not None and len(part.weight) == 2
+    np.testing.assert_array_equal(part.contents, block.contents[1:])

@@ -158,7 +158,7 @@ def test_whole_classes_that_float64_does_not_hold_stay_apart(first: int) -> None
 
 def test_a_subclass_keeps_what_it_defines() -> None:
     class Small(LocalSVC):
-        """Small cells."""
+        """A classifier of small cells."""
 
         def __init__(self, cell_size: int = 500, extra: int = 1) -> None:
             super().__init__(cell_size=cell_size, gamma=1.0, cost=1.0)
@@ -168,7 +168,7 @@ def test_a_subclass_keeps_what_it_defines() -> None:
         pass
 
     class Clusters(LocalClassifier):
-        """Of another method."""
+        """A classifier of another method."""
 
         method = KMeansSVM
 
@@ -176,20 +176,20 @@ def test_a_subclass_keeps_what_it_defines() -> None:
             super().__init__()
             self.clusters = clusters
 
-    assert (Clusters(4).get_params(), Clusters.__doc__) == ({"clusters": 4}, "Of another method.")
+    assert (Clusters(4).get_params(), Clusters.__doc__) == ({"clusters": 4}, "A classifier of another method.")
 
     X, y = make_moons(60, random_state=3)
     for kind in (Small, Smaller):
         model = kind(extra=2)
         assert model.get_params() == {"cell_size": 500, "extra": 2} and clone(model).extra == 2
         assert model.fit(X, y).score(X, y) > 0.9
-    assert Small.__doc__ == "Small cells." and LocalSVC().cell_size == 2000
+    assert Small.__doc__ == "A classifier of small cells." and LocalSVC().cell_size == 2000
 
 
 def test_jobs_below_zero_are_counted_from_all_cores() -> None:
     cores = cpu_count()
-    found = [LocalSVC(n_jobs=jobs)._jobs() for jobs in (None, 3, -1, -2, -cores - 5)]
-    assert found == [1, 3, cores, max(1, cores - 1), 1]
+    counts = [LocalSVC(n_jobs=jobs)._jobs() for jobs in (None, 3, -1, -2, -cores - 5)]
+    assert counts == [1, 3, cores, max(1, cores - 1), 1]
 
 
 def test_names_of_classes_that_no_file_keeps_are_refused_by_save(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_numbers_of_numpy_are_parameters() -> None:
     X, y = make_moons(60, random_state=3)
     options = {"cell_size": np.int64(2000), "folds": np.int32(3), "offset": np.True_, "tolerance": np.float32(0.01)}
     plain = {"cell_size": 2000, "folds": 3, "offset": True, "tolerance": float(np.float32(0.01))}
-    found, expected = (LocalSVC(**given).fit(X, y).decision_function(X) for given in (options, plain))
-    np.testing.assert_array_equal(found, expected)
+    values, expected = (LocalSVC(**given).fit(X, y).decision_function(X) for given in (options, plain))
+    np.testing.assert_array_equal(values, expected)
 
 
 def test_rows_beyond_float32_are_refused() -> None:
@@ -281,10 +281,10 @@ def test_random_state_none_draws_one_seed() -> None:
 @pytest.mark.parametrize("method", [m for m in methods().values() if m.name != "svm"], ids=lambda m: m.name)
 def test_every_method_has_an_estimator(method: type) -> None:
     X, y = make_moons(300, noise=0.15, random_state=0)
-    made = getattr(estimators, f"{method.__name__}Classifier")
-    assert made is getattr(estimators, f"{method.__name__}Classifier")
+    classifier = getattr(estimators, f"{method.__name__}Classifier")
+    assert classifier is getattr(estimators, f"{method.__name__}Classifier")
     given = {"cost": 10.0} if "cost" in method.__dataclass_fields__ else {}
-    model = clone(made(folds=3, **given)).fit(X, y)
+    model = clone(classifier(folds=3, **given)).fit(X, y)
     assert given.items() <= model.get_params().items()
     assert model.score(X, y) > 0.8
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
@@ -436,8 +436,8 @@ def test_models_that_do_not_converge_are_told() -> None:
 def test_verbose_tells_of_the_training(capsys: pytest.CaptureFixture[str]) -> None:
     X, y = make_moons(300, noise=0.2, random_state=0)
     LocalSVC(partition="voronoi", cell_size=120, verbose=True).fit(X, y)
-    told = capsys.readouterr()
-    assert "localsvm: train\n" in told.err and "cells, error" in told.err and not told.out
+    printed = capsys.readouterr()
+    assert "localsvm: train\n" in printed.err and "cells, error" in printed.err and not printed.out
 
 
 def test_a_prediction_writes_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,8 +453,8 @@ def test_predictions_in_threads_and_in_forked_processes() -> None:
     model = LocalSVC(partition="voronoi", cell_size=100, gamma=1.0, cost=1.0).fit(X, y)
     expected = model.predict(X)
     with ThreadPoolExecutor(4) as threads:
-        for found in threads.map(lambda _: model.predict(X), range(8)):
-            np.testing.assert_array_equal(found, expected)
+        for labels in threads.map(lambda _: model.predict(X), range(8)):
+            np.testing.assert_array_equal(labels, expected)
     with multiprocessing.get_context("fork").Pool(1) as pool:
         np.testing.assert_array_equal(pool.apply(model.predict, (X,)), expected)
 

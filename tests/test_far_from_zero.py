@@ -47,32 +47,32 @@ def fit(X: np.ndarray, y: np.ndarray, path: Path, method: str = "svm", scale: st
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_a_linear_problem_far_from_the_origin_is_solved(offset: float, C: float, solver: str, loss: str) -> None:
     rows = LinearRows((Z + offset).astype(np.float32))
-    found = solve(LinearProblem(rows, Y, np.full(200, C), loss == "squared"), 1e-3, solver)
-    report = found.report
+    solution = solve(LinearProblem(rows, Y, np.full(200, C), loss == "squared"), 1e-3, solver)
+    report = solution.report
     assert report.converged and report.primal - report.dual <= 1e-3 * report.primal
-    slack = np.maximum(0.0, 1.0 - Y * rows.values(found.w))
-    again = 0.5 * found.w @ found.w + C * (slack**2 if loss == "squared" else slack).sum()
+    slack = np.maximum(0.0, 1.0 - Y * rows.values(solution.w))
+    again = 0.5 * solution.w @ solution.w + C * (slack**2 if loss == "squared" else slack).sum()
     assert again == pytest.approx(report.primal, rel=1e-6)
 
 
 @pytest.mark.parametrize(("offset", "far"), [(0.0, False), (1e6, True)])
 def test_rows_are_far_from_the_origin_or_not_whatever_their_shares_in_tasks(offset: float, far: bool) -> None:
-    """Those of LLE may be negative, and their sum 0 or less."""
+    """Shares in tasks, of which LLE has negative ones, do not decide whether rows are far from the origin."""
     shares = RNG.normal(size=(200, 2))
     shares[:, 1] = 1.0 - shares[:, 0]
     shares[:, 0] -= shares[:, 0].mean() + 0.01
     rows = LinearRows((Z + offset).astype(np.float32), 2, csr_array(shares), shared_bias=False)
-    found = Stretch.of(rows)
-    assert (found is not None) == far
-    if found is not None:
-        np.testing.assert_allclose(found.length, 1e6 * 3**0.5, rtol=1e-5)
+    stretch = Stretch.of(rows)
+    assert (stretch is not None) == far
+    if stretch is not None:
+        np.testing.assert_allclose(stretch.length, 1e6 * 3**0.5, rtol=1e-5)
     report = solve(LinearProblem(rows, Y, np.full(200, 1.0), False), 1e-3, "auto").report
     assert report.converged
 
 
 def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:
     X = (Z + 1e4).astype(np.float32)
-    found = solve(LinearProblem(LinearRows(X), Y, np.full(200, 1.0), True), 1e-6, "primal")
+    solution = solve(LinearProblem(LinearRows(X), Y, np.full(200, 1.0), True), 1e-6, "primal")
     mean = X.mean(axis=0, dtype=np.float64)
     A = X.astype(np.float64) - mean
 
@@ -82,7 +82,7 @@ def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:
         return float(0.5 * w @ w + 0.5 * (middle - w @ mean) ** 2 + (slack**2).sum())
 
     best = minimize(objective, np.zeros(4), method="Powell", options={"xtol": 1e-12, "ftol": 1e-14, "maxiter": 20000})
-    assert found.report.primal <= best.fun * (1 + 1e-5)
+    assert solution.report.primal <= best.fun * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e8])
@@ -142,7 +142,7 @@ def test_a_model_with_a_number_that_is_not_finite_is_not_written(tmp_path: Path)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("value", [3e38, -3e38, 1e20, 1e30])
 def test_labels_of_huge_rows(method: str, value: float, tmp_path: Path) -> None:
-    """A finite decision value, or an error that names the row."""
+    """Huge rows get a finite decision value, or an error that names the row."""
     options: dict[str, object] = {} if method == "svml" else {"cost": (1.0,)}
     options |= {"gamma": (0.5,)} if method in ("svm", "rbf", "lasvm", "l3-kernel") else {}
     clustered = ("l3", "l3-kernel", "kmeans-svm", "csvm", "llsvm", "mtl", "mlsvm")

@@ -19,7 +19,7 @@ CSRC = FOLDER.parent.parent / "csrc"
 
 @pytest.fixture(scope="module")
 def fuzz() -> ModuleType:
-    """tests/fuzz/fuzz_files.py."""
+    """The module tests/fuzz/fuzz_files.py."""
     spec = importlib.util.spec_from_file_location("fuzz_files", FOLDER / "fuzz_files.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -91,9 +91,9 @@ def test_a_text_reader_that_is_wrong_is_found(tmp_path: Path) -> None:
     if built.returncode and "asan" in built.stderr:
         pytest.skip("the compiler has no address sanitizer")
     assert not built.returncode, built.stderr
-    found = tmp_path / "found"
+    failing = tmp_path / "failing"
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(
-        [program, "60", "1", found, FOLDER / "text"], capture_output=True, text=True, env=environment, check=False
+        [program, "60", "1", failing, FOLDER / "text"], capture_output=True, text=True, env=environment, check=False
     )
-    assert done.returncode == 1 and "values differ" in done.stderr and found.stat().st_size > 0
+    assert done.returncode == 1 and "values differ" in done.stderr and failing.stat().st_size > 0

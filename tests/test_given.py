@@ -59,22 +59,22 @@ def trained(data: Dataset, given: Given, path: Path, **how: Any) -> dict[str, An
 
 @pytest.mark.parametrize(("metric", "scale"), [("diag", "std"), ("full", "zscore"), ("rank:2", "none")])
 def test_the_same_data_give_the_same_model(metric: str, scale: str, tmp_path: Path) -> None:
-    """As if it were learned now: the same bits. But the error is of all rows, and the summary says so."""
-    own = train(rows(), replace(POINT, metric=metric, scale=scale), tmp_path / "own.h5")
+    """A metric of a file gives the bits of a model that learns it; its error is of all rows, as the summary says."""
+    summary = train(rows(), replace(POINT, metric=metric, scale=scale), tmp_path / "learned.h5")
     given = read_given(learned(tmp_path, metric, scale))
     assert (given.options["scale"], given.options["metric"]) == (scale, metric)
-    found = trained(rows(), given, tmp_path / "given.h5")
-    with h5py.File(tmp_path / "own.h5") as file:
-        assert found["manifest"] == file.attrs["manifest"]
-    assert own.metric == {"name": metric} and found["summary"].metric == {"name": metric, "note": ALL_ROWS}
-    from_model = read_given(tmp_path / "own.h5")
+    result = trained(rows(), given, tmp_path / "given.h5")
+    with h5py.File(tmp_path / "learned.h5") as file:
+        assert result["manifest"] == file.attrs["manifest"]
+    assert summary.metric == {"name": metric} and result["summary"].metric == {"name": metric, "note": ALL_ROWS}
+    from_model = read_given(tmp_path / "learned.h5")
     assert from_model.digest == given.digest
-    assert trained(rows(), from_model, tmp_path / "given.h5")["manifest"] == found["manifest"]
+    assert trained(rows(), from_model, tmp_path / "given.h5")["manifest"] == result["manifest"]
 
 
 def test_whose_rows_learned_it_is_not_known_later(tmp_path: Path) -> None:
-    own, given = divide(rows(), replace(POINT, metric="diag")), read_given(path := learned(tmp_path))
-    assert own.only.fresh is not None and int(own.only.fresh.array.sum()) == 12  # a fifth
+    newly_learned, given = divide(rows(), replace(POINT, metric="diag")), read_given(path := learned(tmp_path))
+    assert newly_learned.only.fresh is not None and int(newly_learned.only.fresh.array.sum()) == 12  # a fifth
     for data in (rows(), rows(1)):
         divided = divide(data, given.fix(POINT), given=given)
         assert divided.only.fresh is None and divided.measured.told == {"name": "diag", "note": ALL_ROWS}
@@ -90,14 +90,14 @@ def test_rows_are_scaled_and_mapped_as_the_file_says(tmp_path: Path) -> None:
     assert metric is not None and scaling.offset is not None and scaling.factor is not None
     expected = ((data.X - scaling.offset) * scaling.factor).astype(np.float64) @ metric.values.astype(np.float64)
     divided = divide(rows(1), given.fix(POINT), given=given)
-    found = divided.only.X.handle().rows(slice(0, 60))
-    assert isinstance(found, np.ndarray)
-    np.testing.assert_allclose(found[found[:, 0].argsort()], expected[expected[:, 0].argsort()], rtol=1e-4, atol=1e-5)
+    mapped = divided.only.X.handle().rows(slice(0, 60))
+    assert isinstance(mapped, np.ndarray)
+    np.testing.assert_allclose(mapped[mapped[:, 0].argsort()], expected[expected[:, 0].argsort()], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("width", [6, 9, 12])
 def test_columns_are_those_that_the_metric_knows(width: int, tmp_path: Path) -> None:
-    """Of fewer columns the missing ones are 0; values in others are ignored, in training as in prediction."""
+    """Columns that the data lack are 0, and values in others are ignored, in training as in prediction."""
     given = read_given(learned(tmp_path, columns=(1, 2, 5, 8), width=9))
     assert given.chain.columns.known.tolist() == [1, 2, 5, 8]
     data = rows(1, columns=(1, 2, 5), width=width)
@@ -176,29 +176,29 @@ def test_files_without_a_metric_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("metric", ["diag", "rank:2"])
 @pytest.mark.parametrize("kind", ["model", "partition"])
 def test_metrics_of_strangers(metric: str, kind: str, tmp_path: Path) -> None:
-    """Refused in one line, by all that open such a file."""
+    """Damaged metrics are refused in one line, by all that open such a file."""
     base, path = learned(tmp_path, metric), tmp_path / "stranger.h5"
     if kind == "model":
         base = tmp_path / "model.h5"
         train(rows(), replace(POINT, metric=metric), base)
-    wrong, made = [], 0
+    wrong, tried = [], 0
     for damage in of_metric(base):
         if damage.kind in ("all 0", "all largest"):  # a metric of no use
             continue
         damage.make(base, path)
-        made += 1
+        tried += 1
         for use in (read_given, LocalModel if kind == "model" else lambda p: divide(rows(), POINT, p)):
             try:
                 use(path)
             except ModelError as error:
-                told = str(error)
-                if "has changed since" not in told and told.startswith(str(path)) and told.isprintable():
+                message = str(error)
+                if "has changed since" not in message and message.startswith(str(path)) and message.isprintable():
                     continue
-                wrong.append(f"{damage.place} {damage.kind}: {told!r}")
+                wrong.append(f"{damage.place} {damage.kind}: {message!r}")
             else:
                 wrong.append(f"{damage.place} {damage.kind}: used by {use}")
     assert not wrong, "\n".join(wrong)
-    assert made > 40
+    assert tried > 40
 
 
 def test_a_classifier_uses_the_metric_of_a_file(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_classifier_uses_the_metric_of_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("coarse", [False, True])
 def test_what_a_file_keeps(coarse: bool, tmp_path: Path) -> None:
-    """Not from which rows the metric was learned."""
+    """A file keeps the metric and its name, not from which rows it was learned."""
     cells = {"partition": "voronoi", "cell_size": 15, "coarse_size": 30} if coarse else {}
     partition_only(rows(), replace(POINT, metric="diag", **cells), path := tmp_path / "cells.h5")
     train(rows(), replace(POINT, metric="diag", **cells), model := tmp_path / "model.h5")
@@ -258,5 +258,5 @@ def test_what_earlier_files_kept_is_passed_over(kind: str, more: dict[str, Any],
         with LocalModel(path) as model:
             np.testing.assert_array_equal(model.decision_function(rows().X), values)
     else:
-        found = divide(rows(), config, path)
-        assert found.as_dict() == cells.as_dict() and found.only.fresh is None
+        divided = divide(rows(), config, path)
+        assert divided.as_dict() == cells.as_dict() and divided.only.fresh is None

@@ -50,10 +50,10 @@ def test_golden_models_predict_as_they_did(name: str, level: str | None, monkeyp
 def test_golden_models_are_described(name: str) -> None:
     path = FOLDER / f"{name}.h5"
     assert "checksums agree" in invoke("inspect", path).stdout
-    found = json.loads(invoke("inspect", "--json", path).stdout)
+    report = json.loads(invoke("inspect", "--json", path).stdout)
     options = GOLDEN[name][1].split()
-    assert found["config"]["method"]["name"] == options[options.index("-m") + 1]
-    assert found["cells"] > 1 if "-P" in options else found["cells"] == 1
+    assert report["config"]["method"]["name"] == options[options.index("-m") + 1]
+    assert report["cells"] > 1 if "-P" in options else report["cells"] == 1
 
 
 @pytest.mark.fast(1)
@@ -65,16 +65,16 @@ def test_golden_models_become_classifiers(name: str) -> None:
 
 
 def test_the_sparse_model_is_one() -> None:
-    found = json.loads(invoke("inspect", "--json", FOLDER / "svm-sparse-ava.h5").stdout)["config"]
-    assert (found["dense"], found["multiclass"]) == (False, "ava")
+    config = json.loads(invoke("inspect", "--json", FOLDER / "svm-sparse-ava.h5").stdout)["config"]
+    assert (config["dense"], config["multiclass"]) == (False, "ava")
 
 
 def test_pairs_have_clusters_of_their_own_or_share_them() -> None:
-    for name, own in (("csvm-ava", True), ("kmeans-svm-shared", False)):
+    for name, separate in (("csvm-ava", True), ("kmeans-svm-shared", False)):
         with h5py.File(FOLDER / f"{name}.h5") as file:
-            assert (len(file["cells/centres"]), "clusters" in file["cells"]) == (9 if own else 3, own)
-        found = json.loads(invoke("inspect", "--json", FOLDER / f"{name}.h5").stdout)
-        assert found["models"]["centres"]["largest"] == 3
+            assert (len(file["cells/centres"]), "clusters" in file["cells"]) == (9 if separate else 3, separate)
+        report = json.loads(invoke("inspect", "--json", FOLDER / f"{name}.h5").stdout)
+        assert report["models"]["centres"]["largest"] == 3
 
 
 def test_the_golden_partition_divides_its_rows(tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_the_golden_partition_divides_its_rows(tmp_path: Path) -> None:
 
 
 def test_every_method_has_a_golden_model() -> None:
-    told = "run scripts/develop/make_golden.py, and commit what it wrote"
+    remedy = "run scripts/develop/make_golden.py, and commit what it wrote"
     for name in methods():
-        assert name in MODELS and (FOLDER / f"{name}.h5").exists(), f"{name} has no golden model: {told}"
+        assert name in MODELS and (FOLDER / f"{name}.h5").exists(), f"{name} has no golden model: {remedy}"
 
 
 def test_every_golden_file_is_tested() -> None:

@@ -97,12 +97,13 @@ def test_the_folder_of_the_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 def test_only_known_names_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    made = parser("", out=None, data="none", sets=["magic", "usps"], methods=["a gap of 1 %", "linear"])
-    assert parsed(made, ["--sets", "usps"]).sets == ["usps"] and parsed(made, []).methods == ["a gap of 1 %", "linear"]
+    argument_parser = parser("", out=None, data="none", sets=["magic", "usps"], methods=["a gap of 1 %", "linear"])
+    assert parsed(argument_parser, ["--sets", "usps"]).sets == ["usps"]
+    assert parsed(argument_parser, []).methods == ["a gap of 1 %", "linear"]
     with pytest.raises(SystemExit):
-        parsed(made, ["--methods", "linear,cubic"])
+        parsed(argument_parser, ["--methods", "linear,cubic"])
     assert "cubic: no such name; there are a gap of 1 %, linear" in capsys.readouterr().err
-    assert "default a gap of 1 %,linear" in made.format_help()
+    assert "default a gap of 1 %,linear" in argument_parser.format_help()
 
 
 def test_machines_in_words() -> None:

@@ -45,11 +45,11 @@ def fill(path: Path, count: int = 3) -> list[int]:
 def assert_holds(journal: Journal, count: int) -> None:
     assert list(journal) == [f"cell {i}" for i in range(count)]
     for i in range(count):
-        found = journal[f"cell {i}"]
-        assert list(found) == list(payload(i))
+        record = journal[f"cell {i}"]
+        assert list(record) == list(payload(i))
         for name, array in payload(i).items():
-            assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-            assert found[name].tobytes() == array.tobytes()
+            assert (record[name].dtype, record[name].shape) == (array.dtype, array.shape)
+            assert record[name].tobytes() == array.tobytes()
 
 
 @pytest.fixture
@@ -414,14 +414,14 @@ def test_a_record_of_nonsense_with_a_checksum_is_refused(body: bytes, tmp_path: 
         file.write(head + body)
     with (
         pytest.raises(ModelError, match="is not as localsvm writes it"),
-        open_journal(tmp_path / "j", KEY, resume=True) as found,
+        open_journal(tmp_path / "j", KEY, resume=True) as reopened,
     ):
-        found["0"]
+        reopened["0"]
 
 
 @pytest.mark.parametrize("dtype", ["2,f", ",", "O", "f8,f8", "<f16", 8])
 def test_a_record_of_anything_but_numbers_is_refused(dtype: object) -> None:
-    """numpy reads a type with a comma as Python source."""
+    """Types with a comma are refused: numpy reads them as Python source."""
     body = journal._pack("1", {"x": np.zeros(3)})
     forged = body.replace(b'"<f8"', json.dumps(dtype).encode())
     assert journal._unpack(body)["x"].tobytes() == bytes(24)

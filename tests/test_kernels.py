@@ -27,7 +27,7 @@ def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
 
 
 def compress(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compressed sparse rows, zeros left out."""
+    """Pointers, indices and values of the compressed sparse rows, zeros left out."""
     rows = sparse.csr_array(coef)
     return rows.indptr, rows.indices, rows.data
 
@@ -68,8 +68,8 @@ def test_kernels_against_scikit_learn() -> None:
     }
     for kernel, matrix in expected.items():
         for double, allowed in [(False, 3e-5), (True, 1e-11)]:
-            found = Gram(X, Scratch()).matrix(kernel, double)[:45, :45]
-            np.testing.assert_allclose(found, matrix, rtol=allowed, atol=3e-6)
+            K = Gram(X, Scratch()).matrix(kernel, double)[:45, :45]
+            np.testing.assert_allclose(K, matrix, rtol=allowed, atol=3e-6)
 
 
 @pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])

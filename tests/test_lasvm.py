@@ -99,7 +99,7 @@ class Paper:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_an_epoch_is_the_papers(seed: int) -> None:
-    """With bounds so narrow that nearly all steps end there: a free step leaves two equal gradients, a tie."""
+    """Bounds are so narrow that nearly all steps end at them: a free step would leave two equal gradients, a tie."""
     dual, K, y, lo, hi = problem(60, cost=0.1)
     b, order = np.zeros(len(y)), np.random.default_rng(seed).permutation(np.flatnonzero(lo < hi))
     b[np.flatnonzero(hi > 0)[0]], b[np.flatnonzero(lo < 0)[0]] = 0.03, -0.03
@@ -172,11 +172,11 @@ def test_the_classifier_and_any_jobs_give_one_model(tmp_path: Any) -> None:
     X, y = rows_of(150)
     y = y + 2 * (X[:, 2] > 0.5)
     config = TrainingConfig(methods()["lasvm"](gamma=(0.3, 1.0), cost=(1.0, 3.0), epochs=2), "none", folds=3)
-    found = []
+    decisions = []
     for jobs in (1, 2):
         train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", resources=Resources(jobs=jobs))
         with LocalModel(tmp_path / f"{jobs}.h5") as model:
-            found.append(model.decision_function(X))
-    np.testing.assert_array_equal(*found)
+            decisions.append(model.decision_function(X))
+    np.testing.assert_array_equal(*decisions)
     same = estimators.LaSVMClassifier(gamma=[0.3, 1.0], cost=[1.0, 3.0], epochs=2, folds=3).fit(X, y)
-    np.testing.assert_array_equal(same.decision_function(X), found[0])
+    np.testing.assert_array_equal(same.decision_function(X), decisions[0])

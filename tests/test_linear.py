@@ -84,19 +84,19 @@ def test_rows_are_their_explicit_features(kind: str, shared: bool, thin: bool) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_solutions_are_liblinears_on_explicit_features(kind: str, shared: bool, squared: bool, solver: str) -> None:
     rows, Z, y, cost = problem(kind, shared=shared)
-    found = solve(LinearProblem(rows, y, cost, squared), 1e-9, solver, one_task_each=kind != "soft")
-    assert found.report.converged
-    primal, dual = objectives(Z, y, cost, squared, found.w, found.alpha)
-    assert (found.report.primal, found.report.dual) == pytest.approx((primal, dual), rel=1e-9)
+    solution = solve(LinearProblem(rows, y, cost, squared), 1e-9, solver, one_task_each=kind != "soft")
+    assert solution.report.converged
+    primal, dual = objectives(Z, y, cost, squared, solution.w, solution.alpha)
+    assert (solution.report.primal, solution.report.dual) == pytest.approx((primal, dual), rel=1e-9)
     assert primal - dual <= 1e-9 * primal * 1.001
-    assert found.alpha.min() >= 0
-    assert squared or np.all(found.alpha <= cost * (1 + 1e-12))
+    assert solution.alpha.min() >= 0
+    assert squared or np.all(solution.alpha <= cost * (1 + 1e-12))
     theirs = LinearSVC(
         C=1.0, loss="squared_hinge" if squared else "hinge", dual=True, tol=1e-8, fit_intercept=False, max_iter=200_000
     ).fit(Z, y, sample_weight=cost)
-    expected, _ = objectives(Z, y, cost, squared, theirs.coef_.ravel(), found.alpha)
+    expected, _ = objectives(Z, y, cost, squared, theirs.coef_.ravel(), solution.alpha)
     assert primal == pytest.approx(expected, rel=1e-6)
-    assert_allclose(rows.values(found.w), theirs.decision_function(Z), atol=2e-3)
+    assert_allclose(rows.values(solution.w), theirs.decision_function(Z), atol=2e-3)
 
 
 @pytest.mark.parametrize("solver", ["sdca", "primal"])
@@ -106,9 +106,9 @@ def test_rows_without_target_or_cost_take_no_part(solver: str) -> None:
     part = LinearRows(np.ascontiguousarray(rows.X[~left_out]), 4, rows.task[~left_out], 0.7)
     expected = solve(LinearProblem(part, y[~left_out], cost[~left_out], False), 1e-9, solver)
     for targets, costs in ((y * ~left_out, cost), (y, cost * ~left_out)):
-        found = solve(LinearProblem(rows, targets, costs, False), 1e-9, solver)
-        assert found.report.primal == pytest.approx(expected.report.primal, rel=1e-8)
-        assert not found.alpha[left_out].any()
+        solution = solve(LinearProblem(rows, targets, costs, False), 1e-9, solver)
+        assert solution.report.primal == pytest.approx(expected.report.primal, rel=1e-8)
+        assert not solution.alpha[left_out].any()
 
 
 @pytest.mark.parametrize("solver", ["sdca", "primal"])
@@ -122,13 +122,13 @@ def test_a_task_without_rows_has_zero_weights(solver: str) -> None:
 def test_the_three_ways_to_a_newton_step_agree() -> None:
     for kind, d, thin in (("one", 5, False), ("hard", 5, True), ("hard", 60, False), ("hard", 60, True)):
         rows, _, y, cost = problem(kind, d=d, thin=thin)
-        found = [
+        results = [
             newton(LinearProblem(rows, y, cost, True), 1e-10, system=system)
             for system in ("blocks", "rows", "gradients")
         ]
-        for at, report in found:
+        for at, report in results:
             assert report.converged
-            assert_allclose(at.w, found[0][0].w, atol=1e-4)
+            assert_allclose(at.w, results[0][0].w, atol=1e-4)
 
 
 def test_a_squared_hinge_on_wide_separable_rows_takes_few_newton_steps() -> None:
@@ -206,9 +206,9 @@ def test_an_ill_conditioned_problem_is_left_to_newton() -> None:
     y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
     task = rng.integers(0, 20, 300).astype(np.int32)
     rows = LinearRows(X, 20, task)
-    found: LinearSolution = solve(LinearProblem(rows, y, np.full(300, 10.0), False), 1e-5)
-    assert found.report.converged
-    assert found.report.steps < 1000  # Newton steps, not steps of coordinates
+    solution: LinearSolution = solve(LinearProblem(rows, y, np.full(300, 10.0), False), 1e-5)
+    assert solution.report.converged
+    assert solution.report.steps < 1000  # Newton steps, not steps of coordinates
 
 
 def test_a_hessian_is_made_where_it_takes_no_more_memory_than_the_rows() -> None:
@@ -230,8 +230,8 @@ def test_rows_of_zeros_and_one_side_only() -> None:
     X = np.zeros((6, 3), np.float32)
     rows = LinearRows(X)
     for solver in ("sdca", "primal"):
-        found = solve(LinearProblem(rows, np.ones(6), np.ones(6), False), 1e-6, solver)
-        assert_allclose(rows.values(found.w), 1.0, atol=1e-3)
+        solution = solve(LinearProblem(rows, np.ones(6), np.ones(6), False), 1e-6, solver)
+        assert_allclose(rows.values(solution.w), 1.0, atol=1e-3)
         nobody = solve(LinearProblem(rows, np.zeros(6), np.ones(6), False), 1e-6, solver)
         assert not nobody.w.any()
 
@@ -283,13 +283,13 @@ def in_blocks(kind: str, step: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
 def test_stochastic_subgradients_come_near_the_solution(kind: str, step: int) -> None:
     rows, blocks, y, cost = in_blocks(kind, step)
     best = solve(LinearProblem(rows, y, cost, False), 1e-9, one_task_each=kind != "soft")
-    found = descend(blocks, 200, np.random.default_rng(0))
-    (w,), (report,) = found.weights, found.reports
+    solution = descend(blocks, 200, np.random.default_rng(0))
+    (w,), (report,) = solution.weights, solution.reports
     primal = 0.5 * w @ w + cost @ np.maximum(0.0, 1.0 - y * rows.values(w))
     assert report.primal == pytest.approx(primal, rel=1e-9)
     assert best.report.primal * (1 - 1e-8) <= report.primal <= 1.01 * best.report.primal
     assert report.dual <= best.report.primal
-    assert found.support == np.count_nonzero(y * rows.values(w) < 1.0)
+    assert solution.support == np.count_nonzero(y * rows.values(w) < 1.0)
     again = descend(blocks, 200, np.random.default_rng(0)).weights[0]
     assert np.array_equal(w, again)
     few = descend(blocks, 2, np.random.default_rng(0)).reports[0]
@@ -299,8 +299,8 @@ def test_stochastic_subgradients_come_near_the_solution(kind: str, step: int) ->
 def test_stochastic_steps_skip_rows_that_take_no_part() -> None:
     rows, _, y, cost = in_blocks("one", 300)
     y[::2], cost[1::4] = 0.0, 0.0
-    found = descend(lambda: [DescentBlock(rows, y[None], cost[None])], 3, np.random.default_rng(0))
-    assert found.reports[0].steps == 3 * np.count_nonzero((y != 0) & (cost > 0))
+    solution = descend(lambda: [DescentBlock(rows, y[None], cost[None])], 3, np.random.default_rng(0))
+    assert solution.reports[0].steps == 3 * np.count_nonzero((y != 0) & (cost > 0))
 
 
 def test_iterates_of_a_descent_and_their_average() -> None:
@@ -323,8 +323,8 @@ def test_iterates_of_a_descent_and_their_average() -> None:
 def shared_sets() -> list[Path]:
     """The training files of LOCALSVM_DATA."""
     folder = os.environ.get("LOCALSVM_DATA")
-    found = sorted(Path(folder).glob("*.train.libsvm.xz")) if folder else []
-    return found
+    files = sorted(Path(folder).glob("*.train.libsvm.xz")) if folder else []
+    return files
 
 
 @pytest.mark.whole

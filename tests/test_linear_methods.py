@@ -108,7 +108,7 @@ def test_held_out_values_of_pairs_are_those_of_fold_models(method: LinearMethod)
     for fold in range(4):
         out = cell.folds == fold
         n = np.ones(int((~out).sum()))
-        rest = replace(cell, X=cell.X[~out], y=cell.y[~out], count=n, cost=n, folds=cell.folds[~out])
+        rest = replace(cell, X=cell.X[~out], y=cell.y[~out], mass=n, cost=n, folds=cell.folds[~out])
         expected, _ = fitted(method, rest)
         assert_allclose(kept.values[:, out].T, expected.decision_function(cell.X[out]), atol=1e-3)
 
@@ -145,7 +145,7 @@ def test_the_ends_of_csvm() -> None:
     together, _ = fitted(ClusteredSVM(clusters=(3.0,), common=(1e-6,), cost=(C * 1e-6,), **options), cell)
     # the bias has no lambda: with this cost it is held at zero, so that only rows far from it agree
     apart, state = fitted(ClusteredSVM(clusters=(3.0,), common=(1e8,), cost=(C,), **options), cell)
-    own, _ = fitted(KMeansSVM(clusters=(3.0,), cost=(C,), **options), cell)
+    kmeans, _ = fitted(KMeansSVM(clusters=(3.0,), cost=(C,), **options), cell)
     assert np.corrcoef(together.decision_function(X)[:, 0], linear.decision_function(X)[:, 0])[0, 1] > 0.9999
     weights = state["weights"][:-1].reshape(3, -1)[:, :3]
 
@@ -156,7 +156,7 @@ def test_the_ends_of_csvm() -> None:
     targets = np.where(y == 1, 1.0, -1.0)
     best = least(lambda v: 0.5 * v @ v + C * np.square(np.maximum(0, 1 - targets * separate(v))).sum(), 10)
     assert_allclose(weights.ravel(), best[:-1], atol=1e-3)
-    assert np.corrcoef(apart.decision_function(X)[:, 0], own.decision_function(X)[:, 0])[0, 1] > 0.9
+    assert np.corrcoef(apart.decision_function(X)[:, 0], kmeans.decision_function(X)[:, 0])[0, 1] > 0.9
 
 
 def test_several_axes_are_chosen_together(tmp_path: Any) -> None:
@@ -208,17 +208,17 @@ def test_centres_of_sparse_rows_are_those_of_dense_ones(clusters: int) -> None:
     rng = np.random.default_rng(0)
     X = np.repeat(rng.integers(0, 5, (3, 40)), 60, axis=0) + rng.normal(0.0, 0.01, (180, 40))
     X = np.where(rng.random(X.shape) < 0.9, X, 0.0).astype(np.float32)
-    found = [find_centres(rows, clusters, np.random.default_rng(1)) for rows in (X, as_examples(sparse.csr_array(X)))]
-    assert found[0].shape == (clusters, 40)
-    for one in found:
-        assert abs(one[np.argsort(one[:, 0])] - found[0][np.argsort(found[0][:, 0])]).max() < 1e-4
+    centres = [find_centres(rows, clusters, np.random.default_rng(1)) for rows in (X, as_examples(sparse.csr_array(X)))]
+    assert centres[0].shape == (clusters, 40)
+    for one in centres:
+        assert abs(one[np.argsort(one[:, 0])] - centres[0][np.argsort(centres[0][:, 0])]).max() < 1e-4
 
 
 @pytest.mark.fast(1)
 @pytest.mark.parametrize("scheme", ["ova", "ava"])
 @pytest.mark.parametrize("method", [LinearSVM(), KMeansSVM(clusters=(3.0,)), MultiTaskSVM(clusters=(3.0,))])
 def test_the_rows_of_a_cell_go_with_it(method: Method, scheme: str) -> None:
-    """At once: what waits for the collector of garbage adds up, cell by cell."""
+    """Rows of a cell are freed at once; what waits for the garbage collector adds up, cell by cell."""
     X, y = examples(90, classes=3)
     cell = cell_of(X.copy(), y, scheme=scheme)
     rows = weakref.ref(cell.X)

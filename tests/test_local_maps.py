@@ -29,11 +29,11 @@ def values_of(maps: LocalMaps, X: np.ndarray) -> np.ndarray:
 def test_values_are_those_of_the_formula(level: int, kind: str, n: int, m: int, d: int) -> None:
     X, A, W = rows(n, d, 1), rows(m, d, 2), rows(m, d, 3)
     gammas = np.geomspace(0.01, 30.0, m).astype(np.float32)
-    found = values_of(LocalMaps(kind, gammas, A, W, level), X)
+    values = values_of(LocalMaps(kind, gammas, A, W, level), X)
     moved = X[:, None].astype(np.float64) - A
     phi = map_of(kind, gammas[:, None].astype(np.float64), np.abs(moved)) * moved
-    assert_allclose(found[:, :m], (phi * W).sum(axis=2), atol=3e-6 * max(1, d))
-    assert not found[:, m:].any()
+    assert_allclose(values[:, :m], (phi * W).sum(axis=2), atol=3e-6 * max(1, d))
+    assert not values[:, m:].any()
 
 
 @pytest.mark.parametrize("level", LEVEL_NUMBERS)
@@ -52,14 +52,14 @@ def test_a_value_does_not_depend_on_the_block(level: int, kind: str) -> None:
 def test_the_decay_is_accurate_over_its_range(level: int, kind: str) -> None:
     r = np.geomspace(1e-3, 20.0, 5000).astype(np.float32)
     one = np.ones((1, 1), np.float32)
-    found = values_of(LocalMaps(kind, np.ones(1, np.float32), 0 * one, one, level), r[:, None])[:, 0]
+    values = values_of(LocalMaps(kind, np.ones(1, np.float32), 0 * one, one, level), r[:, None])[:, 0]
     exponent = r.astype(np.float64) ** (1 if kind == "exponential" else 2)
     exact = r * np.exp(-exponent)
     seen = exponent < 87.0
-    assert_allclose(found[seen], exact[seen], rtol=1e-5)  # the exponent itself is in float32
+    assert_allclose(values[seen], exact[seen], rtol=1e-5)  # the exponent itself is in float32
     near = exponent < 1.0
-    assert_allclose(found[near], exact[near], rtol=5e-7)
-    assert not found[exponent > 88.0].any()
+    assert_allclose(values[near], exact[near], rtol=5e-7)
+    assert not values[exponent > 88.0].any()
 
 
 def test_the_maps_are_those_of_the_method() -> None:

@@ -11,7 +11,7 @@ from localsvm.solvers.local_svm import decision_values
 
 
 def overlapping(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows whose sides a plane does not part."""
+    """Rows (n, d) and labels (n,) of two classes that no plane separates."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     return X, np.where(X[:, 0] + rng.standard_normal(n) > 0.0, 1.0, -1.0)
@@ -22,8 +22,8 @@ def least_hinge(X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     n, d = X.shape
     price = np.concatenate([np.zeros(d + 1), np.ones(n)])
     margins = -np.hstack([y[:, None] * X, y[:, None], np.eye(n)])
-    found = linprog(price, margins, -np.ones(n), bounds=[(None, None)] * (d + 1) + [(0.0, None)] * n)
-    return float(found.fun), float(found.x[:d] @ found.x[:d])
+    solution = linprog(price, margins, -np.ones(n), bounds=[(None, None)] * (d + 1) + [(0.0, None)] * n)
+    return float(solution.fun), float(solution.x[:d] @ solution.x[:d])
 
 
 @pytest.mark.parametrize("cost", [1e4, 1e6, 1e8])

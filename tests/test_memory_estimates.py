@@ -1,4 +1,5 @@
-"""What a method says that a cell needs is what its work takes, within a factor of 1.5: dense, sparse and wide rows.
+"""Estimates of the memory of a cell are what its work takes, within a factor of 1.5: dense, sparse and wide rows.
+
 The same holds for learning a metric.
 """
 

@@ -42,16 +42,16 @@ def rows(kind: str, n: int = 1000, d: int = 400) -> Dataset:
 
 
 def refusals(work: Callable[[int], object]) -> list[str]:
-    """What work says under budgets that grow by a tenth until one suffices; each message once."""
-    told: list[str] = []
+    """Messages of `work` under budgets that grow by a tenth until one suffices, each once."""
+    messages: list[str] = []
     for step in range(60):
         try:
             work(PROCESS_BYTES + int(MIB * 1.1**step))
         except RunError as error:
             assert "\n" not in str(error) and "--memory" in str(error)
-            told += [words] if (words := str(error).split(" need")[0]) not in told else []
+            messages += [words] if (words := str(error).split(" need")[0]) not in messages else []
         else:
-            return told
+            return messages
     raise AssertionError("never enough")
 
 
@@ -64,8 +64,8 @@ def test_reading_is_bounded(tmp_path: Path, kind: str, pack: Callable[[bytes], b
     path.write_bytes(pack(path.read_bytes()))
     with pytest.raises(RunError, match=r"data.libsvm: its rows need 12.* and --memory allows 120.2 MiB; give more"):
         read(path, dense=kind == "dense", budget=Budget(PROCESS_BYTES + MIB // 4))
-    found = read(path, dense=kind == "dense", budget=Budget(PROCESS_BYTES + 12 * MIB)).X
-    assert (found != (data.X.astype(np.float32))).sum() <= 0.1 * found.size  # rounded by the text at most
+    matrix = read(path, dense=kind == "dense", budget=Budget(PROCESS_BYTES + 12 * MIB)).X
+    assert (matrix != (data.X.astype(np.float32))).sum() <= 0.1 * matrix.size  # rounded by the text at most
 
 
 def test_a_line_is_part_of_the_budget(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_the_phases_of_training_are_bounded(tmp_path: Path) -> None:
             resources=Resources(memory=memory),
         )
 
-    told = refusals(work)
-    assert told[0] == "finding the columns that occur" and "dividing the rows into cells" in told
-    assert told[-1] == "a cell of 1000 rows"
+    messages = refusals(work)
+    assert messages[0] == "finding the columns that occur" and "dividing the rows into cells" in messages
+    assert messages[-1] == "a cell of 1000 rows"
     without = tmp_path / "without.h5"
     train(rows("dense"), TrainingConfig(POINT, "none", metric="none"), without)
 
@@ -112,8 +112,8 @@ def test_streams_are_bounded(tmp_path: Path, kind: str) -> None:
 
     with pytest.raises(RunError, match=r"libsvm: its blocks of text need 12.* and --memory allows .*; give more"):
         work(PROCESS_BYTES + MIB // 2)
-    told = refusals(work)
-    assert told[0].endswith("finding the columns that occur") and told[-1] == "training block by block"
+    messages = refusals(work)
+    assert messages[0].endswith("finding the columns that occur") and messages[-1] == "training block by block"
     work(None)
     with LocalModel(tmp_path / "bounded.h5") as bounded, LocalModel(tmp_path / "free.h5") as free:
         assert np.array_equal(bounded.decision_function(data.X), free.decision_function(data.X))
@@ -144,7 +144,6 @@ def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tm
     assert refusals(work)[-1] == "learning the metric"
 
 
-@pytest.mark.whole
 def test_mapping_by_a_metric_that_is_given_is_bounded(tmp_path: Path) -> None:
     config, path = TrainingConfig(POINT, "none", scale="none", metric="rank:300"), tmp_path / "metric.h5"
     partition_only(rows("dense"), config, path)
@@ -162,8 +161,8 @@ def test_mapping_by_a_metric_that_is_given_is_bounded(tmp_path: Path) -> None:
 
 def test_the_division_is_bounded(tmp_path: Path) -> None:
     config = TrainingConfig(POINT, "voronoi", cell_size=10, repeats=3, metric="none")
-    told = refusals(lambda memory: partition_only(rows("dense"), config, tmp_path / "p.h5", True, memory=memory))
-    assert "dividing the rows into cells" in told
+    messages = refusals(lambda memory: partition_only(rows("dense"), config, tmp_path / "p.h5", True, memory=memory))
+    assert "dividing the rows into cells" in messages
 
 
 def test_what_is_free_bounds_a_run_without_the_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -172,7 +171,6 @@ def test_what_is_free_bounds_a_run_without_the_option(monkeypatch: pytest.Monkey
         train(rows("dense"), TrainingConfig(POINT, "none", metric="none"), tmp_path / "m.h5")
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("partition", ["voronoi", "chunks"])
 def test_prediction_follows_the_memory(tmp_path: Path, partition: str) -> None:
     data, model = rows("dense", 3000, 50), tmp_path / "m.h5"
@@ -181,8 +179,8 @@ def test_prediction_follows_the_memory(tmp_path: Path, partition: str) -> None:
     values, blocks = [], []
     for room, jobs in ((None, 2), (20 * MIB, 1), (24 * MIB, 2), (200 * MIB, 2)):
         memory = None if room is None else PROCESS_BYTES + room
-        with LocalModel(model, jobs, memory=memory) as found:
-            parts = [part.decisions for part in found.predict_blocks(found.read(tmp_path / "test.libsvm"))]
+        with LocalModel(model, jobs, memory=memory) as local:
+            parts = [part.decisions for part in local.predict_blocks(local.read(tmp_path / "test.libsvm"))]
         values.append(np.concatenate(parts))
         blocks.append(len(parts))
     assert all(np.array_equal(values[0], other) for other in values[1:])

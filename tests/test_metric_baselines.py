@@ -42,7 +42,7 @@ def five_pairs() -> Pairs:
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 10.0])
 def test_itml_is_the_minimum_under_its_constraints(gamma: float) -> None:
     pairs = five_pairs()
-    found = project(pairs, gamma, tolerance=1e-12)
+    solution = project(pairs, gamma, tolerance=1e-12)
 
     def divergence(x: np.ndarray) -> float:
         root, ratio = np.asarray([[x[0], 0.0], [x[1], x[2]]]), x[3:] / pairs.bound
@@ -60,24 +60,24 @@ def test_itml_is_the_minimum_under_its_constraints(gamma: float) -> None:
         options={"ftol": 1e-14, "maxiter": 1000},
     )  # fmt: skip
     root = np.asarray([[best.x[0], 0.0], [best.x[1], best.x[2]]])
-    assert np.abs(found.A - np.eye(2)).max() > 0.1
-    assert pytest.approx(root @ root.T, abs=1e-4) == found.A
-    assert found.bound == pytest.approx(best.x[3:], abs=1e-4)
+    assert np.abs(solution.A - np.eye(2)).max() > 0.1
+    assert pytest.approx(root @ root.T, abs=1e-4) == solution.A
+    assert solution.bound == pytest.approx(best.x[3:], abs=1e-4)
 
 
 def test_itml_meets_the_conditions_of_an_optimum() -> None:
-    """Those of Karush, Kuhn and Tucker, for pairs as they are drawn."""
+    """The conditions of Karush, Kuhn and Tucker hold for pairs as they are drawn."""
     X, codes = noisy(60, 1)
     pairs, gamma = draw(X, codes, rng(2)), 0.3
-    found = project(pairs, gamma, tolerance=1e-10, projections=1_000_000)
-    signed = pairs.sign * found.multiplier
-    assert np.linalg.eigvalsh(found.A)[0] > 0.0
-    assert np.linalg.inv(found.A) == pytest.approx(np.eye(3) + pairs.V.T @ (signed[:, None] * pairs.V), rel=1e-8)
-    assert 1.0 / found.bound == pytest.approx(1.0 / pairs.bound - signed / gamma, rel=1e-8)
-    room = pairs.sign * (1.0 - np.einsum("ij,jk,ik->i", pairs.V, found.A, pairs.V) / found.bound)
+    solution = project(pairs, gamma, tolerance=1e-10, projections=1_000_000)
+    signed = pairs.sign * solution.multiplier
+    assert np.linalg.eigvalsh(solution.A)[0] > 0.0
+    assert np.linalg.inv(solution.A) == pytest.approx(np.eye(3) + pairs.V.T @ (signed[:, None] * pairs.V), rel=1e-8)
+    assert 1.0 / solution.bound == pytest.approx(1.0 / pairs.bound - signed / gamma, rel=1e-8)
+    room = pairs.sign * (1.0 - np.einsum("ij,jk,ik->i", pairs.V, solution.A, pairs.V) / solution.bound)
     assert room.min() > -1e-6
-    assert found.multiplier.min() >= 0.0
-    used = found.multiplier > 1e-6
+    assert solution.multiplier.min() >= 0.0
+    used = solution.multiplier > 1e-6
     assert 10 < np.count_nonzero(used) < len(used)
     assert np.abs(room[used]).max() < 1e-6
 

@@ -41,7 +41,7 @@ USUAL = measuring.CHOICE_PLAN
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few steps, by small samples."""
+    """Let metrics be learned in few steps, by small samples."""
     plan = LearningPlan(sample=60, weight_steps=12, matrix_steps=12, near_steps=6)
     monkeypatch.setattr(measuring, "CHOICE_PLAN", plan)
     monkeypatch.setattr(measuring, "LearningPlan", lambda names: LearningPlan(names, 60, 12, 12, 6))
@@ -49,7 +49,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(n: int = 240, d: int = 4, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Labels that two of the columns make."""
+    """Rows (n, d) and labels (n,) that two of the columns decide."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)).astype(np.float32)
     value = X[:, 0] * X[:, 1]
@@ -57,7 +57,7 @@ def rows(n: int = 240, d: int = 4, classes: int = 2, seed: int = 0) -> tuple[np.
 
 
 def thin(X: np.ndarray) -> Examples:
-    """The same columns beside 1 200 or more, each with one value: so many stay sparse."""
+    """Sparse rows of the columns of X beside 1 200 or more with one value each: so many stay sparse."""
     return as_examples(sparse.csr_array(np.hstack([X] + [np.eye(len(X), dtype=np.float32)] * -(-1200 // len(X)))))
 
 
@@ -113,29 +113,29 @@ def test_the_gradient_by_the_metric_is_that_of_differences(shape: tuple[int, ...
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0**14])
 def test_the_scale_of_the_rows_does_not_matter(factor: float) -> None:
     X, y = rows()
-    found = []
+    values = []
     for scaled in (X, (factor * X).astype(np.float32)):
         config = TrainingConfig(metric="full", scale="none")
         metric = measure(Dataset(scaled, y), config, ALONE).metric
         assert metric is not None
-        found.append(metric.values)
-    assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-3)
+        values.append(metric.values)
+    assert_allclose(values[0], values[1], rtol=1e-3, atol=1e-3)
 
 
 def test_what_matters_weighs_more() -> None:
     X, y = rows(400)
     for metric in ("diag", "full", "rank:2"):
-        found = measure(Dataset(X, y), TrainingConfig(metric=metric, scale="none"), ALONE).metric
-        assert found is not None
-        importance = found.importance()
+        learned = measure(Dataset(X, y), TrainingConfig(metric=metric, scale="none"), ALONE).metric
+        assert learned is not None
+        importance = learned.importance()
         assert importance[:2].min() > 1.1 * importance[2:].max()
 
 
 def test_one_outlier_is_no_obstacle() -> None:
     X, y = rows(400)
     X[7, 0] = 1e16
-    found = measure(Dataset(X, y), TrainingConfig(metric="diag", scale="none"), ALONE).metric
-    assert found is not None and np.isfinite(found.values).all()
+    learned = measure(Dataset(X, y), TrainingConfig(metric="diag", scale="none"), ALONE).metric
+    assert learned is not None and np.isfinite(learned.values).all()
 
 
 def test_labels_at_random_keep_the_euclidean_metric() -> None:
@@ -143,9 +143,9 @@ def test_labels_at_random_keep_the_euclidean_metric() -> None:
     for seed in range(10):
         X, _ = rows(200, 5, seed=seed)
         y = np.random.default_rng(seed + 100).integers(0, 2, 200).astype(np.float64)
-        about = measure(Dataset(X, y), TrainingConfig(metric="auto", seed=seed), ALONE).description
-        assert about is not None
-        names.append(about["name"])
+        description = measure(Dataset(X, y), TrainingConfig(metric="auto", seed=seed), ALONE).description
+        assert description is not None
+        names.append(description["name"])
     assert names.count("none") >= 9
 
 
@@ -153,8 +153,8 @@ def test_folds_without_rows_choose_nothing() -> None:
     X, y = rows(4)
     data = measuring.MetricRows(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
     folds = stratified_folds(y.astype(np.intp), np.random.default_rng(0))
-    found = choose(data, np.arange(4), folds, measuring.CHOICE_PLAN, 0, ALONE)
-    assert (found.name, found.best, found.loss) == ("none", "none", ())
+    choice = choose(data, np.arange(4), folds, measuring.CHOICE_PLAN, 0, ALONE)
+    assert (choice.name, choice.best, choice.loss) == ("none", "none", ())
 
 
 def test_balanced_classes_weigh_the_same_when_a_metric_is_learned() -> None:
@@ -190,7 +190,7 @@ def test_threads_end_soon_when_nobody_waits() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_ends_the_learning(jobs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A learning that would last for hours."""
+    """Ctrl-C ends a learning that would last for hours, and leaves no file."""
     monkeypatch.setattr(measuring, "CHOICE_PLAN", LearningPlan(sample=20, weight_steps=10**9))
     steps, once = MetricLearner._gradient, threading.Event()
 
@@ -296,9 +296,9 @@ def test_the_error_is_that_of_fresh_rows_however_often_they_occur(tmp_path: Path
     divided = divide(Dataset(X.copy(), y), config)
     cells = divided.only
     assert cells.fresh is not None and divided.measured.fresh is not None
-    fresh = float((cells.fresh.array * cells.count.array).sum())
-    assert fresh == pytest.approx(np.count_nonzero(divided.measured.fresh)) == 48
-    assert len(cells.count.array) < 240
+    fresh = float((cells.fresh.array * cells.mass.array).sum())
+    assert fresh == pytest.approx(cells.fresh_rows) == np.count_nonzero(divided.measured.fresh) == 48
+    assert len(cells.mass.array) < 240
     assert trained(tmp_path / "m.h5", X, y, config).cv_error is not None
 
 
@@ -378,7 +378,7 @@ def hard() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def test_hard_rows_give_finite_models_without_a_warning(
     name: str, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By as many steps as users have."""
+    """Hard rows give finite values after as many learning steps as in users' runs, without a warning."""
     monkeypatch.setattr(measuring, "CHOICE_PLAN", USUAL)
     monkeypatch.setattr(measuring, "LearningPlan", LearningPlan)
     tried = Mock(side_effect=choose)

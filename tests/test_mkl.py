@@ -66,7 +66,7 @@ class Listed:
         return self.matrices[name]
 
     def prefer(self, names: Iterable[int]) -> None:
-        """All are there."""
+        """Do nothing: all matrices are there."""
 
 
 def listed(bank: KernelBank) -> Listed:
@@ -77,17 +77,17 @@ def scores(bank: Any, b: np.ndarray) -> np.ndarray:
     return np.asarray([0.5 * b @ bank.matrix(m) @ b for m in range(bank.size)])
 
 
-def check_certificate(bank: Any, y: np.ndarray, cost: np.ndarray, found: KernelMixture) -> None:
-    """Both objectives, written out: P by the norms of the functions of the kernels, D by the largest score of all."""
-    assert np.all((found.b * y >= 0) & (found.b * y <= cost * (1 + 1e-12)))
-    assert found.beta.min() > 0 and found.beta.sum() == pytest.approx(1)
-    parts = np.stack([beta * bank.matrix(m) @ found.b for m, beta in zip(found.names, found.beta, strict=True)])
-    assert_allclose(found.f, parts.sum(axis=0), atol=1e-8)
-    norms = np.sqrt([beta * part @ found.b for beta, part in zip(found.beta, parts, strict=True)])
-    primal = 0.5 * norms.sum() ** 2 + cost @ np.maximum(0, 1 - y * found.f)
-    dual = np.abs(found.b).sum() - scores(bank, found.b).max()
-    assert primal <= found.primal * (1 + 1e-9)
-    assert found.dual == pytest.approx(dual, rel=1e-9)
+def check_certificate(bank: Any, y: np.ndarray, cost: np.ndarray, mixture: KernelMixture) -> None:
+    """Check both objectives: P by the norms of the functions of the kernels, D by the largest score of all."""
+    assert np.all((mixture.b * y >= 0) & (mixture.b * y <= cost * (1 + 1e-12)))
+    assert mixture.beta.min() > 0 and mixture.beta.sum() == pytest.approx(1)
+    parts = np.stack([beta * bank.matrix(m) @ mixture.b for m, beta in zip(mixture.names, mixture.beta, strict=True)])
+    assert_allclose(mixture.f, parts.sum(axis=0), atol=1e-8)
+    norms = np.sqrt([beta * part @ mixture.b for beta, part in zip(mixture.beta, parts, strict=True)])
+    primal = 0.5 * norms.sum() ** 2 + cost @ np.maximum(0, 1 - y * mixture.f)
+    dual = np.abs(mixture.b).sum() - scores(bank, mixture.b).max()
+    assert primal <= mixture.primal * (1 + 1e-9)
+    assert mixture.dual == pytest.approx(dual, rel=1e-9)
     assert dual <= primal
 
 
@@ -110,10 +110,10 @@ def test_matrices_are_the_kernels_by_their_mean_diagonal() -> None:
 def test_what_is_not_kept_is_computed_again_to_the_same_bits() -> None:
     X, y = rows_of()
     banks = [KernelBank(X, SMALL.kinds, True, kept) for kept in (0, 5 * 8 * 60**2, 1 << 30)]
-    found = [sequential_mkl(bank, y, np.full(60, 2.0), 1e-3) for bank in banks]
-    for other in found[:2]:
-        assert_array_equal(other.b, found[2].b)
-        assert_array_equal(other.beta, found[2].beta)
+    mixtures = [sequential_mkl(bank, y, np.full(60, 2.0), 1e-3) for bank in banks]
+    for other in mixtures[:2]:
+        assert_array_equal(other.b, mixtures[2].b)
+        assert_array_equal(other.beta, mixtures[2].beta)
     assert len(banks[0]._kept) <= 1 and len(banks[1]._kept) <= 5
 
 
@@ -157,7 +157,7 @@ def test_sparse_rows_have_the_kernels_of_the_columns_that_occur() -> None:
 def test_optima_are_scipys(solver: Any, cost: float) -> None:
     bank, y = bank_of(30, 3, widths=(1.0,))
     costs = cost * np.random.default_rng(1).uniform(0.5, 1.5, 30)
-    found = solver(bank, y, costs, 1e-5)
+    mixture = solver(bank, y, costs, 1e-5)
     signed = [y[:, None] * bank.matrix(m) * y for m in range(bank.size)]
     best = minimize(  # (a, t): max sum a - t, where t is at least each score
         lambda v: v[-1] - v[:-1].sum(),
@@ -172,19 +172,19 @@ def test_optima_are_scipys(solver: Any, cost: float) -> None:
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-10},
     )
-    assert found.converged
-    check_certificate(bank, y, costs, found)
-    assert found.primal == pytest.approx(-best.fun, rel=1e-4)
-    assert found.dual == pytest.approx(-best.fun, rel=1e-4)
+    assert mixture.converged
+    check_certificate(bank, y, costs, mixture)
+    assert mixture.primal == pytest.approx(-best.fun, rel=1e-4)
+    assert mixture.dual == pytest.approx(-best.fun, rel=1e-4)
 
 
 @pytest.mark.parametrize("cost", [0.3, 100.0])
 def test_both_reach_one_optimum_where_active_kernels_share_one_score(cost: float) -> None:
     bank, y = bank_of()
     costs = np.full(60, cost)
-    found = [solver(bank, y, costs, 1e-5) for solver in SOLVERS]
-    assert found[0].primal == pytest.approx(found[1].primal, rel=1e-4)
-    for one in found:
+    mixtures = [solver(bank, y, costs, 1e-5) for solver in SOLVERS]
+    assert mixtures[0].primal == pytest.approx(mixtures[1].primal, rel=1e-4)
+    for one in mixtures:
         assert one.converged and 0 <= one.gap <= 1e-5
         assert 1 < len(one.names) < bank.size
         check_certificate(bank, y, costs, one)
@@ -206,13 +206,13 @@ def test_kernels_that_are_seen_once_come_near_the_optimum(cost: float, monkeypat
 
     best = sequential_mkl(bank, y, costs, 1e-4)
     monkeypatch.setattr(ActiveMatrices, "look", watched)
-    found = sequential_mkl(bank, y, costs, 1e-4, parts=parts)
-    assert found.rounds == len(looked) == 8
+    mixture = sequential_mkl(bank, y, costs, 1e-4, parts=parts)
+    assert mixture.rounds == len(looked) == 8
     assert_array_equal(np.sort(np.concatenate(looked[:-1])), np.arange(bank.size))
     assert_array_equal(looked[-1], np.arange(bank.size))
-    assert best.primal * (1 - 1e-4) <= found.primal <= 1.03 * best.primal
-    check_certificate(bank, y, costs, found)
-    assert found.converged == (found.gap <= 1e-4)
+    assert best.primal * (1 - 1e-4) <= mixture.primal <= 1.03 * best.primal
+    check_certificate(bank, y, costs, mixture)
+    assert mixture.converged == (mixture.gap <= 1e-4)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -236,10 +236,10 @@ def test_rows_without_target_or_cost_take_no_part(solver: Any) -> None:
     part = Listed([bank.matrix(m)[np.ix_(~out, ~out)] for m in range(bank.size)])
     expected = solver(part, y[~out], np.full(45, 2.0), 1e-4)
     for targets, costs in ((y * ~out, np.full(60, 2.0)), (y, 2.0 * ~out)):
-        found = solver(bank, targets, costs, 1e-4)
-        assert found.primal == pytest.approx(expected.primal, rel=1e-4)
-        assert not found.b[out].any()
-        assert_allclose(found.f[~out], expected.f, atol=0.05)
+        mixture = solver(bank, targets, costs, 1e-4)
+        assert mixture.primal == pytest.approx(expected.primal, rel=1e-4)
+        assert not mixture.b[out].any()
+        assert_allclose(mixture.f[~out], expected.f, atol=0.05)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -294,17 +294,17 @@ def test_models_do_not_depend_on_the_jobs_or_on_what_is_kept(
     y = y + 2 * (X[:, 3] > 0.5)
     method = replace(SMALL, cost=(0.1, 1.0), tolerance=tolerance, online=online)
     config = TrainingConfig(method, "none", folds=3, scale="zscore")
-    found = []
+    decisions = []
     for jobs, kept in ((1, 1 << 30), (2, 1 << 30), (1, 0)):
         monkeypatch.setattr(scheduling, "SPARE_BYTES", kept)
         train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}{kept}.h5", resources=Resources(jobs=jobs))
         with LocalModel(tmp_path / f"{jobs}{kept}.h5") as model:
-            found.append(model.decision_function(X))
-    assert_array_equal(found[1], found[0])
-    assert_array_equal(found[2], found[0])
+            decisions.append(model.decision_function(X))
+    assert_array_equal(decisions[1], decisions[0])
+    assert_array_equal(decisions[2], decisions[0])
     options = {"widths": [0.5, 2.0], "cost": [0.1, 1.0], "tolerance": tolerance, "online": online}
     same = MultipleKernelSVMClassifier(**options, folds=3, scale="zscore").fit(X, y)
-    assert_array_equal(same.decision_function(X), found[0])
+    assert_array_equal(same.decision_function(X), decisions[0])
 
 
 def test_a_bank_that_is_too_large_is_refused() -> None:
@@ -316,16 +316,16 @@ def test_a_bank_that_is_too_large_is_refused() -> None:
 
 @pytest.mark.parametrize("cost", [0.1, 100.0])
 def test_rows_that_are_equal_to_a_kernel_leave_no_gap_open(cost: float) -> None:
-    """Many coefficients are best then, and only some of them certify the optimum."""
+    """Many coefficients are best where a kernel maps rows to one point, and only some of them certify the optimum."""
     random = np.random.default_rng(5)
     X = (random.random((40, 3)) * (random.random((40, 3)) < 0.4)).round(1).astype(np.float32)
     y = np.where(random.random(40) < 0.5, 1.0, -1.0)
     bank = KernelBank(X, MultipleKernelSVM().kinds, each=True)
     costs = np.full(40, cost)
     for solver in SOLVERS:
-        found = solver(bank, y, costs, 1e-3)
-        assert found.converged
-        check_certificate(bank, y, costs, found)
+        mixture = solver(bank, y, costs, 1e-3)
+        assert mixture.converged
+        check_certificate(bank, y, costs, mixture)
 
 
 @pytest.mark.parametrize(("before", "cost"), [(1e-3, 100.0), (1e-3, 1000.0), (0.1, 1000.0)])
@@ -333,13 +333,13 @@ def test_a_start_of_small_coefficients_leads_to_large_ones(before: float, cost: 
     """A ridge that is measured by the coefficients must not keep them small."""
     bank, y = bank_of(widths=(0.5, 2.0, 8.0))
     start = sequential_mkl(bank, y, np.full(60, before), 1e-2)
-    found = sequential_mkl(bank, y, np.full(60, cost), 1e-2, start)
-    assert found.converged
-    check_certificate(bank, y, np.full(60, cost), found)
+    mixture = sequential_mkl(bank, y, np.full(60, cost), 1e-2, start)
+    assert mixture.converged
+    check_certificate(bank, y, np.full(60, cost), mixture)
 
 
 def test_a_cost_that_cannot_be_solved_ends(tmp_path: Path) -> None:
-    """Each row of noise is on its own side at any price: without a bound this takes minutes."""
+    """Labels of noise at a cost of 1e50 end unconverged; without a bound on the work they take minutes."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((60, 20)).astype(np.float32), np.where(rng.random(60) < 0.5, 1.0, -1.0)
     config = TrainingConfig(MultipleKernelSVM(cost=(1e50,)), "none")

@@ -30,7 +30,7 @@ SMALL = ML3SVM(models=(3.0,), tolerance=0.01)
 
 @pytest.fixture(scope="module", autouse=True)
 def blas_on_one_thread() -> Iterator[None]:
-    """As in the workers of a run; several wait for each other longer than such small products take."""
+    """Keep BLAS on one thread: several wait for each other longer than such small products take."""
     with threadpool_limits(1):
         yield
 
@@ -58,7 +58,7 @@ def scores_by_hand(W: np.ndarray, X: np.ndarray, q: float) -> np.ndarray:
 @pytest.mark.parametrize("mean_loss", [False, True])
 def test_the_objective_is_that_of_the_paper(solver: str, mean_loss: bool) -> None:
     X, y = examples()
-    cell = replace(cell_of(X, y), count=np.where(np.arange(150) % 3, 1.0, 2.0), cost=np.where(y == 1, 1.5, 1.0))
+    cell = replace(cell_of(X, y), mass=np.where(np.arange(150) % 3, 1.0, 2.0), cost=np.where(y == 1, 1.5, 1.0))
     _, state = fitted(replace(SMALL, cost=(0.7,), solver=solver, mean_loss=mean_loss), cell)
     cost = 0.7 / cell.count.sum() if mean_loss else 0.7
     W = state["weights"].reshape(3, 3, 4)
@@ -74,8 +74,8 @@ def test_the_objective_is_that_of_the_paper(solver: str, mean_loss: bool) -> Non
 
 def test_the_exact_solver_reaches_lower_objectives_than_the_original_one() -> None:
     cell = cell_of(*examples())
-    found = [fitted(ML3SVM(solver=solver), cell)[1]["model_objective"][0] for solver in ("primal", "sgd")]
-    assert found[0] < found[1]
+    objectives = [fitted(ML3SVM(solver=solver), cell)[1]["model_objective"][0] for solver in ("primal", "sgd")]
+    assert objectives[0] < objectives[1]
 
 
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0])
@@ -146,10 +146,10 @@ def test_auto_is_exact_until_a_pass_is_long(monkeypatch: pytest.MonkeyPatch) -> 
 def test_cells_of_one_class_and_of_one_row() -> None:
     X, y = examples(12)
     cell = cell_of(X, y)
-    alone = replace(cell, X=cell.X[:5], y=np.full(5, 2.0), count=np.ones(5), cost=np.ones(5), folds=cell.folds[:5])
+    alone = replace(cell, X=cell.X[:5], y=np.full(5, 2.0), mass=np.ones(5), cost=np.ones(5), folds=cell.folds[:5])
     predictor, _ = fitted(SMALL, alone)
     assert_array_equal(cell.target.decide(predictor.decision_function(cell.X[:5])), 2.0)
-    single = replace(alone, X=X[:1], y=y[:1], count=np.ones(1), cost=np.ones(1), folds=np.zeros(1, int))
+    single = replace(alone, X=X[:1], y=y[:1], mass=np.ones(1), cost=np.ones(1), folds=np.zeros(1, int))
     predictor, state = fitted(replace(SMALL, cost=(0.1, 1.0)), single, "vote")
     assert not state["weights"].any()
     assert np.isfinite(predictor.decision_function(X)).all()

@@ -25,7 +25,7 @@ SOLVERS = [stochastic, exact]
 
 @pytest.fixture(scope="module", autouse=True)
 def blas_on_one_thread() -> Iterator[None]:
-    """As in the workers of a run; several wait for each other longer than such small products take."""
+    """One thread for BLAS, as in workers: several wait for each other longer than such small products take."""
     with threadpool_limits(1):
         yield
 
@@ -70,13 +70,13 @@ def accuracy(W: np.ndarray, p: float, X: np.ndarray, codes: np.ndarray) -> float
 
 
 def best_by_search(c: np.ndarray, p: float) -> float:
-    """max b'c over b >= 0, |b|_p <= 1, by a general solver."""
+    """Maximum of b'c over b >= 0, |b|_p <= 1, by a general solver."""
     start = np.full(len(c), 0.3 / len(c))
     ball = NonlinearConstraint(lambda b: (b**p).sum(), -np.inf, 1)
     simplex = LinearConstraint(np.ones(len(c)), -np.inf, 1)
     bounds = [(0, 1)] * len(c)
     options = {"ftol": 1e-12, "maxiter": 500}
-    found = minimize(
+    result = minimize(
         lambda b: -b @ c,
         start,
         jac=lambda b: -c,
@@ -85,7 +85,7 @@ def best_by_search(c: np.ndarray, p: float) -> float:
         method="SLSQP",
         options=options,
     )
-    return -float(found.fun)
+    return -float(result.fun)
 
 
 @pytest.mark.parametrize("p", POWERS)
@@ -95,9 +95,9 @@ def test_scores_are_those_of_the_best_combination(p: float) -> None:
     W[2] = -np.abs(W[2])
     X[0] = np.abs(X[0])  # no model of the last class is positive for this row
     expected = [[best_by_search(w.astype(float) @ x, p) for w in W] for x in with_bias(X)]
-    found = scores(W, X, p)
-    np.testing.assert_allclose(found, expected, atol=2e-5, rtol=1e-5)
-    assert found[0, 2] == 0
+    computed = scores(W, X, p)
+    np.testing.assert_allclose(computed, expected, atol=2e-5, rtol=1e-5)
+    assert computed[0, 2] == 0
 
 
 @pytest.mark.parametrize("p", POWERS)
@@ -125,15 +125,15 @@ def test_scores_of_any_shape(classes: int, models: int, features: int, p: float,
     X[rng.random(X.shape) < 0.3] = 0
     c = np.einsum("rkj,ij->irk", W.astype(float), with_bias(X))
     expected = np.linalg.norm(np.maximum(c, 0), ord=dual_exponent(p), axis=2)
-    found = scores(W, X, p)
-    np.testing.assert_allclose(found, expected, atol=3e-5)
-    np.testing.assert_array_equal(found, scores(W, as_examples(sp.csr_array(X)), p))
-    np.testing.assert_array_equal(found[3:5], scores(W, X[3:5].copy(), p))
+    computed = scores(W, X, p)
+    np.testing.assert_allclose(computed, expected, atol=3e-5)
+    np.testing.assert_array_equal(computed, scores(W, as_examples(sp.csr_array(X)), p))
+    np.testing.assert_array_equal(computed[3:5], scores(W, X[3:5].copy(), p))
 
 
 def test_simplex_projection_against_a_general_solver() -> None:
     v = np.random.default_rng(2).normal(size=(4, 30))
-    for column, found in zip(v.T, capped_simplex(v).T, strict=True):
+    for column, projected in zip(v.T, capped_simplex(v).T, strict=True):
         nearest = minimize(
             lambda a, column=column: ((a - column) ** 2).sum(),
             np.full(4, 0.1),
@@ -142,7 +142,7 @@ def test_simplex_projection_against_a_general_solver() -> None:
             method="SLSQP",
             options={"ftol": 1e-14},
         )
-        np.testing.assert_allclose(found, nearest.x, atol=1e-5)
+        np.testing.assert_allclose(projected, nearest.x, atol=1e-5)
 
 
 @pytest.mark.parametrize("q", [3.0, 2.0, 5.5, np.inf])
@@ -213,9 +213,9 @@ def round_by_epigraph(problem: Round, models: int) -> float:
     bounds = [(None, None)] * size + [(0, None)] * n
     least = {"type": "ineq", "fun": lambda z: A @ z - b, "jac": lambda z: A}
     options = {"ftol": 1e-12, "maxiter": 500}
-    found = minimize(value, start, jac=slope, bounds=bounds, constraints=[least], method="SLSQP", options=options)
-    assert found.success
-    return float(found.fun)
+    result = minimize(value, start, jac=slope, bounds=bounds, constraints=[least], method="SLSQP", options=options)
+    assert result.success
+    return float(result.fun)
 
 
 def test_round_reaches_the_minimum_of_its_problem() -> None:
@@ -227,7 +227,7 @@ def test_round_reaches_the_minimum_of_its_problem() -> None:
 
 
 def test_one_model_is_a_multiclass_linear_svm_with_a_class_of_score_zero() -> None:
-    """Where every row has a positive score for its class: then (w_r x)_+ is the larger of two linear scores."""
+    """One model equals a linear SVM if all rows score their classes above 0: (w_r x)_+ is the larger of w_r x and 0."""
     X, codes = three_lines(9)
     problem = problem_of(X, codes, models=1, p=1.0, lam=0.02)
     W, report = exact(problem, np.random.default_rng(0), 1e-5)
@@ -276,8 +276,8 @@ def test_no_class_is_lost_where_a_linear_model_would_lose_it() -> None:
     X = rng.normal(size=(400, 2))
     X *= (np.where(inner, 0.5, 2) * rng.uniform(0.5, 1, 400) / np.linalg.norm(X, axis=1))[:, None]
     X, codes = (X + 3).astype(np.float32), inner.astype(np.int32)
-    found = [exact(problem_of(X, codes), np.random.default_rng(seed), 0.01)[0] for seed in range(3)]
-    assert min(accuracy(W, 1.5, X, codes) for W in found) > 0.95
+    weights = [exact(problem_of(X, codes), np.random.default_rng(seed), 0.01)[0] for seed in range(3)]
+    assert min(accuracy(W, 1.5, X, codes) for W in weights) > 0.95
 
 
 def test_exact_says_whether_it_converged() -> None:
@@ -302,8 +302,8 @@ def test_one_model_learns_what_is_linear(solver) -> None:
 def test_several_models_learn_what_is_not_linear(solver, p: float) -> None:
     X, codes = checkers(200)
     assert accuracy(solver(problem_of(X, codes, models=1, p=p), np.random.default_rng(0))[0], p, X, codes) < 0.8
-    found = [solver(problem_of(X, codes, models=4, p=p), np.random.default_rng(seed))[0] for seed in range(3)]
-    assert np.median([accuracy(W, p, *checkers(1000, seed=1)) for W in found]) > 0.97
+    weights = [solver(problem_of(X, codes, models=4, p=p), np.random.default_rng(seed))[0] for seed in range(3)]
+    assert np.median([accuracy(W, p, *checkers(1000, seed=1)) for W in weights]) > 0.97
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

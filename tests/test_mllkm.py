@@ -61,7 +61,7 @@ def bank_of(X: np.ndarray, kind: str = "gaussian", componentwise: bool = False, 
 
 
 def oracle(bank: LocalBank, y: np.ndarray, cost: float) -> float:
-    """max sum a - t, 1/2 |sum_i a_i y_i phi_m(x_i)|^2 <= t for all m, 0 <= a <= C, by scipy."""
+    """Maximum of sum a - t, 1/2 |sum_i a_i y_i phi_m(x_i)|^2 <= t for all m, 0 <= a <= C, by scipy."""
     F = np.stack([phi.T * y for phi in written_out(bank)])  # (kernels, d, n)
     n = len(y)
     done = minimize(
@@ -80,13 +80,13 @@ def oracle(bank: LocalBank, y: np.ndarray, cost: float) -> float:
     return -float(done.fun)
 
 
-def certificate(bank: LocalBank, y: np.ndarray, cost: Any, found: Found) -> tuple[float, float]:
-    """Both objectives over the whole bank, written out."""
-    W = found.w.reshape(len(found.names), -1)
-    f = sum((phi @ w for phi, w in zip(written_out(bank, found.names), W, strict=True)), np.zeros(len(y)))
+def certificate(bank: LocalBank, y: np.ndarray, cost: Any, solution: Found) -> tuple[float, float]:
+    """Primal and dual objective over the whole bank, written out."""
+    W = solution.w.reshape(len(solution.names), -1)
+    f = sum((phi @ w for phi, w in zip(written_out(bank, solution.names), W, strict=True)), np.zeros(len(y)))
     total = np.sqrt((W**2).sum(axis=1)).sum()
-    scores = [0.5 * float(((found.coef @ phi) ** 2).sum()) for phi in written_out(bank)]
-    alpha = found.coef * y
+    scores = [0.5 * float(((solution.coef @ phi) ** 2).sum()) for phi in written_out(bank)]
+    alpha = solution.coef * y
     assert alpha.min() >= 0.0 and (alpha <= cost * (1 + 1e-12)).all()
     return 0.5 * total**2 + float((cost * np.maximum(0, 1 - y * f)).sum()), alpha.sum() - max(scores)
 
@@ -112,12 +112,12 @@ def test_scores_are_those_of_brute_force(kind: str, componentwise: bool, monkeyp
     bank = bank_of(X, kind, componentwise)
     coef = np.random.default_rng(1).standard_normal(60) * (np.arange(60) % 3 > 0)
     expected = np.asarray([0.5 * ((coef @ phi) ** 2).sum() for phi in written_out(bank)])
-    found = bank.scores(coef)
-    assert_allclose(found, expected, rtol=1e-10 if componentwise else 1e-4, atol=1e-10 if componentwise else 1e-5)
-    assert_allclose(bank.scores(1e-100 * coef) * 1e200, found, rtol=1e-5)
+    scores = bank.scores(coef)
+    assert_allclose(scores, expected, rtol=1e-10 if componentwise else 1e-4, atol=1e-10 if componentwise else 1e-5)
+    assert_allclose(bank.scores(1e-100 * coef) * 1e200, scores, rtol=1e-5)
     closed = replace(bank, open=np.arange(10))
     inside = np.arange(bank.size) % 60 < 10
-    assert_allclose(closed.scores(coef), np.where(inside, found, 0.0), rtol=1e-5)
+    assert_allclose(closed.scores(coef), np.where(inside, scores, 0.0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("componentwise", [False, True])
@@ -147,13 +147,13 @@ def test_features_are_products_of_what_is_written_out(
 def test_the_optimum_is_that_of_scipy_and_the_gap_is_certified(kind: str, componentwise: bool) -> None:
     X, y = problem()
     bank = bank_of(X, kind, componentwise)
-    found = feature_mkl(bank, y, np.full(40, 2.0), 1e-4, admitted=5)
+    solution = feature_mkl(bank, y, np.full(40, 2.0), 1e-4, admitted=5)
     best = oracle(bank, y, 2.0)
-    assert found.converged
-    assert found.primal == pytest.approx(best, rel=1e-3) and found.dual == pytest.approx(best, rel=1e-3)
-    primal, dual = certificate(bank, y, 2.0, found)
-    assert found.primal == pytest.approx(primal, rel=1e-8)
-    assert found.dual == pytest.approx(dual, rel=1e-5)  # inactive ones are scored in float32
+    assert solution.converged
+    assert solution.primal == pytest.approx(best, rel=1e-3) and solution.dual == pytest.approx(best, rel=1e-3)
+    primal, dual = certificate(bank, y, 2.0, solution)
+    assert solution.primal == pytest.approx(primal, rel=1e-8)
+    assert solution.dual == pytest.approx(dual, rel=1e-5)  # inactive ones are scored in float32
 
 
 @pytest.mark.parametrize("cost", [0.01, 1.0, 100.0])
@@ -164,14 +164,14 @@ def test_any_cost_reaches_the_tolerance_by_either_way_to_directions(
     monkeypatch.setattr(group_newton, "DIRECT", direct)
     X, y = problem(120, 3)
     bank = bank_of(X)
-    found = feature_mkl(bank, y, np.full(120, cost), 1e-3)
-    primal, dual = certificate(bank, y, cost, found)
-    assert found.converged and primal - dual <= 1.01e-3 * primal
+    solution = feature_mkl(bank, y, np.full(120, cost), 1e-3)
+    primal, dual = certificate(bank, y, cost, solution)
+    assert solution.converged and primal - dual <= 1.01e-3 * primal
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "exponential"])
 def test_few_candidates_are_scored_between_looks_at_all(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which changes how often kernels are scored, and not what is certified."""
+    """Candidates change how often all kernels are scored, and not what is certified."""
     X, y = problem(300, 3)
     cost, scored = np.full(300, 20.0), []
 
@@ -184,12 +184,12 @@ def test_few_candidates_are_scored_between_looks_at_all(kind: str, monkeypatch: 
     every = feature_mkl(bank, y, cost, 1e-3, 4)
     rounds, scored[:] = len(scored), []
     monkeypatch.setattr(local_kernels, "MANY", 300)
-    found = feature_mkl(bank, y, cost, 1e-3, 4)
-    assert set(scored) == {300, 300 // local_kernels.LIKELY} and scored.count(300) == found.rounds + 1 < rounds
-    assert scored[-1] == 300 and found.primal == pytest.approx(every.primal, rel=2e-3)
-    primal, dual = certificate(bank, y, 20.0, found)
-    assert found.converged and found.primal == pytest.approx(primal, rel=1e-8)
-    assert found.dual == pytest.approx(dual, rel=1e-4) and primal - dual <= 1.01e-3 * primal
+    solution = feature_mkl(bank, y, cost, 1e-3, 4)
+    assert set(scored) == {300, 300 // local_kernels.LIKELY} and scored.count(300) == solution.rounds + 1 < rounds
+    assert scored[-1] == 300 and solution.primal == pytest.approx(every.primal, rel=2e-3)
+    primal, dual = certificate(bank, y, 20.0, solution)
+    assert solution.converged and solution.primal == pytest.approx(primal, rel=1e-8)
+    assert solution.dual == pytest.approx(dual, rel=1e-4) and primal - dual <= 1.01e-3 * primal
 
 
 @pytest.mark.parametrize(("n", "kind", "componentwise"), [(150, "gaussian", False), (100, "linear", True)])
@@ -205,13 +205,13 @@ def test_kernels_that_are_seen_once_come_near_the_optimum(n: int, kind: str, com
             return super().scores(coef)
 
     watched = [Watched(X, X, part.open, kind, bank.gammas, componentwise) for part in parts]
-    found, best = feature_mkl(bank, y, cost, 1e-3, parts=watched), feature_mkl(bank, y, cost, 1e-3)
+    solution, best = feature_mkl(bank, y, cost, 1e-3, parts=watched), feature_mkl(bank, y, cost, 1e-3)
     assert sorted(seen[len(seen) - n :]) == list(range(n))  # after the choice of the first ones
     assert len(seen) <= n + len(parts[0].open)
-    assert best.primal * (1 - 1e-3) <= found.primal <= 1.03 * best.primal
-    primal, dual = certificate(bank, y, 2.0, found)
-    assert found.primal == pytest.approx(primal, rel=1e-8) and found.dual == pytest.approx(dual, rel=1e-4)
-    assert found.rounds == len(parts) + 1 and found.converged == (found.gap <= 1e-3)
+    assert best.primal * (1 - 1e-3) <= solution.primal <= 1.03 * best.primal
+    primal, dual = certificate(bank, y, 2.0, solution)
+    assert solution.primal == pytest.approx(primal, rel=1e-8) and solution.dual == pytest.approx(dual, rel=1e-4)
+    assert solution.rounds == len(parts) + 1 and solution.converged == (solution.gap <= 1e-3)
 
 
 @pytest.mark.whole
@@ -220,10 +220,10 @@ def test_many_epochs_of_the_papers_algorithm_come_to_the_optimum(kind: str) -> N
     X, y = problem(60)
     bank, cost, rng = bank_of(X, kind), np.full(60, 1.0), np.random.default_rng(0)
     best = feature_mkl(bank, y, cost, 1e-4)
-    found, few = (feature_sdca(bank, y, cost, 1e-2, 8, epochs, rng) for epochs in (300, 1))
-    assert found.primal == pytest.approx(best.primal, rel=2e-2)
-    assert few.gap > found.gap
-    for one in (found, few):
+    many, few = (feature_sdca(bank, y, cost, 1e-2, 8, epochs, rng) for epochs in (300, 1))
+    assert many.primal == pytest.approx(best.primal, rel=2e-2)
+    assert few.gap > many.gap
+    for one in (many, few):
         primal, dual = certificate(bank, y, 1.0, one)
         assert one.primal == pytest.approx(primal, rel=1e-8) and one.dual == pytest.approx(dual, rel=1e-4)
 
@@ -232,8 +232,8 @@ def test_many_epochs_of_the_papers_algorithm_come_to_the_optimum(kind: str) -> N
 def test_rows_that_no_kernel_reaches_are_not_skipped_by_epochs() -> None:
     X, y = problem(40)
     X[:3] = [[50.0, 0.0], [0.0, 60.0], [-70.0, 0.0]]
-    found = feature_sdca(bank_of(X, "square"), y, np.full(40, 1.0), 1e-2, 8, 20, np.random.default_rng(0))
-    assert_array_equal(found.coef[:3], y[:3])
+    solution = feature_sdca(bank_of(X, "square"), y, np.full(40, 1.0), 1e-2, 8, 20, np.random.default_rng(0))
+    assert_array_equal(solution.coef[:3], y[:3])
 
 
 def test_a_row_of_an_epoch_takes_its_best_value() -> None:
@@ -273,24 +273,24 @@ def test_every_problem_is_solved(seed: int) -> None:
 def test_active_kernels_share_one_gradient_and_no_other_exceeds_it() -> None:
     X, y = problem(80)
     bank = bank_of(X)
-    found = feature_mkl(bank, y, np.full(80, 1.0), 1e-6)
-    scores = np.asarray([0.5 * ((found.coef @ phi) ** 2).sum() for phi in written_out(bank)])
-    share = found.norms / found.norms.sum()
-    active = scores[found.names[share > 1e-2]]
+    solution = feature_mkl(bank, y, np.full(80, 1.0), 1e-6)
+    scores = np.asarray([0.5 * ((solution.coef @ phi) ** 2).sum() for phi in written_out(bank)])
+    share = solution.norms / solution.norms.sum()
+    active = scores[solution.names[share > 1e-2]]
     assert 2 <= len(active) < 20
     assert_allclose(active, scores.max(), rtol=2e-3)
-    assert scores.max() <= scores[found.names].max() * (1 + 1e-4)
+    assert scores.max() <= scores[solution.names].max() * (1 + 1e-4)
 
 
 def test_the_primal_form_is_the_dual_one_with_the_labels_put_back() -> None:
     """Equation (10) of the paper is (8): f(x) = sum_m beta_m sum_i alpha_i y_i k_m(x_i, x)."""
     X, y = problem(60)
     bank = bank_of(X)
-    found = feature_mkl(bank, y, np.full(60, 1.0), 1e-7)
+    solution = feature_mkl(bank, y, np.full(60, 1.0), 1e-7)
     Z, _ = problem(20, seed=5)
-    here, there = written_out(bank, found.names), written_out(replace(bank, X=Z), found.names)
-    beta, W = found.norms / found.norms.sum(), found.w.reshape(len(found.names), -1)
-    dual = sum(b * (phi @ (found.coef @ own)) for b, phi, own in zip(beta, there, here, strict=True))
+    here, there = written_out(bank, solution.names), written_out(replace(bank, X=Z), solution.names)
+    beta, W = solution.norms / solution.norms.sum(), solution.w.reshape(len(solution.names), -1)
+    dual = sum(b * (phi @ (solution.coef @ features)) for b, phi, features in zip(beta, there, here, strict=True))
     primal = sum(phi @ w for phi, w in zip(there, W, strict=True))
     assert_allclose(primal, dual, atol=5e-3 * np.abs(dual).max())
 
@@ -309,19 +309,19 @@ def test_rows_that_no_kernel_reaches_cost_their_whole_loss() -> None:
     X, y = problem(40)
     X[:3] = [[50.0, 0.0], [0.0, 60.0], [-70.0, 0.0]]  # the maps of all other anchors are 0 there
     bank = bank_of(X, "square")
-    found = feature_mkl(bank, y, np.full(40, 1.0), 1e-3)
-    assert_array_equal(found.coef[:3], y[:3])
-    primal, dual = certificate(bank, y, 1.0, found)
+    solution = feature_mkl(bank, y, np.full(40, 1.0), 1e-3)
+    assert_array_equal(solution.coef[:3], y[:3])
+    primal, dual = certificate(bank, y, 1.0, solution)
     assert primal - dual <= 1.01e-3 * primal
-    skipped = replace(found, coef=np.where(np.arange(40) < 3, 0.0, found.coef))
+    skipped = replace(solution, coef=np.where(np.arange(40) < 3, 0.0, solution.coef))
     primal, dual = certificate(bank, y, 1.0, skipped)
     assert primal - dual > 0.05 * primal
 
 
 def test_rows_without_any_feature_have_no_kernel() -> None:
     X = np.ones((10, 2))
-    found = feature_mkl(bank_of(X), np.where(np.arange(10) < 3, 1.0, -1.0), np.full(10, 2.0), 1e-3)
-    assert len(found.names) == 0 and found.primal == found.dual == 20.0
+    solution = feature_mkl(bank_of(X), np.where(np.arange(10) < 3, 1.0, -1.0), np.full(10, 2.0), 1e-3)
+    assert len(solution.names) == 0 and solution.primal == solution.dual == 20.0
 
 
 def test_a_solution_of_a_similar_problem_is_a_start() -> None:
@@ -348,10 +348,10 @@ def test_many_rows_begin_with_every_fourth(first: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(solver, "LARGE", 200)
     begin = solver._begin
     monkeypatch.setattr(solver, "_begin", lambda part, *rest: seen.append(len(part.X)) or begin(part, *rest))
-    found = feature_mkl(bank, y, cost, 1e-3)
-    assert seen == [100, 400] and found.converged
-    assert found.primal == pytest.approx(cold.primal, rel=1e-3)
-    primal, dual = certificate(bank, y, cost, found)
+    solution = feature_mkl(bank, y, cost, 1e-3)
+    assert seen == [100, 400] and solution.converged
+    assert solution.primal == pytest.approx(cold.primal, rel=1e-3)
+    primal, dual = certificate(bank, y, cost, solution)
     assert primal - dual <= 1.01e-3 * primal
 
 
@@ -406,8 +406,8 @@ def test_rows_count_as_often_as_they_occur() -> None:
     cell, count = cell_of(X, y), np.random.default_rng(0).integers(1, 4, 80).astype(np.float64)
     many = np.repeat(np.arange(80), count.astype(int))
     method, ones = replace(ONE, tolerance=1e-5), np.ones(len(many))
-    counted, _ = fitted(method, replace(cell, count=count))
-    repeated, _ = fitted(method, replace(cell, X=cell.X[many], y=cell.y[many], count=ones, cost=ones, folds=many))
+    counted, _ = fitted(method, replace(cell, mass=count))
+    repeated, _ = fitted(method, replace(cell, X=cell.X[many], y=cell.y[many], mass=ones, cost=ones, folds=many))
     Z, _ = examples(40, seed=2)
     assert_allclose(counted.decision_function(Z), repeated.decision_function(Z), atol=2e-2)
 
@@ -421,10 +421,10 @@ def test_held_out_values_are_those_of_models_without_the_fold() -> None:
     assert scores.kept is not None and scores.kept.values is not None
     for fold in range(4):
         held = cell.folds == fold
-        part = replace(cell, X=cell.X[~held], y=cell.y[~held], count=cell.count[~held], cost=cell.cost[~held])
+        part = replace(cell, X=cell.X[~held], y=cell.y[~held], mass=cell.mass[~held], cost=cell.cost[~held])
         part = replace(part, folds=np.zeros(len(part.y), np.int64))
-        own, _ = fitted(replace(method, cost=(grid.costs[scores.best.cost],), tolerance=1e-4), part)
-        values = own.decision_function(cell.X[held])[:, 0]
+        predictor, _ = fitted(replace(method, cost=(grid.costs[scores.best.cost],), tolerance=1e-4), part)
+        values = predictor.decision_function(cell.X[held])[:, 0]
         assert np.abs(values - scores.kept.values[0, held]).mean() < 0.1
     state = fit(method, cell, grid, scores, "vote").state
     assert state["model_gap"].max() <= method.tolerance and state["model_converged"].all()
@@ -462,7 +462,7 @@ def test_many_classes(scheme: str) -> None:
 
 
 def test_features_of_global_maps_are_never_made() -> None:
-    """Only the maps of rows and kernels are in memory, not the features, which are as many times more."""
+    """Memory holds the maps of rows and kernels, and not the features, which have an entry for each column."""
     X, _ = problem(50, 3)
     features = bank_of(X).features(np.arange(10))
     assert isinstance(features, LocalFeatures) and features.H.shape == (50, 10)

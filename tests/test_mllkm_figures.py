@@ -1,4 +1,4 @@
-"""The figures of the MLLKM paper and the tables beside them, on sets of a few rows: measured, drawn and told."""
+"""Figures of the MLLKM paper and the tables beside them are measured, drawn and written on a set of a few rows."""
 
 from __future__ import annotations
 

@@ -50,11 +50,11 @@ def write(path: Path, cells: Any = None, n_cells: int | None = None, **changes: 
     write_model(path, ModelContent(**state), cells, len(cells) if n_cells is None else n_cells, force)
 
 
-def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    assert found.keys() == expected.keys()
+def assert_same(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert actual.keys() == expected.keys()
     for name, array in expected.items():
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape), name
-        assert found[name].tobytes() == array.tobytes(), name
+        assert (actual[name].dtype, actual[name].shape) == (array.dtype, array.shape), name
+        assert actual[name].tobytes() == array.tobytes(), name
 
 
 def read_all(path: Path) -> list[Any]:
@@ -414,16 +414,16 @@ def make_partition(path: Path, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("centres", [None, np.ones((2, 3), np.float32)])
 def test_partition_round_trip(tmp_path: Path, centres: Any) -> None:
     content = make_partition(tmp_path / "cells.h5", centres=centres)
-    found = load_partition(tmp_path / "cells.h5")
-    assert found.config == {"cell_size": 3, "fingerprint": "ab" * 32}
-    assert (found.scaling[0], found.partition[0]) == ("std", "voronoi")
-    assert_same(found.scaling[1], SCALING[1])
-    assert_same(found.partition[1], PARTITION[1])
-    assert_same({"": found.assignment}, {"": content["assignment"]})
-    assert_same({"": found.weight}, {"": content["weight"]})
-    assert_same({"": found.sizes}, {"": content["sizes"]})
-    assert (found.centres is None) == (centres is None)
-    assert found.centres is None or found.centres.tolist() == centres.tolist()
+    loaded = load_partition(tmp_path / "cells.h5")
+    assert loaded.config == {"cell_size": 3, "fingerprint": "ab" * 32}
+    assert (loaded.scaling[0], loaded.partition[0]) == ("std", "voronoi")
+    assert_same(loaded.scaling[1], SCALING[1])
+    assert_same(loaded.partition[1], PARTITION[1])
+    assert_same({"": loaded.assignment}, {"": content["assignment"]})
+    assert_same({"": loaded.weight}, {"": content["weight"]})
+    assert_same({"": loaded.sizes}, {"": content["sizes"]})
+    assert (loaded.centres is None) == (centres is None)
+    assert loaded.centres is None or loaded.centres.tolist() == centres.tolist()
 
 
 def test_a_partition_is_no_model_and_a_model_no_partition(tmp_path: Path, model_file: Path) -> None:

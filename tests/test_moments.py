@@ -41,12 +41,12 @@ def test_merged_blocks_have_the_moments_of_all_rows(cuts: list[int], seed: int) 
     edges = [0, *sorted(set(cuts)), len(X)]
     for kind in kinds(X):
         blocks = [Moments.of(as_examples(kind[a:b])) for a, b in pairwise(edges)]
-        found = reduce(merge, blocks)
-        assert found.rows == len(X)
-        assert_array_equal(found.low, wide.min(axis=0))
-        assert_array_equal(found.high, wide.max(axis=0))
-        assert_allclose(found.mean, wide.mean(axis=0), rtol=1e-12, atol=1e-12)
-        assert_allclose(found.deviation, wide.std(axis=0), rtol=1e-10, atol=1e-9)
+        merged = reduce(merge, blocks)
+        assert merged.rows == len(X)
+        assert_array_equal(merged.low, wide.min(axis=0))
+        assert_array_equal(merged.high, wide.max(axis=0))
+        assert_allclose(merged.mean, wide.mean(axis=0), rtol=1e-12, atol=1e-12)
+        assert_allclose(merged.deviation, wide.std(axis=0), rtol=1e-10, atol=1e-9)
 
 
 def test_a_large_mean_costs_no_digits() -> None:

@@ -55,7 +55,7 @@ def test_the_weights_are_those_of_scipy(seed: int, largest: int, monkeypatch: py
     q, cost = memberships(rng, n, K), rng.random(n) + 0.1
     A = rng.standard_normal((K, K))
     B = A @ A.T / K + 0.1 * np.eye(K)
-    found = WeightedTasks(X, q).solve(y, cost, Coupling(B), True, 1e-12, None)
+    solution = WeightedTasks(X, q).solve(y, cost, Coupling(B), True, 1e-12, None)
     Z = np.c_[X, np.ones(n)].astype(np.float64)
 
     def objective(v: np.ndarray) -> float:
@@ -65,21 +65,21 @@ def test_the_weights_are_those_of_scipy(seed: int, largest: int, monkeypatch: py
 
     options = {"maxiter": 10000, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-9}
     best = minimize(objective, np.zeros(K * (d + 1)), method="L-BFGS-B", options=options)
-    assert objective(found.W.ravel()) <= best.fun * (1 + 1e-9)
-    assert_allclose(found.W.ravel(), best.x, atol=1e-3)
-    assert found.report.primal == pytest.approx(best.fun, rel=1e-6)
-    assert abs(found.report.primal - found.report.dual) <= 2e-12 * found.report.primal
+    assert objective(solution.W.ravel()) <= best.fun * (1 + 1e-9)
+    assert_allclose(solution.W.ravel(), best.x, atol=1e-3)
+    assert solution.report.primal == pytest.approx(best.fun, rel=1e-6)
+    assert abs(solution.report.primal - solution.report.dual) <= 2e-12 * solution.report.primal
 
 
 def test_the_hinge_has_a_dual_bound_of_its_own() -> None:
-    """Box-constrained quadratic program of the dual, by scipy: no weights are better than its value."""
+    """Weights reach the value of the dual, a box-constrained quadratic program that scipy solves."""
     rng = np.random.default_rng(0)
     n, d, K = 25, 2, 3
     X, y = rng.standard_normal((n, d)).astype(np.float32), rng.choice([-1.0, 1.0], n)
     q, cost = memberships(rng, n, K), 2.0 * rng.random(n)
     M = group_matrix(rng.standard_normal((K, 3)), 2.0, 5.0)
     B = covariance(M, 5.0)
-    found = WeightedTasks(X, q).solve(y, cost, Coupling(B), False, 1e-9, None)
+    solution = WeightedTasks(X, q).solve(y, cost, Coupling(B), False, 1e-9, None)
     Z = y[:, None] * np.c_[X, np.ones(n)].astype(np.float64)
     kernel = np.einsum("jk,im->ijmk", B, Z @ Z.T).reshape(n * K, n * K)
     upper = (cost[:, None] * q).ravel()
@@ -89,8 +89,8 @@ def test_the_hinge_has_a_dual_bound_of_its_own() -> None:
 
     bounds = list(zip(np.zeros(n * K), upper, strict=True))
     best = minimize(dual, upper / 2, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15})
-    slack = losses(task_values(X, found.W), y, False)
-    primal = 0.5 * np.trace(found.W.T @ np.linalg.solve(B, found.W)) + (cost[:, None] * q * slack).sum()
+    slack = losses(task_values(X, solution.W), y, False)
+    primal = 0.5 * np.trace(solution.W.T @ np.linalg.solve(B, solution.W)) + (cost[:, None] * q * slack).sum()
     assert primal == pytest.approx(-best.fun, rel=1e-6)
 
 
@@ -120,19 +120,19 @@ def test_the_relaxation_is_what_projected_gradients_find(seed: int) -> None:
             M, step = new, 1.5 * step
         else:
             step /= 2
-    found = group_matrix(W, r, coupling)
-    values = np.linalg.eigvalsh(found)
+    relaxed = group_matrix(W, r, coupling)
+    values = np.linalg.eigvalsh(relaxed)
     assert values.min() > -1e-12 and values.max() < 1 + 1e-12
-    assert np.trace(found) == pytest.approx(r)
-    assert objective(found) == pytest.approx(objective(M), rel=1e-5)
-    assert objective(found) <= objective(M) * (1 + 1e-9)
+    assert np.trace(relaxed) == pytest.approx(r)
+    assert objective(relaxed) == pytest.approx(objective(M), rel=1e-5)
+    assert objective(relaxed) <= objective(M) * (1 + 1e-9)
 
 
 def test_the_relaxation_where_weights_span_less_than_the_groups() -> None:
     W = np.outer(np.arange(4.0), np.ones(3))
-    found = group_matrix(W, 2.0, 5.0)
-    assert_allclose(found @ W, W, atol=1e-12)  # the only direction of the weights is free
-    assert np.trace(found) == pytest.approx(2.0)
+    relaxed = group_matrix(W, 2.0, 5.0)
+    assert_allclose(relaxed @ W, W, atol=1e-12)  # the only direction of the weights is free
+    assert np.trace(relaxed) == pytest.approx(2.0)
     assert_array_equal(group_matrix(W, 4.0, 5.0), np.eye(4))
 
 
@@ -145,7 +145,7 @@ def test_densities_are_those_of_scipy(full: bool) -> None:
     repeated = np.repeat(X, count.astype(int), axis=0).astype(np.float64)
     assert prior.variance == pytest.approx(repeated.var(axis=0).mean())
     assert prior.strength == pytest.approx(0.2 * count.sum() / 3)
-    found = estimate(X, q * count[:, None], prior, np.zeros((3, 3)))
+    mixture = estimate(X, q * count[:, None], prior, np.zeros((3, 3)))
     weight = q * count[:, None]
     for j in range(3):
         mean = np.average(X, axis=0, weights=weight[:, j])
@@ -154,7 +154,7 @@ def test_densities_are_those_of_scipy(full: bool) -> None:
         total = weight[:, j].sum()
         S = (total * S + prior.strength * prior.variance * np.eye(3)) / (total + prior.strength)
         expected = multivariate_normal(mean, S).logpdf(X) + np.log(total / weight.sum())
-        assert_allclose(found.log_densities(X)[:, j], expected, rtol=1e-6, atol=1e-6)
+        assert_allclose(mixture.log_densities(X)[:, j], expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["full", "diag"])
@@ -293,7 +293,7 @@ def test_rows_count_as_often_as_they_occur() -> None:
     count = np.random.default_rng(0).integers(1, 4, 120).astype(np.float64)
     method = replace(ALL[1], clusters=(1.0,), cost=(3.0,), tolerance=1e-9)
     cell = cell_of(X, y)
-    counted, _ = fitted(method, replace(cell, count=count))
+    counted, _ = fitted(method, replace(cell, mass=count))
     many = np.repeat(np.arange(120), count.astype(int))
     repeated, _ = fitted(
         method,
@@ -301,7 +301,7 @@ def test_rows_count_as_often_as_they_occur() -> None:
             cell,
             X=cell.X[many],
             y=cell.y[many],
-            count=np.ones(len(many)),
+            mass=np.ones(len(many)),
             cost=np.ones(len(many)),
             folds=cell.folds[many],
         ),
@@ -350,7 +350,7 @@ def test_mixtures_in_c_decide_as_numpy_does(level: int, full: bool, apart: float
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("offset", [1e3, 1e6])
 def test_no_component_is_missed_far_from_zero_or_where_rows_are_huge(full: bool, offset: float) -> None:
-    """Where float32 says little about a component, it is computed."""
+    """Components about which float32 says little are computed, and decisions are those of numpy in float64."""
     rng = np.random.default_rng(3)
     small, mean, factor, weights = components(rng, 20, 6, 1.0, full)
     weights[:, -1] -= weights[:, :-1] @ np.full(20, offset)
@@ -393,7 +393,7 @@ def test_bounds_of_densities_hold(full: bool, shape: tuple[int, int], line: bool
 
 
 def test_components_far_apart_are_told_by_their_bounds() -> None:
-    """All at the same distance in directions of their own, as categories are."""
+    """Bounds separate components at equal distances in different directions, such as categories."""
     d = K = 12
     screen = Screen.of(np.zeros(K), 20.0 * np.eye(K), np.ones((K, d)))
     t = np.einsum("jqc,kc->kjq", screen.directions, 20.0 * np.eye(K) - screen.centre) - screen.parts[:, :2]
@@ -405,12 +405,12 @@ def test_components_far_apart_are_told_by_their_bounds() -> None:
 @pytest.mark.parametrize("far", [1e39, 1e300, 1.7e308])
 @pytest.mark.parametrize("hard", [False, True])
 def test_means_beyond_float32_decide_as_others_do(far: float, hard: bool) -> None:
-    """As a damaged model file may have them: what is next to a row has all of it, without a warning."""
+    """Means beyond float32, as in a damaged file, leave rows to the component next to them, without a warning."""
     mean = np.full((3, 2), far)
     mean[1] = 0.0
     weights = np.asarray([[0.0, 0.0, side] for side in (-2.0, 2.0, -2.0)])
-    found = Components(np.zeros(3), mean, np.ones((3, 2)), weights, False, hard).decide(np.ones((5, 2), np.float32))
-    assert_allclose(found, 1.0 - np.exp(-3.0))
+    values = Components(np.zeros(3), mean, np.ones((3, 2)), weights, False, hard).decide(np.ones((5, 2), np.float32))
+    assert_allclose(values, 1.0 - np.exp(-3.0))
 
 
 def test_components_refuse_what_does_not_fit() -> None:
@@ -424,13 +424,13 @@ def test_components_refuse_what_does_not_fit() -> None:
 
 
 def test_two_sines_fall_into_five_linear_pieces() -> None:
-    """Figure 2 of the paper; k-means divides the plane without regard to the classes."""
+    """LSVM-MTL separates the classes of the paper's figure 2, and k-means, which disregards them, does not."""
     X, y = two_sines(1000, np.random.default_rng(0))
     X /= X.std(axis=0)
-    own = KMeansSVM(clusters=(5.0,), cost=(1e4,))
+    kmeans = KMeansSVM(clusters=(5.0,), cost=(1e4,))
     mixed = MultiTaskSVM(clusters=(5.0,), shrinkage=(0.001,), groups=(5.0,), coupling=(10.0,), cost=(1e4,))
     order = cell_of(X, y)
-    right = [np.mean((fitted(method, order)[0].decision_function(X)[:, 0] > 0) == (y > 0)) for method in (own, mixed)]
+    right = [np.mean((fitted(m, order)[0].decision_function(X)[:, 0] > 0) == (y > 0)) for m in (kmeans, mixed)]
     assert right[0] < 0.98 < 0.995 < right[1]
 
 

@@ -46,14 +46,14 @@ def test_differences_are_of_means_with_the_p_of_welch_or_of_the_test_rows() -> N
     def runs(method: str, *accuracies: float) -> list[Fit]:
         return [Fit("letter", method, "chosen", i, a, None, 0, 1.0, 1.0, "") for i, a in enumerate(accuracies)]
 
-    found = [*runs("mtl", 91.0, 91.2), *runs("csvm", 90.0, 90.2), *runs("kmeans-svm", 94.0)]
-    assert mtl_page.entry(mtl_page.difference(found, "csvm", "letter")) == "**+1.00** (p = 0.02)"
-    gain, p = mtl_page.difference(found, "kmeans-svm", "letter") or (0.0, 0.0)
+    fits = [*runs("mtl", 91.0, 91.2), *runs("csvm", 90.0, 90.2), *runs("kmeans-svm", 94.0)]
+    assert mtl_page.entry(mtl_page.difference(fits, "csvm", "letter")) == "**+1.00** (p = 0.02)"
+    gain, p = mtl_page.difference(fits, "kmeans-svm", "letter") or (0.0, 0.0)
     right = chi2_contingency([[4555, 445], [4700, 300]], correction=False)[0]  # z squared, of the rows alone
     rows = 2.9**2 / right
     assert gain == pytest.approx(-2.9)
     assert p == pytest.approx(chi2.sf(2.9**2 / (rows + 0.02 * 1.5), 1), rel=0.05)  # as two seeds differ, and one
-    assert mtl_page.entry(mtl_page.difference(found, "csvm", "skin")) == "-"
+    assert mtl_page.entry(mtl_page.difference(fits, "csvm", "skin")) == "-"
     verdict = mtl_page.verdict({"a": (1.0, 0.01), "b": (-1.0, 0.01), "c": (-2.0, 0.2), "d": None})
     assert verdict == "significantly better on 1 and worse on 1 of 3 sets"
     a, b = [1.0, 2.5, 2.0], [3.0, 2.0, 4.5, 5.0]

@@ -1,4 +1,4 @@
-"""What the numbers of rows decide: the same for whoever has which rows."""
+"""Digests of rows by their numbers: equal however rows are cut into blocks and stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MLLKM in one pass over a file: which rows stay, what is reached with them, and what cannot be done so."""
+"""MLLKM in one pass over a file: the rows that stay, the objective reached with them, and the options refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ONCE = LocallyLinearKernels(cost=(2.0,), bank_gammas=GAMMAS, online="full", kept
 
 
 def problem(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes along a bent line, some rows on the wrong side."""
+    """Rows (n, 2) and labels (n,) of two classes along a bent line, some on the wrong side."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2))
     side = X[:, 1] - np.sin(2.0 * X[:, 0])
@@ -56,7 +56,7 @@ def whole(X: np.ndarray, y: np.ndarray, cost: float) -> tuple[LocalBank, Found]:
 
 
 def primal(one: OnePass, X: np.ndarray, y: np.ndarray, cost: float) -> float:
-    """P over all rows."""
+    """Primal objective over all rows."""
     hinge = np.maximum(0.0, 1.0 - y * one.values(X))
     return 0.5 * float(one.solution.norms.sum()) ** 2 + cost * float(hinge.sum())
 
@@ -87,15 +87,15 @@ def test_rows_that_stay_stand_for_those_that_leave() -> None:
 def test_with_room_for_all_rows_the_optimum_is_reached_and_certified() -> None:
     X, y = problem(150)
     one, (bank, best) = learned(X, y, 2.0, 1000, 30), whole(X, y, 2.0)
-    found = one.solution
-    assert found.converged and found.primal == pytest.approx(best.primal, rel=2e-3)
-    assert primal(one, X, y, 2.0) == pytest.approx(found.primal, rel=1e-9)
+    solution = one.solution
+    assert solution.converged and solution.primal == pytest.approx(best.primal, rel=2e-3)
+    assert primal(one, X, y, 2.0) == pytest.approx(solution.primal, rel=1e-9)
     assert_array_equal(one.rows.number, np.arange(150))
     bank_of_anchors = LocalBank(X, one.anchors, np.arange(len(one.anchors)), "gaussian", GAMMAS)
-    upper, _ = certificate(bank_of_anchors, y, 2.0, found)
-    assert upper == pytest.approx(found.primal, rel=1e-9)
-    scores = bank.scores(found.coef)
-    assert np.abs(found.coef).sum() - scores.max() == pytest.approx(found.dual, rel=1e-4)
+    upper, _ = certificate(bank_of_anchors, y, 2.0, solution)
+    assert upper == pytest.approx(solution.primal, rel=1e-9)
+    scores = bank.scores(solution.coef)
+    assert np.abs(solution.coef).sum() - scores.max() == pytest.approx(solution.dual, rel=1e-4)
 
 
 @pytest.mark.whole
@@ -117,8 +117,8 @@ def test_with_a_tenth_of_the_rows_the_objective_of_all_comes_near(cost: float) -
 
 def config_of(**options: Any) -> TrainingConfig:
     shared = {key: options.pop(key) for key in ("multiclass", "class_weights", "scale") if key in options}
-    own = {"cost": (2.0,), "bank_gammas": GAMMAS, "online": "full", "kept_rows": 60}
-    return TrainingConfig(LocallyLinearKernels(**(own | options)), **({"scale": "none"} | shared))
+    defaults = {"cost": (2.0,), "bank_gammas": GAMMAS, "online": "full", "kept_rows": 60}
+    return TrainingConfig(LocallyLinearKernels(**(defaults | options)), **({"scale": "none"} | shared))
 
 
 @pytest.mark.fast(1)

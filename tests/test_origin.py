@@ -1,4 +1,4 @@
-"""Columns far from 0 keep their digits where only differences count, whoever reads them from what."""
+"""Columns far from 0 keep their digits where only differences count, by every reader and from every source."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WIDE = " 100000000:0"  # with such an index in it, a text is sparse
 
 
 def rows(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes in the plane, to a thousandth."""
+    """Rows (n, 2) of two classes, rounded to a thousandth, and their labels (n,)."""
     X, y = banana(n, np.random.default_rng(seed))
     return np.round(X.astype(np.float64), 3), y.astype(np.float64)
 
@@ -65,13 +65,13 @@ def test_a_shift_of_all_rows_changes_nothing(options: tuple[str, ...], packed: b
     near, far = [], []
     for name, seed in (("train", 0), ("test", 1)):
         X, y = rows(seed=seed)
-        for found, by in ((near, 0.0), (far, FAR)):
-            found.append(tmp_path / f"{name}{by:g}")
+        for paths, by in ((near, 0.0), (far, FAR)):
+            paths.append(tmp_path / f"{name}{by:g}")
             content = text(X + by, y, more).encode()
-            found[-1].write_bytes(gzip.compress(content) if packed else content)
-    for found in (near, far):
-        invoke("train", *options, found[0], found[0].with_suffix(".h5"))
-    values, expected = (decisions(found[1], found[0].with_suffix(".h5")) for found in (far, near))
+            paths[-1].write_bytes(gzip.compress(content) if packed else content)
+    for paths in (near, far):
+        invoke("train", *options, paths[0], paths[0].with_suffix(".h5"))
+    values, expected = (decisions(paths[1], paths[0].with_suffix(".h5")) for paths in (far, near))
     assert_array_equal(values[:, 0], expected[:, 0])
     assert_allclose(values[:, 1:], expected[:, 1:], atol=1e-4)
     assert (values[:, 0] == rows(seed=1)[1]).mean() > (0.6 if "linear" in options else 0.85)
@@ -107,21 +107,21 @@ def test_it_does_not_matter_how_rows_are_read(tmp_path: Path) -> None:
             blocks = [b.X for b in read_blocks(tmp_path / name, Layout(5, dense, kept, shift), block_bytes=5000)]
             X = np.concatenate(blocks) if dense else sparse.vstack(blocks).toarray()
             assert_array_equal(X, plain.X if kept is None else plain.X[:, kept])
-    found, shift = from_array(wide, True)
+    moved, shift = from_array(wide, True)
     assert_shift(shift, plain.shift)
-    assert_array_equal(found, plain.X)
+    assert_array_equal(moved, plain.X)
     assert_array_equal(shifted(wide, shift), plain.X)
-    found, shift = from_array(csr_array(wide), True)
+    moved, shift = from_array(csr_array(wide), True)
     assert_shift(shift, plain.shift)
-    assert_array_equal(found.toarray(), plain.X)
+    assert_array_equal(moved.toarray(), plain.X)
     assert_array_equal(shifted(csr_array(wide), shift).toarray(), plain.X)
     assert from_array(wide.astype(np.float32), True)[1] is None  # what is lost is lost
 
 
-def assert_shift(found: Shift | None, expected: Shift) -> None:
-    assert found is not None
-    assert_array_equal(found.columns, expected.columns)
-    assert_array_equal(found.origin, expected.origin)
+def assert_shift(shift: Shift | None, expected: Shift) -> None:
+    assert shift is not None
+    assert_array_equal(shift.columns, expected.columns)
+    assert_array_equal(shift.origin, expected.origin)
 
 
 def test_columns_of_which_an_origin_is_told() -> None:
@@ -129,14 +129,14 @@ def test_columns_of_which_an_origin_is_told() -> None:
     assert shift is not None and Shift.of(None) is None and Shift.of(np.zeros(3)) is None
     assert_shift(shift, Shift(np.asarray([1, 3, 4]), np.asarray([5.0, 7.0, 8.0])))
     kept = np.asarray([0, 3, 4])
-    found = shift.among(kept)
-    assert found is not None and shift.among(np.asarray([0, 2])) is None
-    assert_shift(found, Shift(np.asarray([1, 2]), np.asarray([7.0, 8.0])))
-    assert_shift(found.within(kept), Shift(np.asarray([3, 4]), np.asarray([7.0, 8.0])))
+    selected = shift.among(kept)
+    assert selected is not None and shift.among(np.asarray([0, 2])) is None
+    assert_shift(selected, Shift(np.asarray([1, 2]), np.asarray([7.0, 8.0])))
+    assert_shift(selected.within(kept), Shift(np.asarray([3, 4]), np.asarray([7.0, 8.0])))
 
 
 def test_a_row_without_a_value_that_has_an_origin(tmp_path: Path) -> None:
-    """It is 0, as everywhere: in a sparse row it needs an entry, and one at the origin needs none."""
+    """Missing values of a column with an origin are 0 and stored in sparse rows; values at the origin are not."""
     lines = [f"{i % 2} 1:{FAR + i % 8 / 8} {2000 + i}:1\n" for i in range(HEAD_ROWS + 50)]
     lines[HEAD_ROWS + 7] = "1 2000:1\n"
     (tmp_path / "rows").write_text("".join(lines))
@@ -198,17 +198,17 @@ def test_partition_files_of_shifted_rows(more: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", ["none", "zscore"])
 def test_streams_of_shifted_rows(more: str, scale: str, tmp_path: Path) -> None:
     sgd = ("-q", "-m", "l3", "--projection", "rbf", "-g", "0.5", "-L", "40", "-C", "10", "--stream", "-s", "sgd")
-    found = []
+    values = []
     for name, by in (("near", 0.0), ("far", FAR)):
         for part, seed in (("train", 0), ("test", 1)):
             X, y = rows(seed=seed)
             constant = np.full((len(X), 1), 0.1)  # no float32, but without an origin in the end
             (tmp_path / f"{name}.{part}").write_text(text(np.hstack([constant, X + by]), y, more))
         invoke("train", *sgd, "--scale", scale, tmp_path / f"{name}.train", tmp_path / f"{name}.h5")
-        found.append(decisions(tmp_path / f"{name}.test", tmp_path / f"{name}.h5"))
-    assert_array_equal(found[0][:, 0], found[1][:, 0])
-    assert_allclose(found[0], found[1], atol=1e-3)
-    assert (found[1][:, 0] == rows(seed=1)[1]).mean() > 0.8
+        values.append(decisions(tmp_path / f"{name}.test", tmp_path / f"{name}.h5"))
+    assert_array_equal(values[0][:, 0], values[1][:, 0])
+    assert_allclose(values[0], values[1], atol=1e-3)
+    assert (values[1][:, 0] == rows(seed=1)[1]).mean() > 0.8
     with h5py.File(tmp_path / "far.h5") as file:
         X = np.column_stack([np.zeros(240), rows()[0] + FAR])
         assert_array_equal(file["scaling"]["origin"], X[0])
@@ -253,12 +253,12 @@ def test_convert_tells_of_columns_far_from_0(more: str, tmp_path: Path) -> None:
 
 def test_convert_scales_columns_far_from_0(tmp_path: Path) -> None:
     X, y = rows()
-    found = []
+    scaled = []
     for name, by in (("near", 0.0), ("far", FAR)):
         (tmp_path / name).write_text(text(X + by, y))
         assert invoke("convert", "--scale", "minmax", tmp_path / name, tmp_path / "scaled", "--force").stderr == ""
-        found.append(read(tmp_path / "scaled", dense=True).X)
-    assert_allclose(found[1], found[0], atol=1e-6)
+        scaled.append(read(tmp_path / "scaled", dense=True).X)
+    assert_allclose(scaled[1], scaled[0], atol=1e-6)
 
 
 def test_mistakes_are_found_where_they_are(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""--out-of-core: rows in scratch files, and the bits of a run in memory."""
+"""Runs with --out-of-core keep rows in scratch files, and give the bits of a run in memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROWS = 700
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Few rows are many: blocks and samples are small."""
+    """Make blocks and samples small, so that few rows are many."""
     monkeypatch.setattr(base, "BLOCK_VALUES", 200)
     monkeypatch.setattr(disk, "WRITTEN", 150)
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
@@ -52,7 +52,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def text(path: Path, kind: str) -> Path:
-    """Rows of two overlapping classes: dense, sparse, with columns that have no value, or far from 0."""
+    """File of rows of two overlapping classes: dense, sparse, with columns that have no value, or far from 0."""
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, ROWS)
     columns = 1300 if kind in ("sparse", "gaps") else 4
@@ -112,7 +112,7 @@ def test_every_scaling_is_the_same(scale: str, kind: str, tmp_path: Path) -> Non
 
 @pytest.mark.fast(3)
 @pytest.mark.parametrize(
-    "own",
+    "options",
     [
         {"metric": "auto"},
         {"metric": "diag", "probability": True},
@@ -126,19 +126,19 @@ def test_every_scaling_is_the_same(scale: str, kind: str, tmp_path: Path) -> Non
     ids=str,
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_options_mean_the_same(own: dict[str, Any], weighted: bool, tmp_path: Path) -> None:
+def test_options_mean_the_same(options: dict[str, Any], weighted: bool, tmp_path: Path) -> None:
     weights = tmp_path / "weights.txt"
     weights.write_text("".join(f"{1 + i % 3}\n" for i in range(ROWS)))
-    both(tmp_path, "dense", replace(CELLS, **own), weights if weighted else None, resources=Resources(jobs=2))
+    both(tmp_path, "dense", replace(CELLS, **options), weights if weighted else None, resources=Resources(jobs=2))
 
 
 @pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "far"])
-@pytest.mark.parametrize("own", [{}, {"metric": "auto"}, {"repeats": 2, "coarse_size": 150}], ids=str)
-def test_rows_of_weight_0_are_left_out_alike(own: dict[str, Any], kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{}, {"metric": "auto"}, {"repeats": 2, "coarse_size": 150}], ids=str)
+def test_rows_of_weight_0_are_left_out_alike(options: dict[str, Any], kind: str, tmp_path: Path) -> None:
     weights = tmp_path / "weights.txt"
     weights.write_text("".join(f"{i % 4}\n" for i in range(ROWS)))
-    both(tmp_path, kind, replace(CELLS, **own), weights)
+    both(tmp_path, kind, replace(CELLS, **options), weights)
 
 
 @pytest.mark.fast(1)
@@ -146,7 +146,7 @@ def test_rows_of_weight_0_are_left_out_alike(own: dict[str, Any], kind: str, tmp
 @pytest.mark.parametrize("metric", ["diag", "rank:2"])
 @pytest.mark.parametrize("narrow", [False, True])
 def test_a_given_metric_is_the_same(narrow: bool, metric: str, kind: str, tmp_path: Path) -> None:
-    """Learned from all columns, or from fewer or others than these rows have."""
+    """Metrics learned from all columns, or from fewer or others than the rows have, give the same model."""
     file, other = text(tmp_path / "rows.txt", kind), tmp_path / "other.txt"
     rows = file.read_text().splitlines()
     last = max(int(pair.partition(":")[0]) for row in rows for pair in row.split()[1:])
@@ -159,18 +159,18 @@ def test_a_given_metric_is_the_same(narrow: bool, metric: str, kind: str, tmp_pa
     other.write_text("\n".join(" ".join(map(moved, row.split())) for row in rows))
     partition_only(read(other, shifts=True), config := replace(CELLS, metric=metric), tmp_path / "cells.h5")
     given = read_given(tmp_path / "cells.h5")
-    own = given.fix(config)
-    for name, engine in (("one", in_memory(file, own)), ("two", on_disk(file, own))):
-        train(engine, own, tmp_path / f"{name}.h5", given=given)
+    fixed = given.fix(config)
+    for name, engine in (("one", in_memory(file, fixed)), ("two", on_disk(file, fixed))):
+        train(engine, fixed, tmp_path / f"{name}.h5", given=given)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
 @pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("own", [{"metric": "diag"}, {"coarse_size": 150}], ids=str)
-def test_cells_and_tables_are_the_same(own: dict[str, Any], kind: str, tmp_path: Path) -> None:
-    """Those of lsvm-partition and lsvm-cv."""
-    file, config = text(tmp_path / "rows.txt", kind), replace(CELLS, **own)
+@pytest.mark.parametrize("options", [{"metric": "diag"}, {"coarse_size": 150}], ids=str)
+def test_cells_and_tables_are_the_same(options: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    """Cells of lsvm-partition and tables of lsvm-cv are those of a run in memory."""
+    file, config = text(tmp_path / "rows.txt", kind), replace(CELLS, **options)
     for name, asked in (("one", False), ("two", True)):
         partition_only(engine_for(file, config, asked, str), config, tmp_path / f"{name}.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")

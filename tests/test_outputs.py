@@ -1,4 +1,4 @@
-"""Output files: never in the way of each other, whole or not at all."""
+"""Output files are whole or not there, and never in the way of each other."""
 
 from __future__ import annotations
 
@@ -142,13 +142,13 @@ def test_signals_are_held_back_and_delivered() -> None:
 
 
 def test_signals_are_left_alone_in_other_threads() -> None:
-    found: list[Any] = []
+    handlers: list[Any] = []
 
     def body() -> None:
         with signals_held():
-            found.append(signal.getsignal(signal.SIGINT))
+            handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=body)
     thread.start()
     thread.join()
-    assert found == [signal.default_int_handler]
+    assert handlers == [signal.default_int_handler]

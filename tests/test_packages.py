@@ -43,7 +43,7 @@ def test_the_sdist_has_what_the_repository_has(tmp_path: Path) -> None:
 @needs_cython
 @pytest.mark.parametrize(("flags", "plain"), [("", True), ("-g -fsanitize=address", False)])
 def test_debug_information_is_for_those_who_ask(flags: str, plain: bool, tmp_path: Path) -> None:
-    """By a compiler that writes down how it is called, and fails."""
+    """Extensions are compiled with -g0, or with -g where CFLAGS ask for it; the compiler records its arguments."""
     compiler, calls = tmp_path / "cc", tmp_path / "calls"
     compiler.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexit 1\n')
     compiler.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The pool of worker processes: killed workers, errors in them, and nothing that they leave."""
+"""The pool of worker processes survives killed workers, passes errors on, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Raises:
 
 
 class Odd(Exception):
-    """Cannot be sent to another process: it does not come out of its own pickle."""
+    """An exception that cannot be sent to another process: it does not come out of its own pickle."""
 
     def __init__(self, first: str, second: str = "") -> None:
         super().__init__(first, second, "third")
@@ -67,15 +67,15 @@ def results(jobs: int, work: list[Callable[[Any], Any]], notes: list[str] | None
 
 
 def test_work_is_done_once_by_other_processes(tmp_path: Path) -> None:
-    found = results(3, [Number(i, tmp_path) for i in range(20)])
-    assert [number for number, _ in found] == list(range(20))
-    assert os.getpid() not in {process for _, process in found}
+    outcomes = results(3, [Number(i, tmp_path) for i in range(20)])
+    assert [number for number, _ in outcomes] == list(range(20))
+    assert os.getpid() not in {process for _, process in outcomes}
     assert results(1, [Number(0, tmp_path)]) == [(0, os.getpid())]
 
 
 @dataclass(frozen=True)
 class Tells:
-    """Work that tells some numbers before its result, in the process that does it."""
+    """Work that yields two numbers before its result, the number of the process that does it."""
 
     number: int
 
@@ -87,12 +87,12 @@ class Tells:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_is_told_comes_before_the_result(jobs: int) -> None:
-    told: dict[Any, list[int]] = {}
+    events: dict[Any, list[int]] = {}
     with LocalPool(jobs) as pool:
         for piece, content in pool.unordered(deque(Tells(10 * i) for i in range(4))):
-            told.setdefault(piece.number, []).append(content)  # type: ignore[attr-defined]
-    assert {number: found[:2] for number, found in told.items()} == {10 * i: [10 * i, 10 * i + 1] for i in range(4)}
-    assert all(len(found) == 3 and (found[2] == os.getpid()) == (jobs == 1) for found in told.values())
+            events.setdefault(piece.number, []).append(content)  # type: ignore[attr-defined]
+    assert {number: values[:2] for number, values in events.items()} == {10 * i: [10 * i, 10 * i + 1] for i in range(4)}
+    assert all(len(values) == 3 and (values[2] == os.getpid()) == (jobs == 1) for values in events.values())
 
 
 def solve_for_long(kept: Any) -> str:
@@ -108,8 +108,8 @@ def test_a_worker_tells_that_a_solver_goes_on() -> None:
 
 def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Path) -> None:
     notes: list[str] = []
-    found = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)], notes)
-    assert [number for number, _ in found] == list(range(8))
+    outcomes = results(2, [Number(i, tmp_path, deaths=int(i in (0, 5))) for i in range(8)], notes)
+    assert [number for number, _ in outcomes] == list(range(8))
     assert notes and all(": a worker process ended by SIGKILL; what it may have done is tried" in n for n in notes)
     for i in range(8):
         tries = (tmp_path / str(i)).read_text().splitlines()
@@ -133,7 +133,7 @@ class Deadly:
 
 
 class WorkerPid:
-    """The number of the process that reads it."""
+    """An object whose pickle is read as the number of the process that reads it."""
 
     def __reduce__(self) -> Any:
         return os.getpid, ()
@@ -146,7 +146,7 @@ def test_workers_that_die_before_they_begin_are_not_started_for_ever() -> None:
 
 @dataclass(frozen=True)
 class Sends:
-    """Work with a large result, whose worker is killed so many seconds after it has it: while it sends it."""
+    """Work with a large result, whose worker is killed so many seconds later, while it sends the result."""
 
     seconds: float
 
@@ -176,9 +176,9 @@ def test_idle_workers_that_were_killed_are_replaced(tmp_path: Path) -> None:
 def test_a_message_that_is_not_whole_waits() -> None:
     log = Log("work")
     assert not log.begun
-    with LogWriter(log.path) as told:
-        assert log.begun and told.work() == "work"
-        told.write("first")
+    with LogWriter(log.path) as writer:
+        assert log.begun and writer.work() == "work"
+        writer.write("first")
         with open(log.path, "ab", 0) as file:
             file.write(b"\x05\0\0\0\0\0\0\0" + b"abc")
         assert [list(log.news()), list(log.news())] == [["first"], []]
@@ -199,8 +199,8 @@ def prints(kept: Any) -> int:
 def test_an_error_in_a_worker_is_raised_here(error: type[Exception], raised: type[Exception]) -> None:
     with pytest.raises(raised, match="of the data") as caught:
         results(2, [Raises(error)] * 5)
-    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
-    assert "in __call__" in told, "the worker's traceback, for --debug"
+    message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert "in __call__" in message, "the worker's traceback, for --debug"
 
 
 def test_a_pool_that_is_left_early_ends_its_workers(tmp_path: Path) -> None:

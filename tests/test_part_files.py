@@ -1,4 +1,4 @@
-"""Plain files in parts that workers read by themselves: the text of one machine."""
+"""Plain files that workers read in parts by themselves give the text of one machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINES = b"".join(b"%d 1:%d\n" % (i % 2, i) for i in range(500))
 
 
 class Engine:
-    """Keeps what it is given."""
+    """An engine that gives back the parts, and their text."""
 
     cores = 2
 
@@ -45,8 +45,8 @@ def test_parts_together_are_the_text(end: bytes, tmp_path: Path, monkeypatch: py
 
 def test_files_of_a_folder_follow_each_other_by_name(tmp_path: Path) -> None:
     lines = LINES.splitlines(keepends=True)
-    for name, own in (("b", lines[100:]), ("a", lines[:100]), ("_SUCCESS", []), (".a.crc", [b"\0"])):
-        (tmp_path / name).write_bytes(b"".join(own).removesuffix(b"\n"))  # a last line without an end
+    for name, part in (("b", lines[100:]), ("a", lines[:100]), ("_SUCCESS", []), (".a.crc", [b"\0"])):
+        (tmp_path / name).write_bytes(b"".join(part).removesuffix(b"\n"))  # a last line without an end
     _, texts, first = text_of(Engine(), str(tmp_path))
     assert b"".join(texts) == LINES and first == b"".join(lines[:3])
     assert head([str(tmp_path / "a"), str(tmp_path / "b")], 1000) == LINES
@@ -62,12 +62,12 @@ def test_a_folder_inside_is_told(tmp_path: Path) -> None:
 
 
 def test_links_count_by_their_names(tmp_path: Path) -> None:
-    """As shared stores have them: what the links lead to is called otherwise."""
+    """Links have the order of their own names, not of the files that they lead to, as in shared stores."""
     (blobs := tmp_path / "blobs").mkdir()
     (folder := tmp_path / "rows").mkdir()
     lines = LINES.splitlines(keepends=True)
-    for name, blob, own in (("a", "9", lines[:10]), ("b", "_1", lines[10:20]), ("c", "2", lines[20:])):
-        (blobs / blob).write_bytes(b"".join(own))
+    for name, blob, part in (("a", "9", lines[:10]), ("b", "_1", lines[10:20]), ("c", "2", lines[20:])):
+        (blobs / blob).write_bytes(b"".join(part))
         (folder / name).symlink_to(blobs / blob)
     assert b"".join(text_of(Engine(), str(folder))[1]) == LINES
     (blobs / "packed").write_bytes(gzip.compress(LINES))
@@ -78,8 +78,8 @@ def test_links_count_by_their_names(tmp_path: Path) -> None:
 
 def test_each_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     lines = LINES.splitlines(keepends=True)
-    for name, own in (("a", lines[:2]), ("b", lines[2:])):
-        (tmp_path / name).write_bytes(BOM + b"".join(own))
+    for name, part in (("a", lines[:2]), ("b", lines[2:])):
+        (tmp_path / name).write_bytes(BOM + b"".join(part))
     _, texts, first = text_of(Engine(), str(tmp_path))
     assert b"".join(texts) == LINES and first == b"".join(lines[:3])
 

@@ -1,4 +1,4 @@
-"""Prediction on a text in parts: the lines of one machine, byte for byte."""
+"""Prediction on a text in parts gives the lines of one machine, byte for byte."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def path_of(path: Path) -> str:
 
 
 def in_parts(text: Parts, model: Path, **how: bool) -> tuple[list[str], Score, IndexBase]:
-    """The text of each part, and what is told of all."""
-    with LocalModel(model) as found:
-        score, indices = Score(found.target), IndexBase(found)
+    """Predictions of each part as text, and the score and the index base of all parts."""
+    with LocalModel(model) as local:
+        score, indices = Score(local.target), IndexBase(local)
     lines = partial(PredictionLines, **how)
     task = Prediction(text.name, partial(path_of, model), lines, None, how.get("probabilities", False))
     return list(predict_text(text, task, score, indices)), score, indices  # type: ignore[arg-type]
@@ -66,12 +66,12 @@ def test_lines_are_those_of_one_machine(
     base = OPTIONS[2:] if "linear" in options else OPTIONS
     invoke("train", *base, *options, rows, model := tmp_path / "m.h5")
     flags = {"decision_values": ("--decision-values",), "probabilities": ("-b", "1")}
-    told = invoke("predict", *(flag for name in how for flag in flags[name]), rows, model, tmp_path / "one")
+    result = invoke("predict", *(flag for name in how for flag in flags[name]), rows, model, tmp_path / "one")
     for ends, piece in (([], 1 << 30), ([3, 100, 100, 350], 70)):
         texts, score, _ = in_parts(Parts(rows, ends, piece), model, **how)
         assert len(texts) == len(ends) + 1
         assert "".join(texts) == (tmp_path / "one").read_text()
-        assert f"({score.right}/{score.total})" in told.stderr
+        assert f"({score.right}/{score.total})" in result.stderr
 
 
 def test_a_mistake_is_told_with_its_place_in_the_whole(tmp_path: Path) -> None:
@@ -80,15 +80,15 @@ def test_a_mistake_is_told_with_its_place_in_the_whole(tmp_path: Path) -> None:
     lines[611] = "1 1:x"
     rows.write_text("\n".join(["", *lines]) + "\n")
     expected = error("predict", rows, model, tmp_path / "out").removesuffix("\n")
-    with pytest.raises(DataError) as told:
+    with pytest.raises(DataError) as caught:
         in_parts(Parts(rows, [300, 500]), model)
-    assert str(told.value) in expected and "rows:613:" in expected
+    assert str(caught.value) in expected and "rows:613:" in expected
     for text in ("", "\n\n"):
         rows.write_text(text)
         expected = error("predict", rows, model, tmp_path / "out").removesuffix("\n")
-        with pytest.raises(DataError) as told:
+        with pytest.raises(DataError) as caught:
             in_parts(Parts(rows, [1]), model)
-        assert str(told.value) == expected
+        assert str(caught.value) == expected
 
 
 def test_a_row_without_a_label_is_told_with_its_number_in_the_whole(tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_a_row_without_a_label_is_told_with_its_number_in_the_whole(tmp_path: Pa
     rows.write_text("\n".join(["", *lines[:611], "1 1:3e38 2:-3e38", *lines[611:]]) + "\n")
     expected = error("predict", rows, model, tmp_path / "out")
     assert expected.startswith("row 612: no label")
-    with pytest.raises(DataError) as told:
+    with pytest.raises(DataError) as caught:
         in_parts(Parts(rows, [300, 500]), model)
-    assert f"{told.value}\n" == expected
+    assert f"{caught.value}\n" == expected
 
 
 def test_what_is_said_of_indices_is_said_of_all_parts(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_what_is_said_of_indices_is_said_of_all_parts(tmp_path: Path) -> None:
     text = rows.read_text()
     rows.write_text(text.replace("1:", "3:", 1).replace(" 2:", " 4:", 1))
     _, _, indices = in_parts(Parts(rows, [300, 500]), model)
-    with LocalModel(model) as found:
-        one = IndexBase(found)
-        for _ in one.seen(found.read(str(rows), tell=one.count)):
+    with LocalModel(model) as local:
+        one = IndexBase(local)
+        for _ in one.seen(local.read(str(rows), tell=one.count)):
             pass
     assert vars(indices) == vars(one)
 
@@ -126,27 +126,29 @@ def test_a_machine_of_another_simd_level_is_refused(tmp_path: Path, monkeypatch:
 
 def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     rows, model = trained(plain, tmp_path)
-    own = ("predict", "--backend", "spark", "--master", "local[1]")
+    command = ("predict", "--backend", "spark", "--master", "local[1]")
     assert "give --backend spark as well" in usage_error("predict", "--master", "local[1]", rows, model)
-    assert "needs --master URL" in usage_error(*own[:3], rows, model)
+    assert "needs --master URL" in usage_error(*command[:3], rows, model)
     for given, flag in (
         (("-j", 2), "-j"),
         (("--memory", "1G"), "--memory"),
         (("-b", "1", "--report", "r"), "--report"),
     ):
-        assert f"{flag} is not for --backend spark" in usage_error(*own, *given, rows, model)
-    assert "name TEST_FILE" in usage_error(*own, "-", model)
+        assert f"{flag} is not for --backend spark" in usage_error(*command, *given, rows, model)
+    assert "name TEST_FILE" in usage_error(*command, "-", model)
     (folder := tmp_path / "out").mkdir()
     (folder / "part-00000").touch()
-    assert "exists already; give --force" in error(*own, rows, model, f"{folder}/")
+    assert "exists already; give --force" in error(*command, rows, model, f"{folder}/")
     rows.rename(folder / "part-00001")
     for given in (f"{folder}/", folder / "part-00001"):
-        assert f"would replace {given}, which this command uses" in error(*own, "--force", given, model, f"{folder}/")
+        assert f"would replace {given}, which this command uses" in error(
+            *command, "--force", given, model, f"{folder}/"
+        )
     (folder / "part-00001").rename(rows)
     (folder / "letters").touch()
-    assert "files that are no predictions" in error(*own, "--force", rows, model, f"{folder}/")
-    assert "not a folder" in error(*own, "--force", rows, model, f"{folder}/letters/")
-    assert "no folder can be made in" in error(*own, rows, model, f"{tmp_path}/none/out/")
+    assert "files that are no predictions" in error(*command, "--force", rows, model, f"{folder}/")
+    assert "not a folder" in error(*command, "--force", rows, model, f"{folder}/letters/")
+    assert "no folder can be made in" in error(*command, rows, model, f"{tmp_path}/none/out/")
 
 
 @pytest.mark.parametrize("fails", ["write_text", "rename"])
@@ -155,12 +157,12 @@ def test_predictions_of_before_stay_where_new_ones_cannot_be_written(
 ) -> None:
     with parts_output(folder := f"{tmp_path}/out/", False) as write:
         write("before\n")
-    own = getattr(Path, fails)
+    original = getattr(Path, fails)
 
     def full(path: Path, *given: Any, **named: Any) -> Any:
         if path.name in ("parts", "part-00001"):  # the new folder, or a file in it
             raise OSError(errno.ENOSPC, "full", str(path))
-        return own(path, *given, **named)
+        return original(path, *given, **named)
 
     monkeypatch.setattr(Path, fails, full)
     with pytest.raises(RunError, match="no space left to write it"), parts_output(folder, True) as write:

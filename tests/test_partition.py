@@ -1,5 +1,4 @@
-"""Partitions: the promised cell size, equal routing from rows, CSR, blocks and saved states, and numpy as
-oracle."""
+"""Partitions keep the promised cell size, and route rows, CSR, blocks and saved states alike, as numpy does."""
 
 from __future__ import annotations
 
@@ -46,8 +45,10 @@ def rows_and_labels(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_cells(partition: Any, X: np.ndarray, y: np.ndarray, cell_size: int) -> None:
-    """No cell too large (but for equal rows of different labels), each row or a row equal to it in its own
-    cell."""
+    """Check that no cell is too large, and that each row, or one equal to it, is in its own cell.
+
+    Rows that are equal but for their labels may be more than the size of a cell.
+    """
     assigned, stands_for = partition.assign(X), np.zeros(len(X))
     kinds = np.unique(np.c_[X, y], axis=0, return_inverse=True)[1].reshape(-1)
     for index, cell in enumerate(partition.training_cells()):
@@ -94,8 +95,7 @@ def test_csr_routing_equals_dense_routing(name: str) -> None:
 
 
 def walk(partition: Any, x: np.ndarray) -> tuple[int, float]:
-    """The cell of a row by its definition, |x - z|^2 - w in float64, and by how much the closest decision
-    was made."""
+    """The cell of a row by its definition, |x - z|^2 - w in float64, and the margin of the closest decision."""
     s, node, margin = partition.state(), 0, np.inf
     while s["n_children"][node]:
         children = s["first_child"][node] + np.arange(s["n_children"][node])
@@ -197,16 +197,16 @@ def test_voronoi_cells_are_balanced(n: int, cell_size: int) -> None:
     X = normal(n, 8)
     fitted = fit("voronoi", X, cell_size)
     check_cells(fitted, X, np.zeros(n), cell_size)
-    found = size_spread(sizes(fitted))
-    assert -(-n // cell_size) <= found["cells"] <= max(1.2 * n / cell_size, -(-n // cell_size))
-    assert found["balance"] < 1.15
+    spread = size_spread(sizes(fitted))
+    assert -(-n // cell_size) <= spread["cells"] <= max(1.2 * n / cell_size, -(-n // cell_size))
+    assert spread["balance"] < 1.15
 
 
 def test_voronoi_balances_values_on_a_coarse_grid() -> None:
     X = np.random.default_rng(0).integers(0, 12, (6000, 3)).astype(np.float32)
-    found = size_spread(sizes(fit("voronoi", X, 500)))
-    assert found["balance"] < 1.15 and found["largest"] <= 500
-    assert found["smallest"] >= smallest_size(500)
+    spread = size_spread(sizes(fit("voronoi", X, 500)))
+    assert spread["balance"] < 1.15 and spread["largest"] <= 500
+    assert spread["smallest"] >= smallest_size(500)
 
 
 def test_outliers_do_not_decide_the_direction() -> None:
@@ -219,7 +219,7 @@ def test_outliers_do_not_decide_the_direction() -> None:
 
 @pytest.mark.parametrize("name", TREES)
 def test_a_row_repeated_beyond_the_cell_size_is_weighted(name: str) -> None:
-    """As w8a: 4 203 of 49 749 rows without any feature, here of two labels."""
+    """Rows without any feature, 4 203 of 49 749 as in w8a but of two labels, become two rows with weights."""
     rng = np.random.default_rng(1)
     X = sparse.random_array((49_749, 40), density=0.2, random_state=rng, dtype=np.float32).tocsr().toarray()
     empty = rng.choice(len(X), 4203, replace=False)
@@ -367,8 +367,8 @@ def test_real_data(name: str) -> None:
     with lzma.open(Path(folder) / f"{name}.train.libsvm.xz") as file:
         X, y = load_svmlight_file(file, dtype=np.float32)
     fitted = fit("voronoi", sparse.csr_array(X), 2000, y)
-    found = size_spread(sizes(fitted))
-    assert found["largest"] <= 2000 and found["balance"] < 1.15
+    spread = size_spread(sizes(fitted))
+    assert spread["largest"] <= 2000 and spread["balance"] < 1.15
     assigned = fitted.assign(sparse.csr_array(X))
     assert all(np.all(assigned[cell.rows] == i) for i, cell in enumerate(fitted.training_cells()))
 

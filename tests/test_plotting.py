@@ -26,7 +26,7 @@ LINES = {
 
 def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[GridPoint]:
     """A bowl around C = 1 and the middle line; its errors differ a little between cells."""
-    found = []
+    table = []
     for cell in range(cells):
         errors = {
             (line, cost): 0.1 + 0.01 * abs(i - len(lines) // 2) + 0.02 * np.log10(cost) ** 2 + 0.001 * cell
@@ -34,8 +34,8 @@ def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[GridPoi
             for cost in COSTS
         }
         best = min(errors, key=lambda key: errors[key])
-        found += [GridPoint(cell, 100 + cell, *key, error, key == best) for key, error in errors.items()]
-    return found
+        table += [GridPoint(cell, 100 + cell, *key, error, key == best) for key, error in errors.items()]
+    return table
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def star(axes: Any, x: float, y: float) -> None:
 
 
 def test_the_star_is_the_point_that_the_only_cell_chose(tmp_path: Path, figures: list[Any]) -> None:
-    """Of equal errors the hinge loss chose one, which need not be the first."""
+    """The hinge loss chose one of several equal errors, which need not be the first."""
     table = [GridPoint(0, 50, (g,), c, 0.1, (g, c) == (2.0, 3.0)) for g in (1.0, 2.0) for c in (1.0, 3.0, 9.0)]
     grid = mean_grid(table)
     assert (grid.best, grid.shared) == ((1, 1), True)

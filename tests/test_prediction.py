@@ -27,12 +27,12 @@ def test_small_blocks_are_decided_together(limit: dict[str, int], thin: bool) ->
     rows = as_examples(sparse.csr_array(X)) if thin else X
     edges = [0, 10, 20, 31, 31, 40, 90, 97, 100]
     parts = [Dataset(rows[a:b], np.arange(a, b, dtype=np.float64)) for a, b in pairwise(edges)]
-    found = list(prediction.merged(parts, **limit))
-    assert 3 <= len(found) <= 7
-    assert all(len(block.y) == block.X.shape[0] for block in found)
-    together = [block.X if isinstance(block.X, np.ndarray) else block.X.toarray() for block in found]
+    blocks = list(prediction.merged(parts, **limit))
+    assert 3 <= len(blocks) <= 7
+    assert all(len(block.y) == block.X.shape[0] for block in blocks)
+    together = [block.X if isinstance(block.X, np.ndarray) else block.X.toarray() for block in blocks]
     np.testing.assert_array_equal(np.concatenate(together), X)
-    np.testing.assert_array_equal(np.concatenate([block.y for block in found]), np.arange(100.0))
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), np.arange(100.0))
 
 
 @pytest.mark.parametrize("method", [KernelSVM(gamma=(1.0,), cost=(1.0,)), L3SVM(clusters=(3.0,), cost=(0.1,))])
@@ -57,12 +57,12 @@ def test_one_large_cell_is_decided_in_strips_by_all_threads(
             return self._own.decision_function(X)
 
     monkeypatch.setattr(prediction.LocalModel, "_predictor", lambda *arguments: Noted(*arguments))
-    found = {}
+    decisions = {}
     for strip, jobs in ((1 << 12, 1), (64, 1), (64, 3), (7, 2)):
         monkeypatch.setattr(prediction, "STRIP", strip)
         with prediction.LocalModel(tmp_path / "m.h5", jobs) as model:
-            found[strip, jobs] = model.decision_function(rows)
+            decisions[strip, jobs] = model.decision_function(rows)
         assert sum(seen) == 500 and max(seen) <= strip
         seen.clear()
-    for values in found.values():
-        np.testing.assert_array_equal(values, found[1 << 12, 1])
+    for values in decisions.values():
+        np.testing.assert_array_equal(values, decisions[1 << 12, 1])

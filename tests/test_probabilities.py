@@ -55,10 +55,10 @@ TWO = Classification(np.asarray([-1.0, 1.0]))
 
 def test_a_cell_keeps_its_sigmoid_and_a_small_one_takes_that_of_the_run() -> None:
     large = [drawn(20_000, 2.0, 0.5, 0), drawn(20_000, 2.0, -1.0, 1)]
-    found = calibrate(TWO, Given([*large, drawn(3, 2.0, 0.0, 2)])).sigmoids
-    np.testing.assert_allclose(found[:2, 0], [[2.0, 0.5], [2.0, -1.0]], atol=0.1)
+    sigmoids = calibrate(TWO, Given([*large, drawn(3, 2.0, 0.0, 2)])).sigmoids
+    np.testing.assert_allclose(sigmoids[:2, 0], [[2.0, 0.5], [2.0, -1.0]], atol=0.1)
     run = calibrate(TWO, Given([tuple(np.concatenate(part, axis=-1) for part in zip(*large, strict=True))])).sigmoids
-    np.testing.assert_allclose(found[2], run[0], atol=0.6)
+    np.testing.assert_allclose(sigmoids[2], run[0], atol=0.6)
 
 
 def test_a_row_that_stands_for_several_counts_as_several() -> None:
@@ -75,9 +75,9 @@ def test_the_curve_bends_what_no_sigmoid_fits_and_ascends() -> None:
     f = rng.normal(size=50_000)
     true = np.where(f > 0, 4.0 * f, 0.5 * f)
     y = np.where(rng.random(50_000) < expit(true), 1.0, -1.0)
-    found = calibrate(TWO, Given([(f[None], y, np.ones(50_000))]))
+    calibration = calibrate(TWO, Given([(f[None], y, np.ones(50_000))]))
     grid = np.linspace(-2.0, 1.5, 50)
-    z = bent(found.curve, found.sigmoids[0, 0, 0] * grid + found.sigmoids[0, 0, 1])
+    z = bent(calibration.curve, calibration.sigmoids[0, 0, 0] * grid + calibration.sigmoids[0, 0, 1])
     assert np.all(np.diff(z) >= 0)
     np.testing.assert_allclose(expit(z), expit(np.where(grid > 0, 4.0 * grid, 0.5 * grid)), atol=0.08)
 
@@ -89,9 +89,10 @@ def test_values_that_fix_no_sigmoid_give_sane_probabilities(values: str) -> None
     cells = [(f[None], y, np.ones(100))]
     if values == "one class in a cell":
         cells.append((np.full((1, 40), -1.0), np.full(40, -1.0), np.ones(40)))
-    found = calibrate(TWO, Given(cells))
-    assert all(np.isfinite(array).all() for array in found.state().values())
-    p = found.of_classes(TWO, found.in_cell(TWO, len(cells) - 1).combine(f[[0, -1], None], np.zeros(1, np.int32)))
+    calibration = calibrate(TWO, Given(cells))
+    assert all(np.isfinite(array).all() for array in calibration.state().values())
+    probabilities = calibration.in_cell(TWO, len(cells) - 1).combine(f[[0, -1], None], np.zeros(1, np.int32))
+    p = calibration.of_classes(TWO, probabilities)
     expected = {"separable": [0.01, 0.99], "constant": [0.5, 0.5], "one class in a cell": [0.02, 0.5]}[values]
     assert np.all(np.abs(p[:, 1] - expected) < (0.02 if values != "one class in a cell" else 0.5))
 
@@ -105,8 +106,9 @@ def test_many_classes_get_the_probabilities_that_they_were_drawn_with(scheme: st
     codes = (rng.random((30_000, 1)) > true.cumsum(axis=1)).sum(axis=1)
     others = np.log(np.exp(scores).sum(axis=1, keepdims=True) - np.exp(scores))
     values = scores - others if scheme == "ova" else np.stack([scores[:, j] - scores[:, i] for i, j in target.pairs], 1)
-    found = calibrate(target, Given([(values.T / 3.0, target.labels[codes], np.ones(30_000))]))
-    p = found.of_classes(target, found.in_cell(target, 0).combine(values / 3.0, np.arange(target.n_problems)))
+    calibration = calibrate(target, Given([(values.T / 3.0, target.labels[codes], np.ones(30_000))]))
+    probabilities = calibration.in_cell(target, 0).combine(values / 3.0, np.arange(target.n_problems))
+    p = calibration.of_classes(target, probabilities)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     assert log_loss(p, codes) < 1.01 * log_loss(true, codes)
 
@@ -123,16 +125,16 @@ def test_fold_models_are_calibrated_one_by_one() -> None:
     calibration = Calibration(np.asarray([[[2.0, 0.3]]]), np.asarray([[0.0, 0.1], [1.0, 0.3]]), np.ones(2))
     values = np.asarray([[0.2, -0.4, 3.0]])
     z = 2.0 * values + 0.3
-    found = calibration.in_cell(TWO, 0).combine(values, np.zeros(3, np.int32))
+    probabilities = calibration.in_cell(TWO, 0).combine(values, np.zeros(3, np.int32))
     expected = expit(z + np.interp(z, [0.0, 1.0], [0.1, 0.3])).mean()
-    np.testing.assert_allclose(found, [[expected]])
+    np.testing.assert_allclose(probabilities, [[expected]])
 
 
 def test_a_problem_without_a_model_says_nothing() -> None:
     target = Classification(np.arange(3.0), "ava")
     calibration = Calibration(np.ones((1, 3, 2)), np.empty((0, 2)), np.ones(2))
-    found = calibration.in_cell(target, 0).combine(np.zeros((2, 2)), np.asarray([0, 2]))
-    np.testing.assert_allclose(found[:, 1], 0.5)
+    probabilities = calibration.in_cell(target, 0).combine(np.zeros((2, 2)), np.asarray([0, 2]))
+    np.testing.assert_allclose(probabilities[:, 1], 0.5)
 
 
 def rows_of(n: int, classes: int, seed: int) -> Dataset:
@@ -151,10 +153,10 @@ def test_probabilities_are_added_and_nothing_else_is_changed(tmp_path: Path, par
     plain = TrainingConfig(method=GRID, partition=partition, cell_size=200, metric="none")
     config = TrainingConfig(method=GRID, partition=partition, cell_size=200, probability=True, metric="none")
     paths = trained(tmp_path / "plain.h5", plain), trained(tmp_path / "with.h5", config, resources=Resources(jobs=jobs))
-    found = [manifest(path) for path in paths]
+    manifests = [manifest(path) for path in paths]
     added = {"/calibration", "/calibration@kind", *(f"/calibration/{name}" for name in ("sigmoids", "curve", "powers"))}
-    assert found[1].keys() - found[0].keys() == added
-    assert {name for name in found[0] if found[0][name] != found[1][name]} == {"/@config"}
+    assert manifests[1].keys() - manifests[0].keys() == added
+    assert {name for name in manifests[0] if manifests[0][name] != manifests[1][name]} == {"/@config"}
 
 
 def test_the_calibration_is_the_same_for_any_number_of_jobs(tmp_path: Path) -> None:
@@ -191,8 +193,8 @@ def test_one_point_is_cross_validated_and_its_model_stays(tmp_path: Path) -> Non
     summary = train(
         rows_of(600, 2, 0), TrainingConfig(method=POINT, probability=True, metric="none"), tmp_path / "with.h5"
     )
-    found = [manifest(path) for path in (plain, tmp_path / "with.h5")]
-    assert {name for name in found[0] if found[0][name] != found[1][name]} == {"/@config"}
+    manifests = [manifest(path) for path in (plain, tmp_path / "with.h5")]
+    assert {name for name in manifests[0] if manifests[0][name] != manifests[1][name]} == {"/@config"}
     assert summary.points == 1 and summary.cv_error is not None and summary.calibration is not None
 
 

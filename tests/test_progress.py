@@ -1,4 +1,4 @@
-"""What is told of a run while it lasts: its share, the time left, a line now and then. No clock but the test's."""
+"""Reports of a run while it lasts: its share, the time left, a line now and then, by clocks that the tests set."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_verbose_tells_of_each_tenth(capsys: pytest.CaptureFixture[str]) -> None
         lines.work(setting / 31, setting)
     lines.cell_done(10.0, 100.0)
     lines.work(1.0 - 1e-16, 0)
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 11
-    assert told[1].startswith("localsvm: 0 of 1 cells, 4 settings")
-    assert told[-1] == "localsvm: 1 of 1 cells, error 10.00%"
+    printed = capsys.readouterr().err.splitlines()
+    assert len(printed) == 11
+    assert printed[1].startswith("localsvm: 0 of 1 cells, 4 settings")
+    assert printed[-1] == "localsvm: 1 of 1 cells, error 10.00%"

@@ -52,7 +52,7 @@ def read_text(folder: Path, text: bytes, **options: Any) -> Dataset:
 
 
 def assert_same(a: Dataset, b: Dataset) -> None:
-    """Equal to the bit: type, shape, dtypes and content."""
+    """Assert that two data sets are equal to the bit: type, shape, dtypes and content."""
     assert type(a.X) is type(b.X)
     assert a.X.shape == b.X.shape
     names = [] if isinstance(a.X, np.ndarray) else ["data", "indices", "indptr"]
@@ -289,7 +289,7 @@ NOTHING_LOST = "the {kind} data (end too early|are damaged)|come others that are
 
 
 def decoded_by_others(kind: str, packed: bytes) -> bytes:
-    """What the format's own program decodes, or for gzip, which refuses zeros between members, Python's module."""
+    """Bytes that the format's own program decodes; for gzip, which refuses zeros between members, Python's module."""
     if kind == "gzip":
         return gzip.decompress(packed)
     program = shutil.which(kind)
@@ -531,7 +531,7 @@ STACKS = 1 << 23
 def test_private_memory_stays_within_the_matrix(
     tmp_path: Path, dense: bool, jobs: int, share: float, fits: bool
 ) -> None:
-    """At most 1.5 times the matrix may be allocated; the last case shows that this limit would be noticed."""
+    """Allocations fit in 1.5 times the matrix; the last case shows that this limit would be noticed."""
     rows, columns = 150_000, 50
     path = tmp_path / "large.libsvm"
     row = b"1 " + b" ".join(b"%d:0.5" % (j + 1) for j in range(columns)) + b"\n"

@@ -80,9 +80,9 @@ def test_values_are_the_mean_over_the_repeats(classes: int, select: str, tmp_pat
                 expected[i] += np.clip(values[0], -1.0, 1.0) / 3
             before += part.n_cells
         assert before == model.file.n_cells and len(parts) == 3
-        found = model.decision_function(test.X)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-        np.testing.assert_allclose(model.decision_function(test.X[::7]), found[::7], atol=0)
+        decisions = model.decision_function(test.X)
+        np.testing.assert_allclose(decisions, expected, atol=1e-12)
+        np.testing.assert_allclose(model.decision_function(test.X[::7]), decisions[::7], atol=0)
         assert (model.predict(test.X) == test.y).mean() > 0.9
 
 
@@ -123,14 +123,14 @@ def test_jobs_and_a_resume_change_no_bit(thin: bool, tmp_path: Path) -> None:
 def test_each_repeat_has_all_rows(thin: bool) -> None:
     divided = divide(data(thin=thin), replace(THREE, scale="none"))
     X, y, seen = data().X, data().y, []
-    assert [own.streams[0] for own in divided.coarse] == [(n,) for n in (0, *np.cumsum(divided.by_repeat)[:-1])]
-    for own in divided.coarse:
-        rows = own.X.handle().rows(slice(0, 600))
-        found = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        one, other = np.lexsort(found.T), np.lexsort(X.T)
-        np.testing.assert_array_equal(found[one], X[other])
-        np.testing.assert_array_equal(own.y.array[one], y[other])
-        seen.append(found.tobytes())
+    assert [cells.streams[0] for cells in divided.coarse] == [(n,) for n in (0, *np.cumsum(divided.by_repeat)[:-1])]
+    for cells in divided.coarse:
+        rows = cells.X.handle().rows(slice(0, 600))
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        one, other = np.lexsort(dense.T), np.lexsort(X.T)
+        np.testing.assert_array_equal(dense[one], X[other])
+        np.testing.assert_array_equal(cells.y.array[one], y[other])
+        seen.append(dense.tobytes())
     assert len(set(seen)) == 3
 
 
@@ -138,8 +138,8 @@ def test_identical_rows_are_merged_in_each_repeat(tmp_path: Path) -> None:
     X = np.concatenate([np.zeros((700, 2)), np.random.default_rng(0).standard_normal((300, 2))]).astype(np.float32)
     y = np.where(np.arange(1000) % 7 == 0, 1.0, -1.0)
     divided = divide(Dataset(X.copy(), y), THREE)
-    assert [own.count.array.sum() for own in divided.coarse] == [1000] * 3
-    assert [own.y.array.shape for own in divided.coarse] == [(302,)] * 3
+    assert [sum(cells.behind) for cells in divided.coarse] == [1000] * 3
+    assert [cells.y.array.shape for cells in divided.coarse] == [(302,)] * 3
     train(Dataset(X.copy(), y), THREE, tmp_path / "m.h5")
     with LocalModel(tmp_path / "m.h5") as model:
         assert model.predict(np.zeros((1, 2), np.float32))[0] == -1.0

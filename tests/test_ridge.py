@@ -21,7 +21,7 @@ def problem(n: int, outputs: int = 1, d: int = 3) -> tuple[np.ndarray, np.ndarra
 
 
 def kernel(Z: np.ndarray) -> np.ndarray:
-    """In float64."""
+    """Gaussian kernel matrix (n, n) of the rows, in float64."""
     wide = Z.astype(np.float64)
     return np.exp(-np.square(wide[:, None] - wide).sum(axis=2))
 

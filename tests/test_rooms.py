@@ -56,8 +56,8 @@ def test_the_diagram_implies_every_import_above_the_ground() -> None:
 
 def test_runs_do_not_lean_on_each_other() -> None:
     for path in (PACKAGE / "runs").glob("*.py"):
-        found = re.findall(r"from localsvm\.runs\.(\w+) import", path.read_text())
-        assert not {(path.stem, other) for other in found} & APART
+        imported = re.findall(r"from localsvm\.runs\.(\w+) import", path.read_text())
+        assert not {(path.stem, other) for other in imported} & APART
 
 
 @pytest.mark.parametrize("folder", ["localsvm", "scripts", "tests", "docs"])

@@ -69,11 +69,11 @@ def test_a_run_is_compared_with_its_twin() -> None:
 
 def test_exit_code_and_summary(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     new = result()
-    found = {"old": {RUN.name: result()}, "new": {RUN.name: new}}
+    by_version = {"old": {RUN.name: result()}, "new": {RUN.name: new}}
     monkeypatch.setattr(script, "runs", lambda quick, only: [RUN])
     monkeypatch.setattr(script, "write_sets", lambda folder: {})
     monkeypatch.setattr(script, "version_of", lambda name: name)
-    monkeypatch.setattr(script, "results", lambda version, chosen, digests: found[version])
+    monkeypatch.setattr(script, "results", lambda version, chosen, digests: by_version[version])
     assert script.main(["old", "new"]) == 0
     assert capsys.readouterr().out == "1 runs, 0 differ\n"
     new["manifest"]["/cells/coef"] = "<f8 [3] 5"

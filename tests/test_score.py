@@ -1,4 +1,4 @@
-"""--score tpr-tnr: points are chosen by the product of the recalls of all classes."""
+"""Points of the grid are chosen by the product of the recalls of all classes under --score tpr-tnr."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GRID = KernelSVM(gamma=(0.1, 1.0, 10.0), cost=(0.01, 0.1, 1.0, 10.0))
 
 
 def rare(rows: int = 600, every: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Every so many-th row of the larger label, all of the other."""
+    """Rows and labels of two classes: one in `every` rows of the larger label, all rows of the other."""
     X, y = banana(rows, np.random.default_rng(seed))
     keep = y < 0
     keep[np.flatnonzero(y > 0)[::every]] = True
@@ -42,13 +42,13 @@ def rare(rows: int = 600, every: int = 8, seed: int = 0) -> tuple[np.ndarray, np
 
 
 def brute(target: Classification, values: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """1 - the product of scikit-learn's recalls of the classes that there are."""
-    found = []
+    """Loss of each point: 1 - the product of scikit-learn's recalls of the classes that occur."""
+    losses = []
     for point in values:
         decided = target.decide(point.T)
         recalls = recall_score(y, decided, labels=np.unique(y), average=None, sample_weight=weight)
-        found.append(1.0 - math.prod(recalls))
-    return np.asarray(found)
+        losses.append(1.0 - math.prod(recalls))
+    return np.asarray(losses)
 
 
 @given(k=st.integers(2, 5), scheme=st.sampled_from(["ova", "ava"]), seed=st.integers(0, 2**32 - 1))
@@ -87,19 +87,19 @@ def test_a_factor_on_a_class_changes_nothing_but_a_row_does() -> None:
 
 
 def test_ties_go_to_the_smaller_hinge_loss() -> None:
-    """With costs so small that no row is positive, every point scores 0."""
+    """Points whose costs are so small that no row is positive all score 0; the hinge loss decides between them."""
     X, y = rare()
     method = KernelSVM(gamma=(0.1, 1.0), cost=(1e-6, 1e-5))
-    found = cross_validate(Dataset(X, y), TrainingConfig(method, "none", metric="none", scoring="tpr-tnr"))
-    assert {point.loss for point in found.points} == {1.0}
+    by_recalls = cross_validate(Dataset(X, y), TrainingConfig(method, "none", metric="none", scoring="tpr-tnr"))
+    assert {point.loss for point in by_recalls.points} == {1.0}
     by_accuracy = cross_validate(Dataset(*rare()), TrainingConfig(method, "none", metric="none"))
-    (best,), (other,) = ([p for p in table.points if p.best] for table in (found, by_accuracy))
+    (best,), (other,) = ([p for p in table.points if p.best] for table in (by_recalls, by_accuracy))
     assert (best.setting, best.cost) == (other.setting, other.cost) == ((0.1,), 1e-5)
 
 
 @pytest.mark.parametrize("partition", ["none", "voronoi"])
 def test_the_best_points_score(partition: str, tmp_path: Path) -> None:
-    """The recalls that are told are those of the held-out values that the journal keeps for the probabilities."""
+    """Recalls in the summary are those of the held-out values that the journal keeps for the probabilities."""
     X, y = rare()
     config = TrainingConfig(GRID, partition, 150, metric="none", scoring="tpr-tnr", grid="full")
     table = cross_validate(Dataset(X.copy(), y), config)
@@ -135,12 +135,12 @@ def test_streams_choose_by_it(tmp_path: Path) -> None:
     X, y = rare(1200)
     write(tmp_path / "rows", X, y)
     method = LinearSVM(solver="sgd", cost=(1e-4, 1.0), passes=3)
-    found = {}
+    summaries = {}
     for scoring in ("accuracy", "tpr-tnr"):
         config = TrainingConfig(method, scoring=scoring, class_weights=((1.0, 8.0),))
-        found[scoring] = train_stream(tmp_path / "rows", config, tmp_path / f"{scoring}.h5")
-    assert found["accuracy"].cv_recalls is None
-    summary, weight = found["tpr-tnr"], np.where(y > 0, 8.0, 1.0)
+        summaries[scoring] = train_stream(tmp_path / "rows", config, tmp_path / f"{scoring}.h5")
+    assert summaries["accuracy"].cv_recalls is None
+    summary, weight = summaries["tpr-tnr"], np.where(y > 0, 8.0, 1.0)
     assert summary.cv_recalls is not None
     tnr, tpr = (recall or 0.0 for recall in summary.cv_recalls)
     share = float(weight[y > 0].sum() / weight.sum())
@@ -158,7 +158,7 @@ def test_in_python() -> None:
 
 
 def commands(tmp_path: Path, *options: Any) -> tuple[Any, Any, Any]:
-    """What lsvm-train, lsvm-predict and lsvm-cv say."""
+    """Results of lsvm-train, lsvm-predict and lsvm-cv."""
     write(tmp_path / "rows", *rare())
     write(tmp_path / "test", *rare(seed=1))
     some = ("-g", "0.1,1", "-C", "0.1,10", "--metric", "none", *options)
@@ -177,11 +177,11 @@ def test_what_the_commands_say(tmp_path: Path) -> None:
     assert f"TPR x TNR = {tpr * tnr:.4f} (TPR {tpr:.4f}, TNR {tnr:.4f})" in predicted.stderr
     assert "scored by TPR x TNR" in invoke("inspect", tmp_path / "m.h5").stdout
     write(tmp_path / "negative", X[y < 0], y[y < 0])
-    told = invoke("predict", tmp_path / "negative", tmp_path / "m.h5", tmp_path / "out", "--force").stderr
-    assert f"TPR x TNR = {tnr:.4f} (TPR no rows, TNR {tnr:.4f})" in told
+    stderr = invoke("predict", tmp_path / "negative", tmp_path / "m.h5", tmp_path / "out", "--force").stderr
+    assert f"TPR x TNR = {tnr:.4f} (TPR no rows, TNR {tnr:.4f})" in stderr
     write(tmp_path / "unknown", X, np.zeros(len(y)))
-    told = invoke("predict", tmp_path / "unknown", tmp_path / "m.h5", tmp_path / "out", "--force").stderr
-    assert "Accuracy = 0%" in told and "TPR" not in told
+    stderr = invoke("predict", tmp_path / "unknown", tmp_path / "m.h5", tmp_path / "out", "--force").stderr
+    assert "Accuracy = 0%" in stderr and "TPR" not in stderr
 
 
 def test_what_the_commands_say_of_accuracy(tmp_path: Path) -> None:

@@ -43,31 +43,31 @@ def scored(p: np.ndarray, y: np.ndarray, labels: np.ndarray) -> ProbabilityScore
 @pytest.mark.parametrize("classes", [2, 4])
 def test_scores_agree_with_scikit_learn(classes: int) -> None:
     p, codes, labels = drawn(classes)
-    found = scored(p, labels[codes], labels).as_dict()
-    assert found["rows"] == 5000
-    assert found["log_loss"] == pytest.approx(-np.log(p[np.arange(5000), codes].clip(1e-15)).mean())
+    scores = scored(p, labels[codes], labels).as_dict()
+    assert scores["rows"] == 5000
+    assert scores["log_loss"] == pytest.approx(-np.log(p[np.arange(5000), codes].clip(1e-15)).mean())
     squares = ((p - np.eye(classes)[codes]) ** 2).sum(axis=1).mean()
-    assert found["brier_score"] == pytest.approx(squares if classes > 2 else brier_score_loss(codes, p[:, 1]))
-    for k, known in enumerate(found["classes"]):
+    assert scores["brier_score"] == pytest.approx(squares if classes > 2 else brier_score_loss(codes, p[:, 1]))
+    for k, known in enumerate(scores["classes"]):
         assert known["label"] == labels[k]
         assert known["roc_area"] == pytest.approx(roc_auc_score(codes == k, p[:, k]), abs=1e-4)
         assert known["average_precision"] == pytest.approx(average_precision_score(codes == k, p[:, k]), abs=2e-3)
-    assert found["expected_calibration_error"] < 0.03
-    assert sum(b["rows"] for b in found["reliability"]) == 5000
+    assert scores["expected_calibration_error"] < 0.03
+    assert sum(b["rows"] for b in scores["reliability"]) == 5000
 
 
 def test_wrong_probabilities_are_seen() -> None:
     p, codes, labels = drawn(2)
     sharp = p**3 / (p**3).sum(axis=1, keepdims=True)
-    honest, found = (scored(q, labels[codes], labels).as_dict() for q in (p, sharp))
-    assert found["expected_calibration_error"] > 0.05 > honest["expected_calibration_error"]
+    honest, overconfident = (scored(q, labels[codes], labels).as_dict() for q in (p, sharp))
+    assert overconfident["expected_calibration_error"] > 0.05 > honest["expected_calibration_error"]
 
 
 def test_a_class_that_does_not_occur_has_no_curve() -> None:
     p, codes, labels = drawn(3)
     kept = codes < 2
-    found = scored(p[kept], labels[codes[kept]], labels).as_dict()
-    assert found["classes"][2]["roc_area"] is None and found["macro_roc_area"] is not None
+    scores = scored(p[kept], labels[codes[kept]], labels).as_dict()
+    assert scores["classes"][2]["roc_area"] is None and scores["macro_roc_area"] is not None
 
 
 def test_a_label_that_the_model_does_not_know_is_named() -> None:

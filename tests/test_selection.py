@@ -51,8 +51,8 @@ def test_copies_stay_in_one_fold(labels: list[int], values: int, n_folds: int, s
     room = -(-len(y) // n_folds)
     assert len(rows) >= min(n_folds, 2, len(y))
     for value in np.unique(copies):
-        own = folds[copies == value]
-        assert len(own) > room or len(set(own)) == 1
+        copy_folds = folds[copies == value]
+        assert len(copy_folds) > room or len(set(copy_folds)) == 1
 
 
 def test_folds_of_pairs_are_stratified() -> None:
@@ -174,7 +174,7 @@ def test_at_most_64_values_on_an_axis() -> None:
 
 
 def searched(loss: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """What an adaptive search scores of a table of losses, nan elsewhere, and its rounds."""
+    """Losses of a table that an adaptive search scores, nan elsewhere, and its rounds."""
     search, known, rounds = Search("adaptive"), np.full(loss.shape, np.nan), []
     while lines := search.next_settings(known):
         rounds.append(lines)

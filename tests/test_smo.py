@@ -72,7 +72,7 @@ def gap_of(K: np.ndarray, y: np.ndarray, b: np.ndarray, C, bias: float) -> float
 
 
 def assert_equals_libsvm(solve, kernel: Kernel, C: float) -> None:
-    """A solver with offset, called as `solve` below is, against SVC's dual objective and decision values."""
+    """Compare a solver with offset, called as `solve` above, with SVC's dual objective and decision values."""
     X, y = blobs(300, 4, 1)
     K = reference_kernel(X, kernel)
     svc = SVC(C=C, kernel="precomputed", tol=1e-6).fit(K, y)

@@ -29,8 +29,6 @@ from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.prediction.part_files import text_of
 from localsvm.runs.train import train
 
-pytestmark = pytest.mark.whole  # each takes seconds
-
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
 SETTINGS = {"spark.ui.enabled": "false"}
 
@@ -41,12 +39,13 @@ def cluster() -> Iterator[SparkApplication]:
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
     if JAVA is None:
         pytest.skip("there is no Java: install openjdk-17-jre-headless")
-    with SparkApplication("local-cluster[2,1,1024]", SETTINGS) as found:
-        yield found
+    with SparkApplication("local-cluster[2,1,1024]", SETTINGS) as application:
+        yield application
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
-    ("make", "own"),
+    ("make", "options"),
     [
         (plain, {}),
         (many_classes, {"probability": True, "scale": "zscore", "multiclass": "ava", "metric": "auto"}),
@@ -55,16 +54,17 @@ def cluster() -> Iterator[SparkApplication]:
     ids=["plain", "classes", "wide"],
 )
 def test_the_model_is_that_of_one_process(
-    cluster: SparkApplication, make: Any, own: dict[str, Any], tmp_path: Path
+    cluster: SparkApplication, make: Any, options: dict[str, Any], tmp_path: Path
 ) -> None:
-    config, file = replace(COARSE, **own), tmp_path / "rows"
+    config, file = replace(COARSE, **options), tmp_path / "rows"
     make(file)
     summary = train(read(file, shifts=config.shifts), config, tmp_path / "one.h5")
-    found = train_text(text_of(cluster, str(file)), config, tmp_path / "two.h5")
+    distributed = train_text(text_of(cluster, str(file)), config, tmp_path / "two.h5")
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
-    assert replace(found, seconds={}) == replace(summary, seconds={})
+    assert replace(distributed, seconds={}) == replace(summary, seconds={})
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize(("ending", "packed"), [("gz", gzip.compress), ("bz2", bz2.compress)])
 def test_compressed_files_are_their_text(cluster: SparkApplication, ending: str, packed: Any, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
@@ -74,6 +74,7 @@ def test_compressed_files_are_their_text(cluster: SparkApplication, ending: str,
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("read_by", [text_of, SparkApplication.text], ids=["workers", "Spark"])
 def test_the_files_of_a_folder_count_in_the_order_of_their_names(
     cluster: SparkApplication, read_by: Any, tmp_path: Path
@@ -81,8 +82,8 @@ def test_the_files_of_a_folder_count_in_the_order_of_their_names(
     plain(tmp_path / "rows")
     lines = (tmp_path / "rows").read_text().splitlines(keepends=True)
     (folder := tmp_path / "parts of a text").mkdir()
-    for name, own in (("part-10", lines[500:]), ("part-02", lines[200:500]), ("part-01", lines[:200])):
-        (folder / name).write_text("".join(own))
+    for name, part in (("part-10", lines[500:]), ("part-02", lines[200:500]), ("part-01", lines[:200])):
+        (folder / name).write_text("".join(part))
     (folder / "_SUCCESS").touch()
     (folder / ".part-01.crc").write_bytes(b"\0")
     train(read(tmp_path / "rows", shifts=True), COARSE, tmp_path / "one.h5")
@@ -106,6 +107,7 @@ def as_parquet(spark: SparkApplication, rows: Path, folder: Path, how: str) -> N
     frame.coalesce(1).write.option("parquet.block.size", 4096).parquet(str(folder))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("how", ["vectors", "arrays", "columns"])
 def test_parquet_is_read_as_the_text_it_came_from(cluster: SparkApplication, how: str, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
@@ -144,9 +146,9 @@ def executors(of: int) -> list[int]:
     """The processes of executors below this one."""
     table = subprocess.run(["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 2) for line in table.splitlines()]
-    below, found = {of}, set()
-    while below - found:
-        found |= below
+    below, seen = {of}, set()
+    while below - seen:
+        seen |= below
         below |= {int(pid) for pid, parent, _ in rows if int(parent) in below}
     return [int(pid) for pid, _, args in rows if int(pid) in below and "CoarseGrainedExecutorBackend" in args]
 
@@ -166,6 +168,7 @@ class KillsOne:
         return lambda *_: None
 
 
+@pytest.mark.whole
 def test_a_killed_executor_costs_time_and_nothing_else(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 2500)
     config = replace(COARSE, coarse_size=150)
@@ -191,6 +194,7 @@ class StopsOnce(KillsOne):
             raise Stopped
 
 
+@pytest.mark.whole
 def test_a_resumed_run_gives_the_same_model(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows")
     text = text_of(cluster, str(tmp_path / "rows"))
@@ -203,7 +207,7 @@ def test_a_resumed_run_gives_the_same_model(cluster: SparkApplication, tmp_path:
 
 
 def test_an_interrupted_call_leaves_no_trace(cluster: SparkApplication, capfd: pytest.CaptureFixture[str]) -> None:
-    """What PySpark does when Ctrl-C ends a call, and SIGTERM a connection."""
+    """PySpark's handler of errors, which runs when Ctrl-C ends a call or SIGTERM a connection, prints nothing."""
     try:
         raise EOFError
     except EOFError:
@@ -212,6 +216,7 @@ def test_an_interrupted_call_leaves_no_trace(cluster: SparkApplication, capfd: p
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.whole
 def test_mistakes_are_told_in_a_line(cluster: SparkApplication, tmp_path: Path) -> None:
     plain(tmp_path / "rows", 100)
     (tmp_path / "wrong").write_text((tmp_path / "rows").read_text() + "1 1:x\n")
@@ -233,9 +238,9 @@ def test_mistakes_are_told_in_a_line(cluster: SparkApplication, tmp_path: Path) 
     (tmp_path / "rows").rename(tmp_path / "gone")  # as if the machines of the cluster did not have it
     for text in texts:
         text.head = lambda lines: (tmp_path / "gone").read_bytes()  # this one has
-        with pytest.raises(RunError, match="do not see this input; put it where all machines do") as told:
+        with pytest.raises(RunError, match="do not see this input; put it where all machines do") as refused:
             train_text(text, COARSE, tmp_path / "m.h5")
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(refused.value)
 
 
 def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,14 +262,15 @@ def test_a_missing_master_java_or_pyspark_is_told_in_a_line(tmp_path: Path, monk
     assert "pip install 'localsvm[spark]'" in error(*some, "--master", "local[1]")
 
 
+@pytest.mark.whole
 def test_a_master_that_is_none_is_told_in_a_line(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
     if JAVA is None:
         pytest.skip("there is no Java: install openjdk-17-jre-headless")
     plain(tmp_path / "rows", 100)
-    own = ("--backend", "spark", "--master", "sparkle", "--coarse-size", "2000")
+    options = ("--backend", "spark", "--master", "sparkle", "--coarse-size", "2000")
     done = subprocess.run(  # a program of its own: there is one session in a process
-        command("train", *own, tmp_path / "rows", tmp_path / "m"), capture_output=True, text=True, check=False
+        command("train", *options, tmp_path / "rows", tmp_path / "m"), capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert done.stderr == (
@@ -285,17 +291,18 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     some = ("train", "--backend", "spark")
     assert "give --backend spark as well" in usage_error("train", "--master", "local[1]", *files)
     assert "needs --master URL" in usage_error(*some, *files)
-    own = (*some, "--master", "local[1]")
+    with_master = (*some, "--master", "local[1]")
     for given, flag in ((("-j", 2), "-j"), (("--memory", "1G"), "--memory"), (("--weights", files[0]), "--weights")):
-        assert f"{flag} " in usage_error(*own, "--coarse-size", 2000, *given, *files)
-    assert "name TRAIN_FILE and MODEL_FILE" in usage_error(*own, "--coarse-size", 2000, "-", files[1])
+        assert f"{flag} " in usage_error(*with_master, "--coarse-size", 2000, *given, *files)
+    assert "name TRAIN_FILE and MODEL_FILE" in usage_error(*with_master, "--coarse-size", 2000, "-", files[1])
 
 
 def lines_of(folder: Path) -> str:
-    """Of the files of a folder, in the order of their names."""
+    """Lines of the files of a folder, in the order of their names."""
     return "".join(path.read_text() for path in sorted(folder.iterdir()))
 
 
+@pytest.mark.whole
 def test_predictions_are_those_of_one_process(
     cluster: SparkApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,29 +310,31 @@ def test_predictions_are_those_of_one_process(
     options = ("-b", "1", "-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
     invoke("train", *options, rows, model := tmp_path / "a model.h5")
     monkeypatch.setattr(engine, "SparkApplication", lambda master: nullcontext(cluster))
-    own = ("predict", "--backend", "spark", "--master", "local-cluster[2,1,1024]")
+    on_spark = ("predict", "--backend", "spark", "--master", "local-cluster[2,1,1024]")
     for flags in ((), ("--decision-values",), ("-b", "1", "--confusion")):
-        told = invoke("predict", "--force", *flags, rows, model, tmp_path / "one")
-        assert invoke(*own, "--force", *flags, rows, model, tmp_path / "two").stderr == told.stderr
+        result = invoke("predict", "--force", *flags, rows, model, tmp_path / "one")
+        assert invoke(*on_spark, "--force", *flags, rows, model, tmp_path / "two").stderr == result.stderr
         assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
-    invoke(*own, "-b", "1", rows, model, f"{tmp_path}/parts/")
+    invoke(*on_spark, "-b", "1", rows, model, f"{tmp_path}/parts/")
     assert len(list((tmp_path / "parts").iterdir())) > 1
     assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
-    invoke(*own, "--force", tmp_path / "parts", model, f"{tmp_path}/parts/", code=1)  # no LIBSVM text: nothing is lost
+    # no LIBSVM text: nothing is lost
+    invoke(*on_spark, "--force", tmp_path / "parts", model, f"{tmp_path}/parts/", code=1)
     assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
-    assert "rows to predict:701:" in error(*own, broken(rows), model, tmp_path / "three")
+    assert "rows to predict:701:" in error(*on_spark, broken(rows), model, tmp_path / "three")
     assert not (tmp_path / "three").exists()
 
 
 def broken(rows: Path) -> Path:
-    """With a mistake in line 701."""
+    """The file of rows, to which line 701 is appended, with a mistake."""
     with rows.open("a") as file:
         file.write("1 1:x\n")
     return rows
 
 
+@pytest.mark.whole
 def test_the_command(tmp_path: Path) -> None:
-    """A program of its own, with a session of its own, and one executor."""
+    """A program with a session of its own, on one executor, trains the model of one process."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
     if JAVA is None:
         pytest.skip("there is no Java: install openjdk-17-jre-headless")

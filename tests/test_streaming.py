@@ -141,9 +141,9 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     parts = list(stream.parts(survey.scaled))
     assert len(parts) > 3 and all((np.diff(part.folds) >= 0).all() for part in parts)
     expected = scaling_of(data.X, scale).apply(data.X).toarray()
-    found = np.concatenate([part.X.toarray() for part in parts])
-    order = [np.lexsort(rows.T) for rows in (expected, found)]
-    assert_allclose(expected[order[0]], found[order[1]], rtol=1e-5)
+    streamed = np.concatenate([part.X.toarray() for part in parts])
+    order = [np.lexsort(rows.T) for rows in (expected, streamed)]
+    assert_allclose(expected[order[0]], streamed[order[1]], rtol=1e-5)
     folds = np.concatenate([part.folds for part in parts])
     assert_array_equal(np.bincount(folds), stream.fold_mass())
     assert np.ptp(stream.fold_mass()) <= 4  # even without a look at the rows
@@ -184,7 +184,7 @@ def test_memory_is_that_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("edit", [lambda text: text + "1 1:2\n", lambda text: text.replace(".", "1", 1)])
 def test_a_file_that_changes_is_noticed(edit: Callable[[str], str], tmp_path: Path) -> None:
-    """Between the pass that counts its rows and the one that reads them; the size may stay."""
+    """Changes between the pass that counts rows and the one that reads them are an error; the size may stay."""
     X, y = rows_of(50)
     file = written(tmp_path / "rows.libsvm", X, y)
     rows = Disk(file)

@@ -153,8 +153,8 @@ def test_few_support_vectors_are_found_without_the_whole_matrix(
     y = np.where(X[:, 0] + noise * rng.standard_normal(2400) > 0, 1.0, -1.0)
     scheme = Classification(np.asarray([-1.0, 1.0]))
     rows: Any = as_examples(sparse.csr_array(X)) if thin else X
-    cell = Cell(rows, y, scheme, np.ones(2400), np.ones(2400), np.sort(np.arange(2400) % 5))
-    method = KernelSVM(gamma=(0.3,), cost=(100.0,), offset=True)
+    cell = Cell(rows, y, scheme, np.full(2400, 2.0), np.ones(2400), np.sort(np.arange(2400) % 5), behind=2400.0)
+    method = KernelSVM(gamma=(0.3,), cost=(50.0,), offset=True)
     asked = []
     create = KernelSystem.__init__
 
@@ -212,7 +212,7 @@ def test_weighted_rows_are_repeated_rows() -> None:
     rows = np.repeat(np.arange(60), repeat)
     ones = np.ones(len(rows))
     many = Cell(cell.X[rows], cell.y[rows], cell.target, ones, ones, cell.folds[rows])
-    few = replace(cell, count=repeat.astype(float))
+    few = replace(cell, mass=repeat.astype(float))
     grid = Grid(((0.5,),), ("gamma",), lambdas=(0.01, 0.001), of_problem=True)
     a, b = (score(method, c, grid, range(1)) for c in (many, few))
     np.testing.assert_allclose(a.loss, b.loss, atol=1.5 / len(rows))

@@ -90,14 +90,14 @@ def test_scores_are_those_of_neighbours_outside_the_fold(scheme: str) -> None:
                 near = np.flatnonzero(~out)[brute(cell.X[~out], cell.X[out], int(k))]
                 for p, target in enumerate(cell.Y.T):
                     for i, rows in zip(np.flatnonzero(out), near, strict=True):
-                        own = rows[target[rows] != 0]
-                        if not len(own):
+                        labelled = rows[target[rows] != 0]
+                        if not len(labelled):
                             continue
                         one = np.asarray(cell.X[i : i + 1], np.float64)
-                        values[i, p] = target[own[0]]
-                        if len(set(target[own])) == 2:
+                        values[i, p] = target[labelled[0]]
+                        if len(set(target[labelled])) == 2:
                             svc = SVC(C=cost, kernel="linear", tol=1e-5).fit(
-                                cell.X[own].astype(np.float64), target[own]
+                                cell.X[labelled].astype(np.float64), target[labelled]
                             )
                             values[i, p] = svc.decision_function(one)[0]
             wrong = (cell.target.decide(values) != cell.y).mean()
@@ -109,12 +109,25 @@ def test_rows_count_as_often_as_they_occur() -> None:
     cell, rng = cell_of(X, y), np.random.default_rng(0)
     count = rng.integers(1, 4, 100).astype(np.float64)
     many = np.repeat(np.arange(100), count.astype(int))
-    counted, _ = fitted(ONE, replace(cell, count=count))
+    counted, _ = fitted(ONE, replace(cell, mass=count))
     ones = np.ones(len(many))
-    again = replace(cell, X=cell.X[many], y=cell.y[many], count=ones, cost=ones, folds=cell.folds[many])
+    again = replace(cell, X=cell.X[many], y=cell.y[many], mass=ones, cost=ones, folds=cell.folds[many])
     repeated, _ = fitted(ONE, again)
     Z, _ = examples(40, seed=2)
     assert_allclose(counted.decision_function(Z), repeated.decision_function(Z), atol=1e-3)
+
+
+def test_a_row_of_weight_two_is_two_neighbours_of_mean_weight() -> None:
+    """Weights of neighbours count relative to the mean weight, and those of the SVM as factors on C."""
+    X, y = examples(100)
+    cell, rng = cell_of(X, y), np.random.default_rng(0)
+    count = rng.integers(1, 4, 100).astype(np.float64)
+    Z, _ = examples(40, seed=2)
+    counted, _ = fitted(ONE, replace(cell, mass=count))
+    scaled = replace(cell, mass=4.0 * count, behind=count.sum())
+    quarter = replace(ONE, cost=tuple(c / 4.0 for c in ONE.cost or ()))
+    weighed, _ = fitted(quarter, scaled)
+    assert_allclose(weighed.decision_function(Z), counted.decision_function(Z), atol=1e-3)
 
 
 def test_fold_models_leave_out_their_fold() -> None:
@@ -151,13 +164,13 @@ def test_the_neighbours_of_llsvm_are_chosen(tmp_path: Any) -> None:
 @pytest.mark.parametrize("select", ["vote", "refit"])
 def test_a_choice_by_svms_that_did_not_converge_is_told(select: str) -> None:
     X, y = examples(100)
-    cell, told = cell_of(X, y), []
+    cell, reports = cell_of(X, y), []
     for cost in (1.0, 1e50):
         method = replace(ONE, neighbours=(40.0,), cost=(cost,), tolerance=1e-9)
         grid = method.grid(cell, 100.0, 4)
-        told.append(fit(method, cell, grid, score(method, cell, grid), select).report)
-    assert told[0].not_converged == 0 and told[0].largest_gap == 0.0
-    assert told[1].not_converged > 0 and told[1].largest_gap > 1e-9
+        reports.append(fit(method, cell, grid, score(method, cell, grid), select).report)
+    assert reports[0].not_converged == 0 and reports[0].largest_gap == 0.0
+    assert reports[1].not_converged > 0 and reports[1].largest_gap > 1e-9
 
 
 def test_more_neighbours_than_rows_and_rows_of_one_class() -> None:

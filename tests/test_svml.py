@@ -32,7 +32,7 @@ from localsvm.targets.classification import Classification
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """As in a run; on small matrices more of them wait for each other."""
+    """Limit numpy to one thread, as in a run; on small matrices more of them wait for each other."""
     with threadpool_limits(1):
         yield
 
@@ -41,7 +41,7 @@ FORMS = ("full", "diag", "sphere", "rank:2")
 
 
 def examples(n: int, columns: int = 4, seed: int = 0) -> ProblemRows:
-    """The sign of a product of two columns, with noise; the other columns say nothing."""
+    """Rows whose labels are the sign of a product of two columns, with noise; the other columns say nothing."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, columns))
     return ProblemRows(X, np.sign(X[:, 0] * X[:, 1] + 0.2 * rng.standard_normal(n)), rng.uniform(0.5, 2.0, n))
@@ -83,15 +83,15 @@ def test_gradients_are_central_differences(form: str) -> None:
 @pytest.mark.parametrize("n", [40, 150])
 def test_newton_is_a_hard_margin_svm_with_a_ridge(n: int) -> None:
     K, y, cost = problem(n)
-    found = solve(K, y, cost)
+    solution = solve(K, y, cost)
     ridged = K + np.diag(1.0 / cost)
     theirs = SVC(kernel="precomputed", C=1e8, tol=1e-9).fit(ridged, y)
     coef = np.zeros(n)
     coef[theirs.support_] = theirs.dual_coef_[0]
-    assert_allclose(found.coef, coef, atol=1e-5)
-    assert found.bias == pytest.approx(theirs.intercept_[0], abs=1e-5)
-    assert_allclose(found.values, K @ found.coef + found.bias, atol=1e-10)
-    assert found.converged and 0.0 <= found.gap(y, cost) + 1e-12 < 1e-10
+    assert_allclose(solution.coef, coef, atol=1e-5)
+    assert solution.bias == pytest.approx(theirs.intercept_[0], abs=1e-5)
+    assert_allclose(solution.values, K @ solution.coef + solution.bias, atol=1e-10)
+    assert solution.converged and 0.0 <= solution.gap(y, cost) + 1e-12 < 1e-10
 
 
 def test_newton_finds_the_same_from_any_start() -> None:
@@ -132,19 +132,19 @@ def test_a_factor_serves_few_changes_and_no_small_ridge(monkeypatch: pytest.Monk
 def test_newton_finds_the_same_with_borders(monkeypatch: pytest.MonkeyPatch) -> None:
     K, y, cost = problem(400)
     plain = solve(K, y, cost)
-    made = []
+    borders = []
     monkeypatch.setattr(squared_hinge, "MANY", 10)
-    monkeypatch.setattr(squared_hinge, "Bordered", lambda *given: made.append(given) or Bordered(*given))
-    found = solve(K, y, cost)
-    assert made and isinstance(found.factor, Bordered)
-    assert_allclose(found.coef, plain.coef, atol=1e-9)
-    assert_array_equal(found.support, plain.support)
+    monkeypatch.setattr(squared_hinge, "Bordered", lambda *given: borders.append(given) or Bordered(*given))
+    solution = solve(K, y, cost)
+    assert borders and isinstance(solution.factor, Bordered)
+    assert_allclose(solution.coef, plain.coef, atol=1e-9)
+    assert_array_equal(solution.support, plain.support)
 
 
 def test_rows_of_one_class_get_a_constant() -> None:
     K, _, cost = problem(20)
-    found = solve(K, np.ones(20), cost)
-    assert (found.bias, len(found.support), found.converged) == (1.0, 0, True)
+    solution = solve(K, np.ones(20), cost)
+    assert (solution.bias, len(solution.support), solution.converged) == (1.0, 0, True)
     assert solve(np.zeros((0, 0)), np.zeros(0), np.zeros(0)).bias == 0.0
 
 
@@ -162,9 +162,9 @@ def test_parts_hold_each_class_and_no_more_rows_than_allowed() -> None:
 def test_a_search_lowers_the_loss(form: str) -> None:
     parts = [examples(n, columns=6, seed=seed) for seed, n in enumerate((160, 80, 80))]
     L0 = first_map(form, 2, parts[0].X, 6)
-    found = learn(*parts, L0, 0.1)
+    learned = learn(*parts, L0, 0.1)
     objective = Objective(*parts[:2], L0, 0.1)
-    begin, end = np.append(L0, 0.0), np.append(found.L, np.log(found.cost))
+    begin, end = np.append(L0, 0.0), np.append(learned.L, np.log(learned.cost))
     assert objective(end)[0] < 0.8 * objective(begin)[0]
     assert objective.error(end, parts[2]) < 0.5 * objective.error(begin, parts[2])
     assert_allclose(learn(*parts, L0, 1e6).L, L0, atol=1e-3)
@@ -241,8 +241,8 @@ def test_the_command_line_takes_its_forms(tmp_path: Path) -> None:
     command = ("train", "-q", "-m", "svml", tmp_path / "rows", tmp_path / "m.h5", "--form")
     invoke(*command, "rank:1")
     assert "form rank:1" in invoke("inspect", tmp_path / "m.h5").stdout
-    told = invoke(*command, "oval", "--force", code=2).stderr
-    assert "--form oval: choose one of full, diag, sphere or rank:R" in told
+    message = invoke(*command, "oval", "--force", code=2).stderr
+    assert "--form oval: choose one of full, diag, sphere or rank:R" in message
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,4 +1,4 @@
-"""The figures of the SVML paper on a set of a few rows: measured, kept, drawn and told; the search is seen as it is."""
+"""Figures of the SVML paper are measured, kept and drawn on a set of a few rows; the search is shown as it is."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_the_course_is_that_of_the_search() -> None:
     parts = svm_metric.split(train[1], np.random.default_rng(0))
     assert parts is not None
     rows = [svm_metric.ProblemRows(train[0][i], train[1][i], np.ones(len(i))) for i in parts]
-    found = svm_metric.learn(*rows, np.eye(2) / 2, 0.1)
-    objective, point = svm_metric.Objective(*rows[:2], np.eye(2) / 2, 0.1), np.append(found.L, np.log(found.cost))
+    learned = svm_metric.learn(*rows, np.eye(2) / 2, 0.1)
+    objective, point = svm_metric.Objective(*rows[:2], np.eye(2) / 2, 0.1), np.append(learned.L, np.log(learned.cost))
     assert objective(point)[0] == pytest.approx(course["loss"][kept])
     assert 100 * objective.error(point, rows[2]) == pytest.approx(course["hold-out"][kept])
     assert 100 * objective.error(point, svm_metric.ProblemRows(*test, np.ones(len(test[1])))) == course["test"][kept]

@@ -1,4 +1,4 @@
-"""The tables of the SVML paper on a set of a few rows: all methods, kept and not repeated; the page counts right."""
+"""Tables of the SVML paper on a set of a few rows have all methods, repeat no run, and count differences right."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def test_the_page_counts_differences_on_common_splits() -> None:
     runs = [Block("Haber", method, block, errors, [1.0, 3.0]) for method, block, errors in (
         ("Euclidean 5-fold", 0, [30.0, 20.0]), ("SVML", 0, [27.0, 19.0]), ("SVML", 1, [90.0, 90.0]),
     )]  # fmt: skip
-    found = svml_page.Found(runs)
-    np.testing.assert_array_equal(found.differences("Haber", "SVML", "Euclidean 5-fold"), [-3.0, -1.0])
+    results = svml_page.Found(runs)
+    np.testing.assert_array_equal(results.differences("Haber", "SVML", "Euclidean 5-fold"), [-3.0, -1.0])
     assert svml_page.mean(np.asarray([-3.0, -1.0])) == "-2.00 (1.00)"
-    told = " ".join(svml_page.earned(found))
-    assert "on 1 of 1 sets (aim: 7 of 9), below 0 on 1 (aim: 6), and in at most a third of the time on 0." in told
-    assert svml_page.good_ones(found, "Haber", ["Euclidean 5-fold", "SVML"]) == ["SVML"]
-    assert svml_page.good_ones(found, "Haber", ["Euclidean 3-fold", "SVML"]) == []
-    assert svml_page.entry(found, "Haber", "Euclidean 5-fold", 4) == "25.00 (5.00) / 27.37 [2]"
-    assert svml_page.entry(found, "Haber", "NCA 3-fold", 4) == "- / 26.47"
+    text = " ".join(svml_page.earned(results))
+    assert "on 1 of 1 sets (aim: 7 of 9), below 0 on 1 (aim: 6), and in at most a third of the time on 0." in text
+    assert svml_page.good_ones(results, "Haber", ["Euclidean 5-fold", "SVML"]) == ["SVML"]
+    assert svml_page.good_ones(results, "Haber", ["Euclidean 3-fold", "SVML"]) == []
+    assert svml_page.entry(results, "Haber", "Euclidean 5-fold", 4) == "25.00 (5.00) / 27.37 [2]"
+    assert svml_page.entry(results, "Haber", "NCA 3-fold", 4) == "- / 26.47"
 
 
 def test_one_fold_stands_in_where_five_have_not_run() -> None:
@@ -75,9 +75,9 @@ def test_one_fold_stands_in_where_five_have_not_run() -> None:
         Block("Gamma", method, 0, [error], [seconds])
         for method, error, seconds in (("Euclidean 1-fold", 13.0, 60.0), ("SVML", 12.95, 20.0))
     ]
-    told = " ".join(svml_page.earned(svml_page.Found(runs)))
-    assert "| Gamma (1-fold) | -0.05 | - | - | -0.16 | yes | 0.33 | yes |" in told
-    assert "in its place" in told
+    text = " ".join(svml_page.earned(svml_page.Found(runs)))
+    assert "| Gamma (1-fold) | -0.05 | - | - | -0.16 | yes | 0.33 | yes |" in text
+    assert "in its place" in text
 
 
 def test_a_metric_that_only_turns_and_stretches_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

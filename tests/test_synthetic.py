@@ -26,6 +26,7 @@ SETS = {
 ELLIPSE = [((0.5, 0.0), (1.0, 0.6)), ((0.0, 0.0), (2.0, 1.5))]  # mean and deviation of each class
 
 
+@pytest.mark.fast(20)
 @pytest.mark.parametrize("name", SETS)
 def test_rows(name: str) -> None:
     draw, _, _, columns = SETS[name]
@@ -37,6 +38,7 @@ def test_rows(name: str) -> None:
     assert np.array_equal(X, again)
 
 
+@pytest.mark.fast(20)
 @pytest.mark.parametrize("name", SETS)
 def test_the_bayes_rule_errs_as_computed(name: str) -> None:
     draw, score, bayes_error, _ = SETS[name]

@@ -1,5 +1,8 @@
-"""The tables beside boosted trees: runs are kept and not repeated, settings are chosen as scikit-learn would, the page
-says who wins, and a peer that fails or is too slow is reported."""
+"""The tables beside boosted trees: their runs, settings and page.
+
+Runs are kept and not repeated, settings are chosen as scikit-learn would, the page says who wins, and a peer that fails
+or is too slow is reported.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def noisy(n: int, seed: int = 0) -> tuple[Any, Any]:
 
 
 def in_this_process(command: list[str], **_: Any) -> dict[str, Any]:
-    """What a peer's process gives."""
+    """The record of a peer's process, made in this one."""
     with np.load(command[4]) as arrays:
         rows = [arrays[part] for part in ("X", "y", "X_test", "y_test")]
     return {"status": "ok", "figures": tabular_peers.figures(command[2], int(command[3]), *rows)}
@@ -83,11 +86,11 @@ def test_settings_are_chosen_on_a_quarter_of_the_training_rows(name: str, model:
 
 
 def test_the_number_of_trees_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    created = []
 
     class Booster:
         def __init__(self, **settings: Any) -> None:
-            made.append(settings)
+            created.append(settings)
 
         def fit(self, X: Any, y: Any) -> Any:
             return self
@@ -97,8 +100,8 @@ def test_the_number_of_trees_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
     peer = tabular_peers.boosted(lambda seed, **s: Booster(**s), "trees", lambda *_: 17, depth=(4, 6))
     tabular_peers.learned(peer, *noisy(40), 0)
-    assert [m["depth"] for m in made] == [4, 6, 4]
-    assert [m["trees"] for m in made] == [1000, 1000, 17]
+    assert [m["depth"] for m in created] == [4, 6, 4]
+    assert [m["trees"] for m in created] == [1000, 1000, 17]
 
 
 @pytest.mark.parametrize(("name", "labels"), [("covtype", [1, -1, 1, -1]), ("covtype7", [2, 7, 2, 1])])

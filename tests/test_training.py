@@ -282,7 +282,7 @@ def test_all_simd_levels_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_gaps_in_the_model_are_gaps(tmp_path: Path) -> None:
-    """Recomputed in float64 from the model file and the training rows alone, for every cell."""
+    """Gaps of every cell are those computed in float64 from the model file and the training rows alone."""
     for select in ("vote", "refit"):
         config = TrainingConfig(KernelSVM(), "voronoi", 200, select=select, metric="none")
         examples = data(500)
@@ -393,7 +393,7 @@ def test_the_table_of_a_grid_is_whole_whatever_the_search() -> None:
 
 
 class CostAlone(KernelSVM):
-    """No parameter but the cost; meant for all rows."""
+    """A method for all rows together, with no parameter but the cost."""
 
     divides = False
 
@@ -408,14 +408,14 @@ class CostAlone(KernelSVM):
 
 
 class GammaOne(PreparedKernel):
-    """Whatever the setting."""
+    """A prepared kernel of gamma 1, whatever the setting."""
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem:
         return super().at({"gamma": 1.0}, purpose)
 
 
 class Several(KernelSVM):
-    """Two parameters, the second without effect."""
+    """A method with two parameters, the second without effect."""
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         grid = super().grid(cell, average_rows, folds)

@@ -42,7 +42,7 @@ def rows_of(n: int = 400, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, 
 
 
 def weights_of(n: int = 400, seed: int = 1) -> np.ndarray:
-    """0, 1, 2 or 3."""
+    """Weights (n,) of 0, 1, 2 or 3."""
     return np.random.default_rng(seed).integers(0, 4, n).astype(np.float64)
 
 
@@ -137,15 +137,15 @@ def test_merged_rows_sum_their_weights(repeats: int) -> None:
     zero = (X == 0).all(axis=1)
     for label in (-1.0, 1.0):
         merged = [
-            float(own.mass.array[i])  # type: ignore[union-attr]
-            for own in divided.coarse
-            for i in np.flatnonzero((own.X.handle().rows(slice(0, len(own.y.array))) == 0).all(axis=1))
-            if own.y.array[i] == label
+            float(cells.mass.array[i])
+            for cells in divided.coarse
+            for i in np.flatnonzero((cells.X.handle().rows(slice(0, len(cells.y.array))) == 0).all(axis=1))
+            if cells.y.array[i] == label
         ]
         assert merged == [w[zero & (y == label)].sum()] * repeats
-    for own in divided.coarse:
-        assert own.mass is not None and own.mass.array.sum() == pytest.approx(w.sum())
-        assert own.count.array.sum() == 1000
+    for cells in divided.coarse:
+        assert cells.mass.array.sum() == pytest.approx(w.sum())
+        assert sum(cells.behind) == 1000
     assert len(divided.coarse) == repeats
 
 
@@ -155,7 +155,6 @@ def test_a_partition_file_goes_with_weights(tmp_path: Path) -> None:
     y, w = np.where(rng.random(1000) < 0.2, 1.0, -1.0), rng.integers(0, 5, 1000) / 4
     partition_only(Dataset(X.copy(), y), CELLS, tmp_path / "p.h5")
     loaded = masses(X, y, w, 1, tmp_path / "p.h5").only
-    assert loaded.mass is not None
     assert loaded.mass.array.sum() == pytest.approx(w.sum()) and loaded.mass.array.min() > 0
     assert len(loaded.mass.array) == 2 + np.count_nonzero(w[700:])
     cell = divide(Dataset(X.copy(), y), CELLS, tmp_path / "p.h5").partition.assign(X / X.std(axis=0)) == 0
@@ -259,7 +258,10 @@ def test_a_file_that_is_none_is_refused_with_the_line(text: str, said: str, tmp_
 
 @pytest.mark.parametrize("thin", [False, True])
 def test_streams_take_weights(thin: bool, tmp_path: Path) -> None:
-    """In one block: rows are shuffled within blocks, which are cut elsewhere without the rows of weight 0."""
+    """Weights of 0 leave rows out of a stream of one block, and weights of rows are as those of their classes.
+
+    Rows are shuffled within blocks, which are cut elsewhere without the rows of weight 0.
+    """
     X, y = rows_of()
     if thin:
         X = np.hstack([X, np.zeros((400, 2000), np.float32)])
@@ -269,7 +271,7 @@ def test_streams_take_weights(thin: bool, tmp_path: Path) -> None:
     method = methods()["linear"](solver="sgd", passes=20, cost=(0.1, 1.0))
     write(tmp_path / "all", X, y)
     write(tmp_path / "some", X[w > 0], y[w > 0])
-    found = {}
+    results = {}
     for name, weight, config in (
         ("all", w, TrainingConfig(method, metric="none")),
         ("some", w[w > 0], TrainingConfig(method, metric="none")),
@@ -281,11 +283,11 @@ def test_streams_take_weights(thin: bool, tmp_path: Path) -> None:
         summary = train_stream(tmp_path / name, config, tmp_path / "m.h5", weights=file, force=True)
         with LocalModel(tmp_path / "m.h5") as model:
             rows = as_examples(sparse.csr_array(X)) if thin else X
-            found[len(found)] = summary.cv_error, summary.rows, model.decision_function(rows)
+            results[len(results)] = summary.cv_error, summary.rows, model.decision_function(rows)
     for one, other in ((0, 1), (2, 3)):
-        assert found[one][:2] == found[other][:2]
-        np.testing.assert_array_equal(found[one][2], found[other][2])
-    assert found[0][1] == np.count_nonzero(w)
+        assert results[one][:2] == results[other][:2]
+        np.testing.assert_array_equal(results[one][2], results[other][2])
+    assert results[0][1] == np.count_nonzero(w)
 
 
 def test_probabilities_count_rows_by_their_weights(tmp_path: Path) -> None:
@@ -296,9 +298,9 @@ def test_probabilities_count_rows_by_their_weights(tmp_path: Path) -> None:
     config = TrainingConfig(
         KernelSVM(gamma=(0.1,), cost=(0.1,)), "voronoi", 300, repeats=2, probability=True, metric="none"
     )
-    found = []
+    means = []
     for weight in (None, w, 1000 * w):
         train(Dataset(X.copy(), y, weight=weight), config, tmp_path / "m.h5", force=True)
         with LocalModel(tmp_path / "m.h5") as model:
-            found.append(float(model.probabilities(X.copy())[:, 1].mean()))
-    assert abs(found[0] - 0.5) < 0.05 and abs(found[1] - 0.8) < 0.05 and abs(found[2] - 0.8) < 0.05
+            means.append(float(model.probabilities(X.copy())[:, 1].mean()))
+    assert abs(means[0] - 0.5) < 0.05 and abs(means[1] - 0.8) < 0.05 and abs(means[2] - 0.8) < 0.05

@@ -26,10 +26,10 @@ class Cell:
     ----------
     X : (n, d) float32, dense or CSR, scaled; rows lie in the order of their folds.
     y : (n,) float64 labels, and `target` what they mean.
-    count : (n,) float64, how many identical rows stand behind this one.
+    mass : (n,) float64 > 0, the weights of the identical rows behind this one, summed; 1 for a row without either.
     cost : (n,) float64, factor on C (class weights).
     folds : (n,) int64 ascending, the fold that holds the row out.
-    mass : (n,) float64, the weights of the rows behind this one, summed; None where all are 1, and it is `count`.
+    behind : how many rows these stand for; None where each has a mass of its number of rows.
     random : for what a method draws; of this cell alone.
     threads, scratch, room : what the worker lends to the work on this cell, of no influence on its result; room are
         bytes beside those of `Method.memory`, for what would be computed again.
@@ -38,10 +38,10 @@ class Cell:
     X: Examples
     y: Floats
     target: Target
-    count: Floats
+    mass: Floats
     cost: Floats
     folds: NDArray[np.int64]
-    mass: Floats | None = None
+    behind: float | None = None
     random: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
     threads: Threads = field(default=ALONE, repr=False)
     scratch: Scratch = field(default_factory=Scratch, repr=False)
@@ -58,16 +58,17 @@ class Cell:
     @cached_property
     def weight(self) -> Floats:
         """Factor (n,) of each row on C and on the loss of selection."""
-        return self._mass * self.cost
-
-    @property
-    def _mass(self) -> Floats:
-        return self.count if self.mass is None else self.mass
+        return self.mass * self.cost
 
     @cached_property
     def rows(self) -> float:
         """Number of rows, identical ones counted as often as they occur."""
-        return float(self.count.sum())
+        return float(self.mass.sum()) if self.behind is None else self.behind
+
+    @cached_property
+    def count(self) -> Floats:
+        """Number of rows (n,) that each row stands for, where one of a mean weight counts as one."""
+        return self.mass * (self.rows / float(self.mass.sum()))
 
     @property
     def n_folds(self) -> int:
@@ -95,7 +96,7 @@ class Cell:
         This is n in C = 1 / (2 lambda n): a row of weight 2 is two rows, and a factor on all weights changes nothing.
         """
         taken = self.folds != fold
-        return float(self._mass[taken if problem == ALL else taken & (self.Y[:, problem] != 0)].sum())
+        return float(self.mass[taken if problem == ALL else taken & (self.Y[:, problem] != 0)].sum())
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How the tests run commands: within the process, or as a program of its own."""
+"""Helpers by which the tests run commands: within the process, or as a program of its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def error(*args: Any, **options: Any) -> str:
 
 
 def command(*args: Any) -> list[str]:
-    """`lsvm args` as a program."""
+    """Words of the command line that runs `lsvm args` as a program."""
     return [sys.executable, "-m", "localsvm", *map(str, args)]
 
 
@@ -100,28 +100,28 @@ def wait_until(condition: Callable[[], Any], deadline: float = DEADLINE) -> None
 
 def session(leader: int) -> list[int]:
     """The processes of a session that still run."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:  # it ended meanwhile
             continue
         if int(fields[3]) == leader and fields[0] != "Z":
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def records(model: Path) -> int:
-    """How many finished cells and settings the journal of a running training has (docs/model-format.md)."""
+    """Number of finished cells and settings in the journal of a running training (docs/model-format.md)."""
     journal = Path(f"{model}.journal")
     if not journal.exists():
         return 0
     content = journal.read_bytes()
-    found, at = 0, 84 + int.from_bytes(content[76:80], "little")
+    count, at = 0, 84 + int.from_bytes(content[76:80], "little")
     while at + 48 < len(content):
         at += 48 + int.from_bytes(content[at + 4 : at + 12], "little")
-        found += at <= len(content)
-    return found
+        count += at <= len(content)
+    return count
 
 
 def clean_environment(**extra: str) -> dict[str, str]:

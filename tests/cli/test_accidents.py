@@ -85,7 +85,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def moments(kind: str) -> list[str]:
-    """Which calls fail, one in each run."""
+    """Values of LSVM_FAULT, each for a run in which another call fails."""
     if kind == "memory":  # a run allocates tens of thousands of times
         chance = random.Random(16)
         return [f"memory:{round(30000 ** chance.random())}:1" for _ in range(FAULTS)]
@@ -93,7 +93,7 @@ def moments(kind: str) -> list[str]:
 
 
 def is_fault_of_numpy(done: subprocess.CompletedProcess[str]) -> bool:
-    """Whether numpy has ended the process while columns are scaled, where no C code of ours runs.
+    """True where numpy has ended the process while columns are scaled, where no C code of ours runs.
 
     numpy does so where it has no memory for the buffer of an operation that repeats a row for all others.
     """
@@ -135,7 +135,7 @@ def test_a_failed_call_is_one_message_or_nothing(
 
 
 def test_openblas_needs_no_threads(shim: Path, rows: Path, whole: Path, tmp_path: Path) -> None:
-    """The commands leave it one: where it cannot start more, it ends the process with lines of its own."""
+    """Commands leave OpenBLAS one thread: where it cannot start more, it ends the process with lines of its own."""
     alone = clean_environment(LD_PRELOAD=str(shim), LSVM_FAULT="thread:1")
     line = command("train", "-q", "-j", 1, *OPTIONS, rows, tmp_path / "m.h5")
     done = subprocess.run(line, env=alone, capture_output=True, text=True, timeout=120)
@@ -167,10 +167,10 @@ def test_runs_killed_in_each_phase_resume_to_the_same_model(
     assert (done.returncode, done.stderr) == (-signal.SIGKILL, b"")
     assert {path.name if path.suffix != ".tmp" else "temporary" for path in tmp_path.iterdir()} == left
     again = command("train", "--resume", "--force", "-j", 1, *OPTIONS, rows, model)
-    told = subprocess.run(again, capture_output=True, text=True, timeout=120)
-    assert told.returncode == 0, told.stderr
-    found = re.search(r"resumed: (\d+) of 9 cells", told.stderr)
-    assert (found and int(found[1])) == cells
+    completed = subprocess.run(again, capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    match = re.search(r"resumed: (\d+) of 9 cells", completed.stderr)
+    assert (match and int(match[1])) == cells
     assert [path.name for path in tmp_path.iterdir()] == ["m.h5"]
     assert content(model) == content(whole)
 
@@ -216,13 +216,13 @@ def test_results_on_a_full_file_system(name: str, rows: Path, whole: Path, tmp_p
 
 def privately() -> list[str]:
     """The beginning of a command that may mount file systems, which nobody else sees."""
-    own = ["unshare", "-m"]
+    prefix = ["unshare", "-m"]
     if (
         shutil.which("unshare") is None
-        or subprocess.run([*own, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True).returncode
+        or subprocess.run([*prefix, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True).returncode
     ):
         pytest.skip("no right to mount a file system")
-    return own
+    return prefix
 
 
 LIMITED = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); size = int(sys.argv.pop(1)); "
@@ -244,8 +244,8 @@ def test_a_full_disk(name: str, rows: Path, whole: Path, tmp_path: Path) -> None
 def test_workers_need_semaphores_and_one_job_none(
     options: str, why: str, rows: Path, whole: Path, tmp_path: Path
 ) -> None:
-    own = [*privately(), "sh", "-c", f'mount -t tmpfs -o {options} none /dev/shm && exec "$@"', "sh"]
-    line = [*own, *command("train", "-q", *OPTIONS, rows, tmp_path / "m.h5")]
+    prefix = [*privately(), "sh", "-c", f'mount -t tmpfs -o {options} none /dev/shm && exec "$@"', "sh"]
+    line = [*prefix, *command("train", "-q", *OPTIONS, rows, tmp_path / "m.h5")]
     done = subprocess.run([*line, "-j", "2"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
     assert f"worker processes cannot be started ({why}); use fewer jobs (-j 1 needs none)" in done.stderr

@@ -1,4 +1,4 @@
-"""Under `ulimit -v`: no hang, no traceback, and advice that helps."""
+"""Commands under `ulimit -v`: no hang, no traceback, and advice that helps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def run(limit: int | None, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`lsvm` with so many bytes of address space."""
+    """Run `lsvm` with so many bytes of address space."""
 
     def bound() -> None:
         if limit is not None:

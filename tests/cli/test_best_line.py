@@ -43,7 +43,7 @@ RUNS += [
 
 @pytest.fixture(scope="module")
 def few(train_file: Path) -> Path:
-    """60 rows."""
+    """File of 60 rows."""
     path = train_file.with_name("few.libsvm")
     path.write_text("".join(train_file.read_text().splitlines(keepends=True)[:60]))
     return path

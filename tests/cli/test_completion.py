@@ -25,9 +25,9 @@ def program(name: str) -> click.Command:
 
 
 def completed(name: str, *words: str) -> list[tuple[str, str]]:
-    """(type, value) of what could follow the words but the last, which is incomplete."""
-    found = ShellComplete(program(name), {}, name, "X").get_completions([*words[:-1]], words[-1])
-    return [(item.type, item.value) for item in found]
+    """Types and values of the completions of the last word, which is incomplete, after the other words."""
+    completions = ShellComplete(program(name), {}, name, "X").get_completions([*words[:-1]], words[-1])
+    return [(item.type, item.value) for item in completions]
 
 
 def values(name: str, *words: str) -> list[str]:
@@ -72,7 +72,7 @@ def test_one_line_is_for_all_programs(shell: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes(tmp_path: Path) -> None:
-    """In a real bash: what its completion function leaves in COMPREPLY."""
+    """Completion functions of a real bash leave the completed words in COMPREPLY."""
     for name in PROGRAMS:
         module = "group:lsvm" if name == "lsvm" else f"{name[5:]}:{name[5:]}"
         file, _, function = module.partition(":")

@@ -59,7 +59,7 @@ def test_the_best_point_is_written_as_options(
 
 
 def test_the_chosen_points_of_several_cells_are_ranges() -> None:
-    """Their grids differ, so no point is that of all."""
+    """Grids of several cells differ, so no point is the best of all cells."""
     lines = best_text(validation(("clusters", "gamma"), (50.0, 0.5), cells=3), "svm").splitlines()
     assert not [line for line in lines if line.startswith("best")]
     assert lines[:4] == [

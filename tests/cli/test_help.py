@@ -1,4 +1,4 @@
-"""Help: of every command, with an example, at once, and the same as the documents say."""
+"""Help of every command has an example, comes at once, and says the same as the documents."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ HEAVY = ("numpy", "scipy", "h5py", "sklearn", "joblib", "tqdm", "matplotlib")
 
 
 def command_object(name: str) -> click.Command:
-    found = lsvm.get_command(click.Context(lsvm), name)
-    assert found is not None
-    return found
+    command = lsvm.get_command(click.Context(lsvm), name)
+    assert command is not None
+    return command
 
 
 def choices(name: str) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def test_no_run_waits_for_what_few_need() -> None:
 
 
 def test_a_prediction_imports_only_what_it_needs(tmp_path: Path) -> None:
-    """Half of its processor time was imports."""
+    """Modules that a prediction does without, once half of its processor time, are not imported."""
     write(tmp_path / "rows", *banana(50, np.random.default_rng(0)))
     invoke("train", "-q", "-g", 1, "-C", 1, "--metric", "none", tmp_path / "rows", tmp_path / "m.h5")
     heavy = ("scipy.special", "scipy.linalg", "scipy.optimize", "sklearn", "pandas", "localsvm.methods.linear.linear")

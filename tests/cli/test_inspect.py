@@ -35,9 +35,9 @@ def test_the_report(model_file: Path) -> None:
         rows = len(model.column("support"))
         assert report["config"] == model.config and report["cells"] == model.n_cells
     assert (report["schema_version"], report["command"], report["format"]) == (1, "inspect", "localsvm-model")
-    found = report["models"]
-    assert found["models"] == len(gammas) and found["support_vectors"] == rows
-    assert found["gamma"]["smallest"] == gammas.min() and found["largest_gap"] == gaps.max()
+    models = report["models"]
+    assert models["models"] == len(gammas) and models["support_vectors"] == rows
+    assert models["gamma"]["smallest"] == gammas.min() and models["largest_gap"] == gaps.max()
 
 
 def test_sparse_models_count_their_support_vectors(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_every_choice_is_shown(train_file: Path, tmp_path: Path) -> None:
 
 
 def test_cells_that_were_fitted_whole_are_no_vote(train_file: Path, tmp_path: Path) -> None:
-    """With one point there is nothing to select, whatever --select says."""
+    """A grid of one point leaves nothing to select, whatever --select says."""
     invoke("train", "-g", 1, "-C", 1, "-j", 1, "-q", train_file, tmp_path / "one.h5")
     invoke("train", "-g", 1, "-C", "1,2", "-v", 2, "-j", 1, "-q", train_file, tmp_path / "two.h5")
     for name, select, selection in (

@@ -26,21 +26,21 @@ LEARN = ("-m", "linear", "-C", "0.01", "--scale", "std")
 
 
 def family(process: int) -> list[int]:
-    """A process and those that it started."""
-    found = [process]
+    """Ids of a process and of all that it started."""
+    members = [process]
     for thread in Path(f"/proc/{process}/task").glob("*/children"):
-        found += [member for child in thread.read_text().split() for member in family(int(child))]
-    return found
+        members += [member for child in thread.read_text().split() for member in family(int(child))]
+    return members
 
 
 def share(process: int) -> int:
-    """Bytes of a process, of pages that others map too its part."""
+    """Bytes of memory of a process; pages that several processes map count in part."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
 def works(process: int) -> bool:
-    """Whether it is a worker of the pool."""
+    """Check whether a process is a worker of the pool."""
     return b"popen_loky" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
@@ -65,21 +65,21 @@ class Peak(threading.Thread):
 
 
 def run(*arguments: object) -> tuple[int, str, int]:
-    """Exit code, stderr and the peak of `lsvm arguments`."""
-    code, told, peak = watched(*arguments)
-    return code, told, peak.bytes
+    """Exit code, stderr and peak of memory in bytes of `lsvm arguments`."""
+    code, stderr, peak = watched(*arguments)
+    return code, stderr, peak.bytes
 
 
 def watched(*arguments: object) -> tuple[int, str, Peak]:
-    """Exit code, stderr and what was seen of `lsvm arguments`."""
+    """Exit code and stderr of `lsvm arguments`, and its peak of memory and of workers."""
     command = [sys.executable, "-m", "localsvm", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         peak = Peak(process.pid)
         peak.start()
-        told = process.communicate(timeout=120)[1]
+        stderr = process.communicate(timeout=120)[1]
         peak.ended.set()
         peak.join()
-    return process.returncode, told, peak
+    return process.returncode, stderr, peak
 
 
 @pytest.fixture(scope="module")
@@ -102,31 +102,31 @@ def test_workers_keep_within_memory_together(folder: Path) -> None:
     X = np.random.default_rng(1).standard_normal((12_000, 10)).astype(np.float32)
     write(narrow, X, np.where(X[:, 0] > 0, 1.0, -1.0), precision=4)
     learn = ("--metric", "none", "-P", "chunks", "-c", 2000, "-g", 0.1, "-C", "0.1,1", "-v", 2, "-j", 2, narrow)
-    code, told, peak = watched("train", "--force", "--memory", "440M", *learn, folder / "narrow.h5")
-    assert code == 0 and "workers fit" not in told, told
+    code, stderr, peak = watched("train", "--force", "--memory", "440M", *learn, folder / "narrow.h5")
+    assert code == 0 and "workers fit" not in stderr, stderr
     assert peak.workers == 2 and peak.bytes <= 440 * MIB, (peak.workers, peak.bytes / MIB)
-    code, told, peak = watched("train", "--force", "--memory", "380M", *learn, folder / "narrow.h5")
-    assert code == 0 and "1 of 2 workers fit" in told, told
+    code, stderr, peak = watched("train", "--force", "--memory", "380M", *learn, folder / "narrow.h5")
+    assert code == 0 and "1 of 2 workers fit" in stderr, stderr
     assert peak.workers == 0 and peak.bytes <= 380 * MIB, (peak.workers, peak.bytes / MIB)
 
 
 @shared_pages
 def test_streams_keep_within_memory(folder: Path) -> None:
     learn = ("train", "-q", "--force", "--stream", "-s", "sgd", "--passes", 1, *LEARN, "-j", 2)
-    code, told, peak = run(*learn, "--memory", "160M", folder / "sparse", folder / "s.h5")
-    assert code == 1 and told.count("\n") == 1 and "its blocks of text need" in told and peak <= 160 * MIB, told
-    code, told, peak = run(*learn, "--memory", "300M", folder / "sparse", folder / "s.h5")
-    assert code == 0 and peak <= 300 * MIB, (peak / MIB, told)
+    code, stderr, peak = run(*learn, "--memory", "160M", folder / "sparse", folder / "s.h5")
+    assert code == 1 and stderr.count("\n") == 1 and "its blocks of text need" in stderr and peak <= 160 * MIB, stderr
+    code, stderr, peak = run(*learn, "--memory", "300M", folder / "sparse", folder / "s.h5")
+    assert code == 0 and peak <= 300 * MIB, (peak / MIB, stderr)
 
 
 @shared_pages
 def test_conversion_keeps_within_memory(folder: Path) -> None:
-    code, told, peak = run(
+    code, stderr, peak = run(
         "convert", "-j", 2, "--scale", "std", "--memory", "180M", folder / "dense.gz", folder / "out"
     )
-    assert code == 0 and peak <= 180 * MIB, (peak / MIB, told)
-    code, told, _ = run("convert", "--scale", "std", "--memory", "126M", folder / "dense", folder / "more.out")
-    assert code == 1 and told.count("\n") == 1 and "--memory allows 126.0 MiB; give more --memory" in told
+    assert code == 0 and peak <= 180 * MIB, (peak / MIB, stderr)
+    code, stderr, _ = run("convert", "--scale", "std", "--memory", "126M", folder / "dense", folder / "more.out")
+    assert code == 1 and stderr.count("\n") == 1 and "--memory allows 126.0 MiB; give more --memory" in stderr
 
 
 @shared_pages
@@ -134,10 +134,10 @@ def test_conversion_keeps_within_memory(folder: Path) -> None:
 def test_runs_keep_within_memory(folder: Path, name: str) -> None:
     model = folder / f"{name}.h5"
     learn = ("train", "-q", "--force", *LEARN)
-    code, told, peak = run(*learn, "-j", 1, "--memory", "126M", folder / name, model)
-    assert code == 1 and told.count("\n") == 1 and "its rows need" in told and peak <= 126 * MIB, told
-    code, told, peak = run(*learn, "-j", 1, "--memory", "240M", folder / name, model)
-    assert code == 0 and peak <= 240 * MIB, (peak / MIB, told)
-    code, told, peak = run("predict", "-q", "-j", 2, "--memory", "180M", folder / name, model, folder / f"{name}.out")
-    assert code == 0 and peak <= 180 * MIB, (peak / MIB, told)
+    code, stderr, peak = run(*learn, "-j", 1, "--memory", "126M", folder / name, model)
+    assert code == 1 and stderr.count("\n") == 1 and "its rows need" in stderr and peak <= 126 * MIB, stderr
+    code, stderr, peak = run(*learn, "-j", 1, "--memory", "240M", folder / name, model)
+    assert code == 0 and peak <= 240 * MIB, (peak / MIB, stderr)
+    code, stderr, peak = run("predict", "-q", "-j", 2, "--memory", "180M", folder / name, model, folder / f"{name}.out")
+    assert code == 0 and peak <= 180 * MIB, (peak / MIB, stderr)
     assert len((folder / f"{name}.out").read_text().splitlines()) == 30_000

@@ -70,7 +70,7 @@ class Third(First):
 
 
 class Common(Third):
-    """Without a name: no method. A base has another one of this name, in its own file."""
+    """Class without a method name, and so no method. A base has another one of this name, in its own file."""
 '''.replace("import Clustered, Machine", "import Clustered, Machine, option")
 OPTIONS = {
     "first": ["cost", "offset", "tolerance", "landmarks"],
@@ -95,9 +95,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_fields_are_inherited_in_a_dataclass_s_order(folder: Path) -> None:
-    found = package.methods()
-    assert {name: [o.name for o in package.options_of(found[name])] for name in found} == OPTIONS
-    defaults = [{o.name: o.default for o in package.options_of(found[name])}["offset"] for name in ("first", "second")]
+    known = package.methods()
+    assert {name: [o.name for o in package.options_of(known[name])] for name in known} == OPTIONS
+    defaults = [{o.name: o.default for o in package.options_of(known[name])}["offset"] for name in ("first", "second")]
     assert defaults == [True, False]
 
 
@@ -105,10 +105,10 @@ COST = option((), "-C", "--cost", help="The cost.")
 KERNEL = option("gaussian", "-t", help="Kernel.", choices=("gaussian", "linear"))
 
 
-def made(kind: Any, own: Any) -> Any:
-    """A class of options with one of them."""
-    name = "cost" if own.metadata["flags"][0] == "-C" else "kernel"
-    return make_dataclass("Made", [(name, kind, own)], bases=(LinearSVM,), namespace={"name": "made"}, frozen=True)
+def method_with(kind: Any, field: Any) -> Any:
+    """Method class whose cost or kernel option is this field."""
+    name = "cost" if field.metadata["flags"][0] == "-C" else "kernel"
+    return make_dataclass("Made", [(name, kind, field)], bases=(LinearSVM,), namespace={"name": "made"}, frozen=True)
 
 
 def shown(*classes: Any) -> click.Option:
@@ -117,7 +117,8 @@ def shown(*classes: Any) -> click.Option:
 
 
 def test_methods_share_an_option() -> None:
-    first, other = made("tuple[float, ...]", COST), made("tuple[float, ...]", option((1.0,), "-C", help="The cost."))
+    first = method_with("tuple[float, ...]", COST)
+    other = method_with("tuple[float, ...]", option((1.0,), "-C", help="The cost."))
     assert (shown(first, first).show_default, shown(first, first).help) == ("grid", "The cost.")
     assert shown(first, first, other, first).show_default == "by method"
     assert shown(first, first).opts == ["-C", "--cost"] and shown(first, first).default is None
@@ -125,8 +126,8 @@ def test_methods_share_an_option() -> None:
 
 def test_a_choice_of_any_method_can_be_given() -> None:
     more = option("linear", "-t", help="Kernel.", choices=("linear", "cosine"))
-    found = {each.name: each for each in merged({"0": made("str", KERNEL), "1": made("str", more)})}
-    kind = found["kernel"].type
+    by_name = {each.name: each for each in merged({"0": method_with("str", KERNEL), "1": method_with("str", more)})}
+    kind = by_name["kernel"].type
     assert isinstance(kind, click.Choice) and list(kind.choices) == ["gaussian", "linear", "cosine"]
 
 

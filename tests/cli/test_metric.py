@@ -1,4 +1,4 @@
-"""What is told of metrics: in the summary and by lsvm inspect, as text and as JSON."""
+"""Reports of metrics: in the summary and by lsvm inspect, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def diag(rows: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("about", "text"),
+    ("choice", "text"),
     [
         ({"name": "rank:2"}, "rank:2"),
         (
@@ -57,22 +57,22 @@ def diag(rows: Path) -> Path:
         (CHOICE | {"name": "none"}, "auto: none (a learned one, full, was tried and is not better)"),
     ],
 )
-def test_the_choice_in_words(about: dict[str, object], text: str) -> None:
-    assert metric_text(about) == text
+def test_the_choice_in_words(choice: dict[str, object], text: str) -> None:
+    assert metric_text(choice) == text
 
 
 def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
     result = invoke("train", *POINT, "--metric", "auto", "--json", rows, tmp_path / "m.h5")
-    about = json.loads(result.stdout)["summary"]["metric"]
-    assert about["name"] in ("none", "diag", "full") and len(about["z"]) == 2
-    assert f"\nmetric      {metric_text(about)}\n" in result.stderr
+    metric = json.loads(result.stdout)["summary"]["metric"]
+    assert metric["name"] in ("none", "diag", "full") and len(metric["z"]) == 2
+    assert f"\nmetric      {metric_text(metric)}\n" in result.stderr
     shown = invoke("inspect", tmp_path / "m.h5").stdout
-    assert f"\nmetric      {metric_text(about)}\n" in shown
+    assert f"\nmetric      {metric_text(metric)}\n" in shown
     result = invoke("train", *POINT, "--metric", "none", rows, tmp_path / "e.h5")
     assert "metric" not in result.stderr and "metric" not in invoke("inspect", tmp_path / "e.h5").stdout
     assert json.loads(invoke("inspect", "--json", tmp_path / "e.h5").stdout)["metric"] is None
     done = invoke("partition", "--metric", "auto", "-j", 1, rows, tmp_path / "cells.h5")
-    assert done.stderr == f"metric      {metric_text(about)}\n"
+    assert done.stderr == f"metric      {metric_text(metric)}\n"
     done = invoke("partition", "--metric", "diag", "-j", 1, "--force", "--json", rows, tmp_path / "cells.h5")
     assert json.loads(done.stdout)["metric"] == {"name": "diag"}
 
@@ -81,12 +81,12 @@ def test_the_summary_says_which_metric(rows: Path, tmp_path: Path) -> None:
 def test_too_little_memory_for_the_metric_is_refused_in_one_line(command: str, tmp_path: Path) -> None:
     file, output = columns_file(tmp_path / "rows.libsvm", 40, rows=6000), tmp_path / "out.h5"
     line = (command, "--metric", "auto", "-j", 1, "-q", "--memory", "128M", file)
-    told = error(*line, *([] if command == "cv" else [output]))
+    message = error(*line, *([] if command == "cv" else [output]))
     assert re.fullmatch(
         r"learning the metric needs [\d.]+ MiB \(120.0 MiB of it the program itself\), and --memory allows 128.0 MiB; "
         r"give more --memory, or --metric none\n",
-        told,
-    ), told
+        message,
+    ), message
     assert not output.exists()
 
 
@@ -107,9 +107,9 @@ def test_cross_validation_tells_the_metric_and_its_error_is_that_of_rows_new_to_
     line = ("-m", "svm", "-g", 0.1, "-C", "1,3", "-j", 1, "--metric", metric, tmp_path / "thrown.libsvm")
     result = invoke("cv", "--json", *line)
     report = json.loads(result.stdout)
-    about = report["metric"]
-    assert about["name"] == "diag" if metric == "diag" else about["name"] in ("diag", "full")
-    assert result.stderr.startswith(f"metric   {metric_text(about)}\n")
+    reported = report["metric"]
+    assert reported["name"] == "diag" if metric == "diag" else reported["name"] in ("diag", "full")
+    assert result.stderr.startswith(f"metric   {metric_text(reported)}\n")
     assert (
         f"\nerror    {report['error']:.2%} cross-validated, over 200 rows that are new to the metric\n" in result.stderr
     )
@@ -125,10 +125,10 @@ def test_cross_validation_tells_the_metric_and_its_error_is_that_of_rows_new_to_
 
 
 def test_weights_are_listed_by_feature_the_largest_first(diag: Path) -> None:
-    found = json.loads(invoke("inspect", "--json", diag).stdout)["metric"]
-    assert (found["kind"], found["dimensions"]) == ("weights", 11)
-    weights = [item["weight"] for item in found["weights"]]
-    features = [item["feature"] for item in found["weights"]]
+    metric = json.loads(invoke("inspect", "--json", diag).stdout)["metric"]
+    assert (metric["kind"], metric["dimensions"]) == ("weights", 11)
+    weights = [item["weight"] for item in metric["weights"]]
+    features = [item["feature"] for item in metric["weights"]]
     assert weights == sorted(weights, reverse=True)
     assert sorted(features) == [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]  # as in the file, which has no 5
     assert features[0] == 3
@@ -136,7 +136,7 @@ def test_weights_are_listed_by_feature_the_largest_first(diag: Path) -> None:
         assert model.metric is not None and model.columns is not None
         kept = np.abs(model.metric[1]["weights"].astype(float))
         by_feature = dict(zip((model.columns + 1).tolist(), kept.tolist(), strict=True))
-    assert {item["feature"]: item["weight"] for item in found["weights"]} == by_feature
+    assert {item["feature"]: item["weight"] for item in metric["weights"]} == by_feature
 
 
 def test_the_table_shows_ten_weights_unless_asked_for_all(diag: Path) -> None:
@@ -151,35 +151,35 @@ def test_the_table_shows_ten_weights_unless_asked_for_all(diag: Path) -> None:
 @pytest.mark.parametrize("form", ["full", "diag", "rank:2"])
 def test_a_metric_that_its_svm_learned_has_weights_too(form: str, rows: Path, tmp_path: Path) -> None:
     invoke("train", "-m", "svml", "--form", form, "-j", 1, "-q", rows, tmp_path / "m.h5")
-    found = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]
-    assert (found["kind"], found["metrics"]) == ("weights" if form == "diag" else "matrix", 1)
+    metric = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]
+    assert (metric["kind"], metric["metrics"]) == ("weights" if form == "diag" else "matrix", 1)
     with load_model(tmp_path / "m.h5") as model:
         assert model.columns is not None
         L = model.cell(0)["map"].astype(float)
         by_feature = dict(zip((model.columns + 1).tolist(), np.linalg.norm(L, axis=0), strict=True))
-    assert {item["feature"]: item["weight"] for item in found["weights"]} == pytest.approx(by_feature)
-    first = f"\nweights     {found['weights'][0]['weight']:<9.4g} feature {found['weights'][0]['feature']}\n"
+    assert {item["feature"]: item["weight"] for item in metric["weights"]} == pytest.approx(by_feature)
+    first = f"\nweights     {metric['weights'][0]['weight']:<9.4g} feature {metric['weights'][0]['feature']}\n"
     assert first in invoke("inspect", tmp_path / "m.h5").stdout
 
 
 def test_weights_of_several_metrics_are_means(rows: Path, tmp_path: Path) -> None:
     invoke("train", "-m", "svml", "--form", "diag", "-P", "kmeans", "-c", 80, "-j", 1, "-q", rows, tmp_path / "m.h5")
-    found = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]
+    metric = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]
     with load_model(tmp_path / "m.h5") as model:
         maps = [np.abs(model.cell(i)["map"][0].astype(float)) for i in range(model.n_cells)]
-    assert len(maps) > 1 and found["metrics"] == len(maps)
-    weights = [item["weight"] for item in found["weights"]]
+    assert len(maps) > 1 and metric["metrics"] == len(maps)
+    weights = [item["weight"] for item in metric["weights"]]
     assert weights == pytest.approx(sorted(np.mean(maps, axis=0), reverse=True))
-    told = f"\nmetric      {len(maps)}, of problems, folds or cells; the weights are their means\n"
-    assert told in invoke("inspect", tmp_path / "m.h5").stdout
+    line = f"\nmetric      {len(maps)}, of problems, folds or cells; the weights are their means\n"
+    assert line in invoke("inspect", tmp_path / "m.h5").stdout
 
 
 def test_features_count_from_zero_where_the_file_does(rows: Path, tmp_path: Path) -> None:
     invoke("train", *POINT, "--metric", "rank:2", "--zero-based", "-q", rows, tmp_path / "m.h5")
-    found = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)
-    assert (found["metric"]["kind"], found["metric"]["dimensions"]) == ("matrix", 2)
-    assert found["metric"]["weights"][0]["feature"] == 3  # the number in the file
-    assert found["config"]["features"] == 11  # before they are mapped
+    report = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)
+    assert (report["metric"]["kind"], report["metric"]["dimensions"]) == ("matrix", 2)
+    assert report["metric"]["weights"][0]["feature"] == 3  # the number in the file
+    assert report["config"]["features"] == 11  # before they are mapped
     assert invoke("predict", rows, tmp_path / "m.h5", tmp_path / "out").stderr.startswith("Accuracy")
 
 
@@ -211,23 +211,25 @@ def test_a_metric_of_features_that_do_not_occur_is_noted(rows: Path, diag: Path,
 def test_a_metric_is_given_or_learned(rows: Path, diag: Path, tmp_path: Path) -> None:
     for options, flag in ((("--metric", "full"), "--metric"), (("--scale", "std"), "--scale")):
         for command in ("train", "partition"):
-            told = usage_error(command, "--metric-file", diag, *options, rows, tmp_path / "m.h5")
-            assert f"Error: {flag} is fixed by --metric-file; give one of the two." in told
-    told = usage_error("train", "--metric-file", diag, "--partition-file", diag, rows, tmp_path / "m.h5")
-    assert "--partition-file has a metric of its own; give one of the two." in told
-    told = usage_error("train", "--metric-file", diag, "--zero-based", rows, tmp_path / "m.h5")
-    assert "--zero-based, but the file of the metric was made without it" in told
-    told = usage_error("train", "--metric-file", diag, "-m", "linear", "-s", "sgd", "--stream", rows, tmp_path / "m.h5")
-    assert "goes without --metric-file; leave one of the two out" in told
-    told = usage_error("train", "--metric-file", "-", rows, tmp_path / "m.h5")
-    assert "a file with a metric is not read from front to back" in told
+            message = usage_error(command, "--metric-file", diag, *options, rows, tmp_path / "m.h5")
+            assert f"Error: {flag} is fixed by --metric-file; give one of the two." in message
+    message = usage_error("train", "--metric-file", diag, "--partition-file", diag, rows, tmp_path / "m.h5")
+    assert "--partition-file has a metric of its own; give one of the two." in message
+    message = usage_error("train", "--metric-file", diag, "--zero-based", rows, tmp_path / "m.h5")
+    assert "--zero-based, but the file of the metric was made without it" in message
+    message = usage_error(
+        "train", "--metric-file", diag, "-m", "linear", "-s", "sgd", "--stream", rows, tmp_path / "m.h5"
+    )
+    assert "goes without --metric-file; leave one of the two out" in message
+    message = usage_error("train", "--metric-file", "-", rows, tmp_path / "m.h5")
+    assert "a file with a metric is not read from front to back" in message
     invoke("train", *POINT, "--metric", "none", "-q", rows, tmp_path / "e.h5")
     assert "no metric in this file" in error("train", "--metric-file", tmp_path / "e.h5", rows, tmp_path / "m.h5")
     invoke("train", "-m", "svml", "-q", "-j", 1, rows, tmp_path / "svml.h5")
-    told = error("train", "--metric-file", tmp_path / "svml.h5", rows, tmp_path / "m.h5")
-    assert "no metric in this file but that of svml, which belongs to its kernel; lsvm-partition" in told
-    told = error("train", "--force", "--metric-file", diag, rows, diag)
-    assert f"would replace {diag}, which this command uses" in told
+    message = error("train", "--metric-file", tmp_path / "svml.h5", rows, tmp_path / "m.h5")
+    assert "no metric in this file but that of svml, which belongs to its kernel; lsvm-partition" in message
+    message = error("train", "--force", "--metric-file", diag, rows, diag)
+    assert f"would replace {diag}, which this command uses" in message
     assert not (tmp_path / "m.h5").exists()
 
 
@@ -247,5 +249,5 @@ def test_a_partition_file_with_strange_options_is_refused(rows: Path, tmp_path: 
         source = np.bytes_(json.dumps(config | {key: value}))
         damage = Damage("/@config", "", lambda f, s=source: f.attrs.__setitem__("config", s))  # type: ignore[misc]
         damage.make(tmp_path / "cells.h5", tmp_path / "p.h5")
-        told = error("train", "--partition-file", tmp_path / "p.h5", rows, tmp_path / "m.h5")
-        assert told.startswith(f"{tmp_path}/p.h5: not as localsvm writes it: /@config")
+        message = error("train", "--partition-file", tmp_path / "p.h5", rows, tmp_path / "m.h5")
+        assert message.startswith(f"{tmp_path}/p.h5: not as localsvm writes it: /@config")

@@ -1,4 +1,4 @@
-"""lsvm-train --out-of-core as a program: within few addresses, and what it leaves behind."""
+"""lsvm-train --out-of-core as a program keeps within its address space and leaves no scratch files behind."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ OPTIONS = ["-m", "linear", "-C", "0.001", "-e", "0.1", "--scale", "none", "-j", 
 
 
 def lsvm(*arguments: object, scratch: Path, limit: int | None = None, **extra: Any) -> subprocess.Popen[str]:
-    """`lsvm` with temporary files in `scratch`, within so many bytes of address space."""
+    """Start `lsvm` with temporary files in `scratch`, within `limit` bytes of address space."""
 
     def bound() -> None:
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     command = [sys.executable, "-m", "localsvm", *map(str, arguments)]
-    own = {"env": os.environ | {"TMPDIR": str(scratch)}, "preexec_fn": bound, "text": True, **extra}
-    return subprocess.Popen(command, stderr=subprocess.PIPE, **own)
+    options = {"env": os.environ | {"TMPDIR": str(scratch)}, "preexec_fn": bound, "text": True, **extra}
+    return subprocess.Popen(command, stderr=subprocess.PIPE, **options)
 
 
 def ended(run: subprocess.Popen[str], code: int = 0) -> str:
-    """What a program has told at its end, with this exit code."""
-    _, told = run.communicate()
-    assert run.returncode == code, told
-    return str(told)
+    """Stderr of a program, which has to end with this exit code."""
+    _, stderr = run.communicate()
+    assert run.returncode == code, stderr
+    return str(stderr)
 
 
 def manifest(path: Path) -> bytes:
@@ -52,7 +52,7 @@ def scratch(tmp_path: Path) -> Path:
 
 
 def written(path: Path, rows: int) -> int:
-    """Rows of which a quarter of the columns has a value; returns the bytes of the matrix that they are."""
+    """Write rows with values in a quarter of the columns; returns the bytes of their dense matrix."""
     block = []
     for i in range(1000):
         columns = sorted({1 + (i * 31 + j * (3 + i % 2)) % COLUMNS for j in range(COLUMNS // 4 + 8)} | {1, COLUMNS})
@@ -78,8 +78,8 @@ def test_it_is_chosen_and_noted_where_memory_is_too_small(tmp_path: Path, scratc
     written(tmp_path / "rows.txt", 30_000)
     command = "train", *OPTIONS, "-P", "voronoi", "-c", 500, "--coarse-size", 3000, tmp_path / "rows.txt"
     assert "scratch" not in ended(lsvm(*command, tmp_path / "one.h5", scratch=scratch))
-    told = ended(lsvm(*command, tmp_path / "two.h5", "--memory", "180M", scratch=scratch))
-    assert "scratch files (--out-of-core)" in told
+    stderr = ended(lsvm(*command, tmp_path / "two.h5", "--memory", "180M", scratch=scratch))
+    assert "scratch files (--out-of-core)" in stderr
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
@@ -106,36 +106,34 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path, scratch: Path) -> 
 
 
 def test_other_commands_choose_it_as_well(tmp_path: Path, scratch: Path) -> None:
-    """The table of lsvm-cv, and the cells of lsvm-partition; where a run has one cell, what can be done is told."""
+    """lsvm-cv and lsvm-partition give the same results out of core, and name a remedy where a run has one cell."""
     file, few = tmp_path / "rows.txt", ["--memory", "180M"]
     written(file, 30_000)
     cells = ["-P", "voronoi", "-c", 500, "--coarse-size", 3000]
     tables, divided = [], ["--scale", "none", "--metric", "none", *cells, "-j", 1]
-    for number, own in enumerate(([], few)):
-        run = lsvm("cv", *OPTIONS, "-v", 2, *cells, *own, file, scratch=scratch, stdout=subprocess.PIPE)
-        table, told = run.communicate()
+    for number, memory in enumerate(([], few)):
+        run = lsvm("cv", *OPTIONS, "-v", 2, *cells, *memory, file, scratch=scratch, stdout=subprocess.PIPE)
+        table, stderr = run.communicate()
         tables.append(table)
-        assert run.returncode == 0 and ("scratch files (--out-of-core)" in told) == bool(own)
-        told = ended(
-            lsvm(
-                "partition", *divided, *own, file, tmp_path / f"{number}.h5", scratch=scratch, stdout=subprocess.DEVNULL
-            )
-        )
-        assert ("scratch files (--out-of-core)" in told) == bool(own)
+        assert run.returncode == 0 and ("scratch files (--out-of-core)" in stderr) == bool(memory)
+        cells_file = tmp_path / f"{number}.h5"
+        run = lsvm("partition", *divided, *memory, file, cells_file, scratch=scratch, stdout=subprocess.DEVNULL)
+        stderr = ended(run)
+        assert ("scratch files (--out-of-core)" in stderr) == bool(memory)
     assert tables[0] == tables[1] and manifest(tmp_path / "0.h5") == manifest(tmp_path / "1.h5")
     for command in (["train", *OPTIONS], ["cv", *OPTIONS], ["partition", "-P", "none", "--metric", "none"]):
         output = [] if command[0] == "cv" else [tmp_path / "m.h5"]
-        told = ended(lsvm(*command, "-q", "--memory", "150M", file, *output, scratch=scratch), 1)
-        assert "give more --memory, or keep the rows in scratch files (-P voronoi --out-of-core)" in told
+        stderr = ended(lsvm(*command, "-q", "--memory", "150M", file, *output, scratch=scratch), 1)
+        assert "give more --memory, or keep the rows in scratch files (-P voronoi --out-of-core)" in stderr
     with file.open() as rows:  # which a pipe does not keep
         run = lsvm("train", *OPTIONS, "--memory", "150M", "-", tmp_path / "m.h5", scratch=scratch, stdin=rows)
-        told = ended(run, 1)
-    assert told.endswith("give more --memory, or write the rows to a file, for --out-of-core\n")
+        stderr = ended(run, 1)
+    assert stderr.endswith("give more --memory, or write the rows to a file, for --out-of-core\n")
     assert os.listdir(scratch) == []
 
 
 def test_a_scratch_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """Not replaced by another one, which may be memory."""
+    """A missing scratch folder is not replaced by another one, which may be in memory."""
     written(tmp_path / "t", 1000)
     coarse = "-P", "voronoi", "--coarse-size", 2000, "--out-of-core"
     run = lsvm("train", *OPTIONS, *coarse, tmp_path / "t", tmp_path / "m", scratch=tmp_path / "missing")

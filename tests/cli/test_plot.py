@@ -1,4 +1,4 @@
-"""lsvm plot: the weights of a metric, and the plane of one onto two dimensions beside that of PCA."""
+"""lsvm plot draws the weights of a metric, and the plane of one onto two dimensions beside that of PCA."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POINT = ("-g", 0.5, "-C", 1, "-j", 1, "-q")
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A disc in two of 34 columns, of which the third does not occur."""
+    """A file whose classes are the inside and the outside of a disc in two of 34 columns; the third has no value."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 34))
     X[:, 2] = 0.0
@@ -90,12 +90,12 @@ def test_decision_values_of_the_plane_are_those_of_the_rows(
 ) -> None:
     invoke("train", *(POINT if "svml" not in options else ("-j", 1, "-q")), *options, rows, tmp_path / "m.h5")
     data = read(rows)
-    with shown(tmp_path / "m.h5") as found, LocalModel(tmp_path / "m.h5") as model:
-        X, y = sampled(found.rows(rows), 1000, np.random.default_rng(0))
-        assert found.decide is not None and found.support is not None
-        values = found.decide(np.asarray(found.metric.apply(X)))
+    with shown(tmp_path / "m.h5") as view, LocalModel(tmp_path / "m.h5") as model:
+        X, y = sampled(view.rows(rows), 1000, np.random.default_rng(0))
+        assert view.decide is not None and view.support is not None
+        values = view.decide(np.asarray(view.metric.apply(X)))
         np.testing.assert_allclose(values, model.decision_function(data.X), atol=1e-5)
-        assert found.support.shape[1] == found.metric.rank == 2
+        assert view.support.shape[1] == view.metric.rank == 2
     np.testing.assert_array_equal(y, data.y)
 
 
@@ -120,8 +120,8 @@ def test_a_partition_file_has_rows_alone(rows: Path, tmp_path: Path, figures: li
 
 def test_what_cannot_be_drawn_is_refused(rows: Path, plane: Path, tmp_path: Path) -> None:
     invoke("train", *POINT, "--metric", "diag", rows, tmp_path / "d.h5")
-    told = usage_error("plot", "--data", rows, tmp_path / "d.h5", tmp_path / "p.png")
-    assert "a metric onto 2 dimensions, and this one has 33; learn one by --metric rank:2" in told
+    message = usage_error("plot", "--data", rows, tmp_path / "d.h5", tmp_path / "p.png")
+    assert "a metric onto 2 dimensions, and this one has 33; learn one by --metric rank:2" in message
     invoke("train", *POINT, "--metric", "none", rows, tmp_path / "e.h5")
     assert "no metric in this file" in error("plot", tmp_path / "e.h5", tmp_path / "p.png")
     assert "pictures end in" in usage_error("plot", plane, tmp_path / "p.gif")
@@ -153,15 +153,15 @@ def test_a_plane_has_one_scale_and_says_what_is_outside(
     model = tmp_path / "small.h5"
     write(tmp_path / "small.libsvm", 1e-30 * read(rows).X, data.y)
     invoke("train", *POINT, "--metric", "rank:2", tmp_path / "small.libsvm", model)
-    told = error("plot", "--data", tmp_path / "beyond.libsvm", model, tmp_path / "q.png")
-    assert f"{tmp_path / 'beyond.libsvm'}: some rows have values beyond float32 once they are scaled" in told
+    message = error("plot", "--data", tmp_path / "beyond.libsvm", model, tmp_path / "q.png")
+    assert f"{tmp_path / 'beyond.libsvm'}: some rows have values beyond float32 once they are scaled" in message
 
 
 def test_rows_are_drawn_at_random_and_in_order() -> None:
     X = np.arange(50, dtype=np.float32)[:, None]
     blocks = [(X[first : first + 7], X[first : first + 7, 0].astype(float)) for first in range(0, 50, 7)]
-    found, y = sampled(iter(blocks), 20, np.random.default_rng(0))
-    assert len(y) == 20 and y.tolist() == sorted(set(y.tolist())) and found[:, 0].tolist() == y.tolist()
+    sample, y = sampled(iter(blocks), 20, np.random.default_rng(0))
+    assert len(y) == 20 and y.tolist() == sorted(set(y.tolist())) and sample[:, 0].tolist() == y.tolist()
     assert y.max() > 30 > 20 > y.min()
     assert len(sampled(iter(blocks), 80, np.random.default_rng(0))[1]) == 50
 

@@ -289,8 +289,8 @@ def test_the_report_has_scores_and_pictures(probable_model: Path, classes_file: 
     invoke(*arguments)
     names = {"report.json", "reliability.png", "roc.png", "precision-recall.png"}
     assert {path.name for path in (tmp_path / "report").iterdir()} == names
-    found = json.loads((tmp_path / "report" / "report.json").read_text())
-    assert found["rows"] == 300 and 0 < found["log_loss"] < 0.5 and len(found["classes"]) == 3
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert report["rows"] == 300 and 0 < report["log_loss"] < 0.5 and len(report["classes"]) == 3
     assert "exists already" in error(*arguments)
     invoke(*arguments, "--force")
     assert "give -b 1 as well" in usage_error("predict", "--report", tmp_path, classes_file, probable_model)
@@ -302,8 +302,8 @@ def test_a_report_on_rows_of_one_class_has_no_curves(train_file: Path, tmp_path:
     data.write_text("".join(row for row in rows if row.split()[0] == rows[0].split()[0]))
     invoke("train", "-b", 1, *FAST, "-q", train_file, model)
     invoke("predict", "-b", 1, "--report", tmp_path / "report", data, model, "/dev/null")
-    found = json.loads((tmp_path / "report" / "report.json").read_text())
-    assert found["macro_roc_area"] is None and (tmp_path / "report" / "roc.png").stat().st_size > 0
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert report["macro_roc_area"] is None and (tmp_path / "report" / "roc.png").stat().st_size > 0
 
 
 def test_probability_is_0_or_1(test_file: Path, model_file: Path) -> None:

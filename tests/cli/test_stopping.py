@@ -181,21 +181,21 @@ def test_a_time_limit_needs_a_journal(train_file: Path, tmp_path: Path) -> None:
 
 
 def workers(process: Any) -> list[int]:
-    found = []
+    pids = []
     for number in session(process.pid):
         with suppress(OSError):  # it may have ended meanwhile
             if b"popen_loky" in Path(f"/proc/{number}/cmdline").read_bytes():
-                found.append(number)
-    return found
+                pids.append(number)
+    return pids
 
 
 def test_a_killed_worker_costs_nothing_but_time(large_file: Path, tmp_path: Path) -> None:
     options = ("-g", "1", "-C", "0.3:30:3", "-v", "5", "-c", "1000", *PLAIN)
     invoke("train", "-q", "-j", 2, *options, large_file, tmp_path / "whole.h5")
     process = start("train", *options, "-j", 2, large_file, tmp_path / "m.h5")
-    found: list[int] = []
-    wait_until(lambda: found.extend(workers(process)) or found or process.poll() is not None)
-    os.kill(found[0], signal.SIGKILL)  # at once: a busy machine may give this process its turn only at the end
+    pids: list[int] = []
+    wait_until(lambda: pids.extend(workers(process)) or pids or process.poll() is not None)
+    os.kill(pids[0], signal.SIGKILL)  # at once: a busy machine may give this process its turn only at the end
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
     assert content(tmp_path / "m.h5") == content(tmp_path / "whole.h5")

@@ -42,7 +42,7 @@ from localsvm.store.model import load_model
 
 
 def content(path: Path) -> bytes:
-    """What a model holds, its creation time aside: the manifest has checksums of all the rest."""
+    """The manifest of a model: checksums of all that it holds but its creation time."""
     with h5py.File(path) as file:
         return bytes(file.attrs["manifest"])
 
@@ -114,8 +114,8 @@ def test_options_reach_the_model(train_file: Path, tmp_path: Path) -> None:
         "-P", "kmeans", "-c", 150, "--scale", "zscore", "-v", 3, "--grid", "adaptive", "--select", "refit",
         "--multiclass", "ava", "-w", 1, 2, "-w1", 3, "--seed", 7, train_file, model,
     )  # fmt: skip
-    with load_model(model) as found:
-        config = found.config
+    with load_model(model) as loaded:
+        config = loaded.config
     method = config.pop("method")
     assert method == {
         "name": "svm", "kernel": "polynomial", "gamma": [0.5], "cost": [2.0], "degree": 2, "coef0": 1.0,
@@ -163,15 +163,15 @@ def test_simd_levels_predict_alike(train_file: Path, test_file: Path, tmp_path: 
     for level in LEVELS[: simd_level() + 1]:
         model, environment = tmp_path / f"{level}.h5", clean_environment(LOCALSVM_SIMD=level)
         learn = ("train", *FAST, "-e", 1e-6, "-j", 1, "-q", train_file, model)
-        told = run_all(learn, ("predict", "-q", "--decision-values", test_file, model), env=environment)
-        decisions.append(np.loadtxt(told.splitlines(), skiprows=1))
+        printed = run_all(learn, ("predict", "-q", "--decision-values", test_file, model), env=environment)
+        decisions.append(np.loadtxt(printed.splitlines(), skiprows=1))
     for other in decisions[1:]:
         np.testing.assert_array_equal(other[:, 0], decisions[0][:, 0])
         np.testing.assert_allclose(other[:, 1], decisions[0][:, 1], atol=1e-5)
 
 
 def test_the_problem_of_libsvm(train_file: Path, test_file: Path, tmp_path: Path) -> None:
-    """As the page "coming from LIBSVM" says: the same objective, so the same decision values up to the tolerance."""
+    """Options of the page "coming from LIBSVM" give its objective, so its decision values up to the tolerance."""
     options = ("-P", "none", "--scale", "none", "--offset", "-C", 10, "-g", 0.5, "-e", 1e-5, "-w1", 2, *PLAIN)
     invoke("train", "-q", *options, train_file, tmp_path / "m.h5")
     printed = invoke("predict", "--decision-values", test_file, tmp_path / "m.h5").stdout.splitlines()
@@ -300,7 +300,7 @@ def test_progress_shows_on_a_terminal_only(train_file: Path, tmp_path: Path) -> 
 
 
 def on_a_terminal(arguments: list[str]) -> str:
-    """What a command writes to stderr when that is a terminal."""
+    """Text that a command writes to stderr when that is a terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     process = subprocess.Popen(arguments, stderr=theirs)
@@ -355,15 +355,15 @@ def test_whole_numbers_may_have_an_exponent(train_file: Path, tmp_path: Path) ->
 
 def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: Path) -> None:
     train = " ".join(command("train", "-q", "-j", 1, *FAST, train_file, tmp_path / "m.h5"))
-    found = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {train}"], capture_output=True, text=True)
-    assert found.returncode != 0 and found.stderr.startswith("error: no ") and found.stderr.count("\n") == 1
+    done = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {train}"], capture_output=True, text=True)
+    assert done.returncode != 0 and done.stderr.startswith("error: no ") and done.stderr.count("\n") == 1
 
 
 def test_repeats_are_told(train_file: Path, test_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.h5"
-    told = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, "--json", train_file, model)
-    assert "partition   voronoi, 3 repeats, " in told.stderr and " of one repeat, in the mean\n" in told.stderr
-    report = json.loads(told.stdout)
+    result = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, "--json", train_file, model)
+    assert "partition   voronoi, 3 repeats, " in result.stderr and " of one repeat, in the mean\n" in result.stderr
+    report = json.loads(result.stdout)
     assert report["config"]["repeats"] == report["summary"]["repeats"] == 3 and report["summary"]["rows"] == 300
     cells = report["summary"]["cells"]
     assert cells >= 12
@@ -416,9 +416,9 @@ def test_many_whole_labels_and_few_fractions_are_classes(tmp_path: Path) -> None
 def test_rows_are_weighted_by_a_file_or_by_class(train_file: Path, tmp_path: Path) -> None:
     weights, model = tmp_path / "weights.gz", tmp_path / "m.h5"
     weights.write_bytes(gzip.compress(b"".join(b"%g\n" % ((i % 5) / 2) for i in range(300))))
-    told = invoke("train", *FAST, "--weights", weights, "--json", train_file, model)
-    assert "60 of 300 rows have the weight 0 and are left out" in told.stderr
-    report = json.loads(told.stdout)
+    result = invoke("train", *FAST, "--weights", weights, "--json", train_file, model)
+    assert "60 of 300 rows have the weight 0 and are left out" in result.stderr
+    report = json.loads(result.stdout)
     assert report["summary"]["rows"] == 240
     assert "rows weighted\n" in invoke("inspect", model).stdout
     table = invoke("cv", *FAST, "--weights", weights, train_file).stdout.splitlines()
@@ -540,8 +540,8 @@ def test_decision_values_beyond_float32_are_calibrated(tmp_path: Path) -> None:
     (tmp_path / "weights").write_text("1e38\n" * 60)
     given = ("-q", "-j", 1, "-b", 1, "-g", 0.001, "-C", "1e50", "--metric", "none")
     invoke("train", *given, "--weights", tmp_path / "weights", tmp_path / "rows", tmp_path / "m.h5")
-    found = invoke("predict", "-q", "-b", 1, tmp_path / "rows", tmp_path / "m.h5", "-").stdout
-    assert np.isfinite(np.loadtxt(found.splitlines()[1:])).all()
+    printed = invoke("predict", "-q", "-b", 1, tmp_path / "rows", tmp_path / "m.h5", "-").stdout
+    assert np.isfinite(np.loadtxt(printed.splitlines()[1:])).all()
 
 
 def test_a_stream_has_no_held_out_values_for_probabilities(train_file: Path, tmp_path: Path) -> None:

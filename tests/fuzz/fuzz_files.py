@@ -87,9 +87,9 @@ def changed(content: bytes, rng: np.random.Generator) -> bytes:
 
 @contextlib.contextmanager
 def refusals(path: Path, row: bool = False) -> Iterator[None]:
-    """Around the use of a file: a LocalSVMError of one line that names it is as it should be, all else is not.
+    """Accept a LocalSVMError of one line that names the file; any other exception in the block is a Finding.
 
-    row : so is one that names a row, whose value a forged model's finite weights make too large.
+    row : accept one that names a row, too, whose value a forged model's finite weights make too large.
     """
     try:
         yield
@@ -108,23 +108,23 @@ def refusals(path: Path, row: bool = False) -> Iterator[None]:
 
 
 def gzip_of(data: bytes) -> bytes:
-    """A member without the time."""
+    """A gzip member without the time."""
     return gzip.compress(data, mtime=0)
 
 
 def zstd_of(data: bytes) -> bytes:
-    """A frame with a checksum."""
+    """A zstd frame with a checksum."""
     return zstandard.ZstdCompressor(write_checksum=True).compress(data)
 
 
 def unzstd(data: bytes) -> bytes:
-    """All frames."""
+    """Content of all zstd frames."""
     with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True) as stream:
         return bytes(stream.read())
 
 
 def unxz(data: bytes) -> bytes:
-    """All streams. Zeros may follow the last one, which Python's decoder takes for another that is cut off."""
+    """Content of all xz streams. Zeros may follow the last one, which Python's decoder takes for a stream cut off."""
     return lzma.decompress(data.rstrip(b"\0"))
 
 
@@ -137,7 +137,7 @@ FORMATS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes], byt
 
 
 def decoded(path: Path) -> bytes:
-    """What our decoder finds."""
+    """Content of a file as localsvm decodes it."""
     with open_source(path) as source:
         parts = []
         while part := source.read(1 << 12):
@@ -146,7 +146,7 @@ def decoded(path: Path) -> bytes:
 
 
 def compressed(folder: Path, rng: np.random.Generator) -> None:
-    """One input for the decoders."""
+    """Try one input of the decoders."""
     suffix = list(FORMATS)[int(rng.integers(len(FORMATS)))]
     encode, reference, padding = FORMATS[suffix]
     cuts = sorted(rng.integers(0, len(TEXT), int(rng.integers(0, 3))).tolist())
@@ -163,13 +163,13 @@ def compressed(folder: Path, rng: np.random.Generator) -> None:
     content = changed(sound, rng)
     path.write_bytes(content)
     with refusals(path):
-        found = decoded(path)
+        output = decoded(path)
         if compression(content[:HEAD]) == compression(sound):  # else it is plain text now
             try:
                 expected = reference(content)
             except Exception as error:
                 raise Finding(f"read, and refused by another decoder: {error}") from error
-            if found != expected:
+            if output != expected:
                 raise Finding("another decoder finds something else")
 
 
@@ -177,7 +177,7 @@ def compressed(folder: Path, rng: np.random.Generator) -> None:
 
 
 def records(rng: np.random.Generator) -> dict[str, dict[str, np.ndarray]]:
-    """Some records as a run makes them."""
+    """Records such as a run writes, by name, with random numbers."""
     return {
         str(i): {
             "index": np.asarray(i),
@@ -210,7 +210,7 @@ def resealed(content: bytes) -> bytes:
 
 
 def journals(folder: Path, rng: np.random.Generator) -> None:
-    """One input for the journal."""
+    """Try one input of the journal."""
     path, written = folder / "model.h5.journal", records(rng)
     path.unlink(missing_ok=True)
     with journal.open_journal(path, KEY, {"--folds": "5"}) as new:
@@ -252,10 +252,10 @@ def rewritten(path: Path, rng: np.random.Generator) -> None:
 
 
 def use(path: Path) -> bytes:
-    """What a model says of its rows, or what a partition holds; Finding where that is not finite."""
+    """Bytes of a model's predictions, or of a partition's cells; Finding where a prediction is not finite."""
     if path.stem == "cells":
-        found = load_partition(path)
-        return found.assignment.tobytes() + found.weight.tobytes()
+        partition = load_partition(path)
+        return partition.assignment.tobytes() + partition.weight.tobytes()
     rows, _ = golden()[path.stem]
     with LocalModel(path) as model:
         blocks = list(model.predict_blocks(model.read(FOLDER / rows)))
@@ -269,7 +269,7 @@ SOUND: dict[str, bytes] = {}
 
 
 def models(folder: Path, rng: np.random.Generator) -> None:
-    """One input for the model and partition files."""
+    """Try one input of what reads models and partitions."""
     names = sorted(golden())
     base = FOLDER / f"{names[int(rng.integers(len(names)))]}.h5"
     path = folder / base.name
@@ -290,26 +290,26 @@ def models(folder: Path, rng: np.random.Generator) -> None:
 TARGETS = {"compressed text": compressed, "journals": journals, "models and partitions": models}
 
 
-def main(seconds: float, seed: int, found: Path) -> int:
-    """Fuzz each target for its share of the time; the exit code."""
+def main(seconds: float, seed: int, folder: Path) -> int:
+    """Fuzz each target for its share of the time; returns the exit code."""
     faulthandler.enable()
     for file in (DENSE, SPARSE):
         read(FOLDER / file)
     for number, (name, target) in enumerate(TARGETS.items()):
         rng = np.random.default_rng([seed, number])
         end, tried = time.monotonic() + seconds / len(TARGETS), 0
-        shutil.rmtree(found, ignore_errors=True)
-        found.mkdir(parents=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         while time.monotonic() < end:
             signal.alarm(ALARM)
             try:
-                target(found, rng)
+                target(folder, rng)
             except Finding as finding:
-                print(f"{name}: input {tried + 1} of seed {seed}: {finding}; it is in {found}", file=sys.stderr)
+                print(f"{name}: input {tried + 1} of seed {seed}: {finding}; it is in {folder}", file=sys.stderr)
                 return 1
             tried += 1
         signal.alarm(0)
-        shutil.rmtree(found)
+        shutil.rmtree(folder)
         print(f"{name}: {tried} inputs, nothing found", flush=True)
     return 0
 

@@ -5,7 +5,8 @@ The k nearest training rows decide where they are of one class; else a linear SV
     min over w, b: 1/2 |w|^2 + C sum_i loss(y_i (w . x_i + b)),    i among the neighbours,
 
 with the hinge loss. Nothing happens in training but the choice of k and C, by the neighbours of each row outside its
-fold. The search is exact. A row that stands for several is several neighbours, the last of which may not be counted.
+fold. The search is exact. A row that stands for several rows is as many neighbours, the last of which may not be
+counted; so is a row with a weight, where one of the mean weight of the cell counts as one.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+SMALLEST = 2.0**-1022  # number of rows that one with a weight stands for
 BLOCK_BYTES = 60  # for each distance of a block: it, its place, and both in order
 
 
@@ -111,7 +113,7 @@ class NeighbourSVM(CostOptions):
             **table("problem", "fold", "cost"),
             **rows_pieces(dense),
             "support_label": floats64("s"),
-            "support_count": floats64("s", low=1, high=2.0**53),
+            "support_count": floats64("s", low=SMALLEST, high=2.0**53),
             "support_weight": floats64("s", low=0),
             "support_fold": index("s", below="folds"),
             "neighbours": Piece("i4", (1,), low=1, high=max(self.neighbours)),

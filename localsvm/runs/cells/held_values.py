@@ -22,18 +22,16 @@ class HeldValues:
 
     def __init__(self, journal: Journal, names: Sequence[str], sizes: NDArray[np.int64]) -> None:
         self._journal, self._names, self.sizes = journal, names, sizes
-        count = mass = 0.0
-        if "held/mass" in journal[names[0]]:
-            for name in names:
-                record = journal[name]
-                count, mass = count + float(record["held/count"].sum()), mass + float(record["held/mass"].sum())
-        # rows of a mean weight count as one: calibration weighs them against its priors
-        self._factor = count / mass if mass else None
+        behind = mass = 0.0
+        for name in names:
+            record = journal[name]
+            behind, mass = behind + float(record["held/behind"]), mass + float(record["held/mass"].sum())
+        self._factor = behind / mass  # rows of a mean weight count as one: calibration weighs them against its priors
 
     def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
         """Values (problems, n), labels (n,) and how many rows (n,) each row stands for, by their weights."""
         record = self._journal[self._names[index]]
-        count = record["held/count"] if self._factor is None else record["held/mass"] * self._factor
+        count = record["held/mass"] * self._factor
         if "held/fresh" in record:  # the others chose the metric, and are flattered by it
             count = count * record["held/fresh"]
         return unpack(record).values, record["held/y"], count

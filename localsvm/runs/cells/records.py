@@ -16,7 +16,7 @@ from localsvm.selection.cross_validation import Point, Scores
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
 DIVISION = "division"  # the name of the last record of a coarse cell; the others are named by their cells
-RECORDS = "records 7"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 8"  # how they are packed: a journal of other records belongs to another run
 
 
 Record = dict[str, NDArray[Any]]
@@ -29,18 +29,19 @@ def division_record(cells: SharedCells) -> Record:
     others, and "fresh" how many rows say what the error is.
     """
     state = {f"state/{name}": array for name, array in cells.state.items()}
-    fresh = cells.count.array.sum() if cells.fresh is None else cells.fresh.array @ cells.count.array
-    return state | {"sizes": cells.sizes, "copies": np.asarray(cells.copies), "fresh": np.asarray(float(fresh))}
+    numbers = {"sizes": cells.sizes, "copies": np.asarray(cells.copies), "fresh": np.asarray(cells.fresh_rows)}
+    return state | numbers
 
 
 def held(cells: SharedCells, cell: int) -> Record:
     """Values of a cell that calibration asks for, of its rows in the order of `CellResult.values`.
 
-    They are "held/y", "held/count", and as far as the run has them "held/mass" and "held/fresh".
+    They are "held/y", "held/mass", "held/fresh" where the run has it, and "held/behind"; see `SharedCells`.
     """
     rows = cells.rows()[cell]
-    shared = {"y": cells.y, "count": cells.count, "mass": cells.mass, "fresh": cells.fresh}
-    return {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
+    shared = {"y": cells.y, "mass": cells.mass, "fresh": cells.fresh}
+    arrays = {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
+    return arrays | {"held/behind": np.asarray(cells.behind[cell])}
 
 
 def pack(result: CellResult) -> Record:

@@ -127,8 +127,7 @@ class CellTrainer:
             seed=self.config.seed,
             X=cells.X.handle(),
             y=cells.y.handle(),
-            count=cells.count.handle(),
-            mass=None if cells.mass is None else cells.mass.handle(),
+            mass=cells.mass.handle(),
             class_weights=self.config.class_weights,
             fresh=None if cells.fresh is None else cells.fresh.handle(),
             fit=self.fit,
@@ -175,7 +174,7 @@ class CellTrainer:
 
     def grid(self, cells: SharedCells) -> Grid:
         """A grid of as many points as that of each cell."""
-        return self.config.method.grid(self.inputs(cells).cell((0,), 0, 1, (1,)), 1.0, self.config.folds)
+        return self.config.method.grid(self.inputs(cells).cell((0,), 0, 1, (1,), 1.0), 1.0, self.config.folds)
 
     def squares(self, sizes: Any) -> float:
         """Sum of squared cell sizes, times the problems of a row: the work grows with it; see SMALL_RUN."""
@@ -266,9 +265,10 @@ class _Scheduled:
         inputs, edges = trainer.inputs(cells), cells.edges.tolist()
         units = [
             WorkUnit(
-                inputs, i, edges[i], edges[i + 1], cells.streams[i], cells.fold_rows[i], cells.division.average,
-                coarse=cells.number, place=trainer.place(cells.number), known=known.scores.get(i, {}),
-                tells=few or trainer.squares(cells.sizes[[i]]) > SMALL_RUN, room=self._room,
+                inputs, i, edges[i], edges[i + 1], cells.streams[i], cells.fold_rows[i], cells.behind[i],
+                cells.division.average, coarse=cells.number, place=trainer.place(cells.number),
+                known=known.scores.get(i, {}), room=self._room,
+                tells=few or trainer.squares(cells.sizes[[i]]) > SMALL_RUN,
             )
             for i in todo
         ]  # fmt: skip
@@ -376,11 +376,10 @@ class CellMemory:
 
     def _largest_cell(self, rows: int) -> CellSize:
         cells, target, config = self._cells, self._trainer.target, self._trainer.config
-        mass = cells.count if cells.mass is None else cells.mass
         return CellSize(
             rows=rows,
             features=cells.X.widest(cells.rows()),
-            weight=float(mass.array.max()) * max([1.0, *(w for _, w in config.class_weights)]),
+            weight=float(cells.mass.array.max()) * max([1.0, *(w for _, w in config.class_weights)]),
             solutions=config.folds * target.problems_a_row,
             part=min(rows, target.largest_part(self._trainer.class_rows)),
             folds=config.folds,

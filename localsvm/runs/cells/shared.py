@@ -31,11 +31,12 @@ class SharedCells:
     ----------
     number : of the coarse cell.
     X, y : (n, d) float32 and (n,) labels.
-    count : (n,) how many rows stand behind each row.
-    mass : (n,) the weights of those rows, summed; None where rows have none.
-    fresh : (n,) the share of those rows that say what the error is; None where all do.
+    mass : (n,) the weights of the rows that each row stands for, summed.
+    fresh : (n,) the share of these rows, by weight, that say what the error is; None where all do.
     edges : (cells + 1,) int64; cell i has the rows edges[i] to edges[i + 1] - 1.
     fold_rows : of each cell, how many of its rows each fold holds out.
+    behind : of each cell, how many rows its rows stand for.
+    fresh_rows : how many rows of the coarse cell say what the error is.
     division : how the coarse cell is divided.
     copies : how many rows of the coarse cell are copies of one before.
     """
@@ -43,18 +44,19 @@ class SharedCells:
     number: int
     X: SharedExamples
     y: SharedArray
-    count: SharedArray
-    mass: SharedArray | None
+    mass: SharedArray
     fresh: SharedArray | None
     edges: Numbers
     fold_rows: list[tuple[int, ...]]
+    behind: list[float]
+    fresh_rows: float
     division: Division
     copies: int
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds."""
-        shared = [self.y, self.count, *(each for each in (self.mass, self.fresh) if each is not None)]
+        shared = [self.y, self.mass, *([] if self.fresh is None else [self.fresh])]
         arrays = [*(array.array for array in shared), *self.state.values()]
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays)
 
@@ -86,61 +88,69 @@ def shared_cells(
     DataError where a cell, of a partition file, has only rows of weight 0.
     """
     rows, division = coarse.rows, cells.divide(coarse, threads)
-    division = replace(division, cells=_weighed(rows, division.cells, measured.fresh_of(rows)))
+    fresh = measured.fresh_of(rows)
+    weighed = _weighed(rows, division.cells, fresh)
     same = copies(Matrix(rows.X), threads)
-    orders = threads.map(lambda i: _fold_order(rows, division, i, config, same), len(division.cells))
+    parts = list(zip(weighed, division.streams, strict=True))
+    orders = threads.map(lambda i: _fold_order(rows.y, *parts[i], config, same), len(parts))
 
     def ordered(of_cells: list[Any]) -> Any:
         return np.concatenate([values[order] for values, (order, _) in zip(of_cells, orders, strict=True)])
 
-    training_cells = division.cells
-    order: Numbers = ordered([cell.rows for cell in training_cells])
-    count = ordered([np.ones(len(cell.rows)) if cell.weight is None else cell.weight for cell in training_cells])
-    mass = None if training_cells[0].mass is None else SharedArray.copy(ordered([cell.mass for cell in training_cells]))
-    fresh = (
-        None if training_cells[0].fresh is None else SharedArray.copy(ordered([cell.fresh for cell in training_cells]))
-    )
+    order: Numbers = ordered([cell.rows for cell in weighed])
+    behind = [cell.behind for cell in weighed]
     return SharedCells(
         number=coarse.coarse,
         X=SharedExamples(rows.X, order, threads),
         y=SharedArray.copy(rows.y[order]),
-        count=SharedArray.copy(count),
-        mass=mass,
-        fresh=fresh,
-        edges=np.cumsum([0, *(len(cell.rows) for cell in training_cells)]).astype(np.int64),
+        mass=SharedArray.copy(ordered([cell.mass for cell in weighed])),
+        fresh=None if fresh is None else SharedArray.copy(ordered([cell.fresh for cell in weighed])),
+        edges=np.cumsum([0, *(len(cell.rows) for cell in weighed)]).astype(np.int64),
         fold_rows=[tuple(held.tolist()) for _, held in orders],
+        behind=behind,
+        fresh_rows=float(sum(behind) if fresh is None else np.count_nonzero(fresh & (_weights(rows) > 0))),
         division=replace(division, cells=[]),
         copies=0 if same is None else int(np.count_nonzero(same != np.arange(len(same)))),
     )
 
 
 def _fold_order(
-    rows: Drawn, division: Division, cell: int, config: TrainingConfig, same: Numbers | None
+    y: Vector, cell: _WeighedCell, stream: tuple[int, ...], config: TrainingConfig, same: Numbers | None
 ) -> tuple[Numbers, Numbers]:
-    cell_rows = division.cells[cell].rows
-    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(*division.streams[cell], 0)))
-    return fold_order(rows.y[cell_rows], config.folds, rng, None if same is None else same[cell_rows])
+    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(*stream, 0)))
+    return fold_order(y[cell.rows], config.folds, rng, None if same is None else same[cell.rows])
 
 
-def _weighed(rows: Drawn, cells: list[TrainingCell], fresh: NDArray[np.bool_] | None) -> list[TrainingCell]:
+@dataclass(frozen=True)
+class _WeighedCell:
+    """The rows (n,) of a cell, masses and fresh shares as in SharedCells, and how many rows are behind them."""
+
+    rows: Numbers
+    mass: Vector
+    fresh: Vector | None
+    behind: float
+
+
+def _weights(rows: Drawn) -> Vector:
+    return np.ones(len(rows.y)) if rows.weight is None else rows.weight
+
+
+def _weighed(rows: Drawn, cells: list[TrainingCell], fresh: NDArray[np.bool_] | None) -> list[_WeighedCell]:
     """The cells with their masses and fresh shares, and without rows of weight 0.
 
     fresh : (n,) the rows that say what the error is; None where all do.
     """
-    if rows.weight is None and fresh is None:
-        return cells
-    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
-    count = np.zeros(len(rows.y))
+    weight, count = _weights(rows), np.zeros(len(rows.y))
     for cell in cells:
         count[cell.rows] = 1.0 if cell.weight is None else cell.weight
     matrix = Matrix(rows.X)
-    mass = summed(matrix, rows.y, weight, count)
+    mass = count if rows.weight is None else summed(matrix, rows.y, weight, count)
     fresh_mass = None if fresh is None else summed(matrix, rows.y, weight * fresh, count)
-    weighed: list[TrainingCell] = []
+    weighed: list[_WeighedCell] = []
     for cell in cells:
         kept = cell.rows[mass[cell.rows] > 0]
         if not len(kept):
             raise DataError(f"all rows of cell {len(weighed)} have the weight 0; divide the rows without them")
         share = None if fresh_mass is None else fresh_mass[kept] / mass[kept]
-        weighed.append(TrainingCell(kept, count[kept], None if rows.weight is None else mass[kept], share))
+        weighed.append(_WeighedCell(kept, mass[kept], share, float(count[kept].sum())))
     return weighed

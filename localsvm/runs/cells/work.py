@@ -85,8 +85,7 @@ class RunInputs:
     ----------
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
-    count, mass : how many rows each row stands for, with which weight in all (None: their number).
-    fresh : the share of the rows that say what the error is, (n,) float64; None: all.
+    mass, fresh : (n,) float64 of each row.
     fit : whether cells are trained, or only cross-validated.
     probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
@@ -98,8 +97,7 @@ class RunInputs:
     seed: int
     X: ExamplesHandle
     y: Handle
-    count: Handle
-    mass: Handle | None
+    mass: Handle
     class_weights: tuple[tuple[float, float], ...] = ()
     fresh: Handle | None = None
     fit: bool = True
@@ -107,12 +105,12 @@ class RunInputs:
     search: Search = field(default_factory=Search)
 
     def cell(
-        self, stream: tuple[int, ...], first: int, last: int, fold_rows: tuple[int, ...], threads: Threads = ALONE,
-        scratch: Scratch | None = None, room: int = 0,
+        self, stream: tuple[int, ...], first: int, last: int, fold_rows: tuple[int, ...], behind: float,
+        threads: Threads = ALONE, scratch: Scratch | None = None, room: int = 0,
     ) -> Cell:  # fmt: skip
         """The training cell of rows first .. last - 1, without a copy of them.
 
-        stream : the name of its random numbers. fold_rows : the number of its rows in each fold. room : see `WorkUnit`.
+        stream : the name of its random numbers. fold_rows, behind, room : see `WorkUnit`.
         """
         rows = slice(first, last)
         y = self.y.open()[rows]
@@ -123,10 +121,10 @@ class RunInputs:
             X=self.X.rows(rows),
             y=y,
             target=self.target,
-            count=self.count.open()[first:last],
+            mass=self.mass.open()[first:last],
             cost=cost,
-            mass=None if self.mass is None else self.mass.open()[first:last],
             folds=np.repeat(np.arange(len(fold_rows)), fold_rows),
+            behind=behind,
             random=np.random.SeedSequence(self.seed, spawn_key=(*stream, 1)),
             threads=threads,
             scratch=scratch or Scratch(),
@@ -142,6 +140,7 @@ class WorkUnit:
     ----------
     stream : the name of the cell's random numbers.
     fold_rows : how many rows of the cell each fold holds out.
+    behind : how many rows its rows stand for.
     average_rows : the mean size of a cell.
     coarse, place : the number of the coarse cell, and what messages say of it.
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
@@ -158,6 +157,7 @@ class WorkUnit:
     last: int
     stream: tuple[int, ...]
     fold_rows: tuple[int, ...]
+    behind: float
     average_rows: float
     coarse: int = 0
     place: str = ""
@@ -178,7 +178,9 @@ class WorkUnit:
         """
         started, inputs = time.process_time(), self.inputs
         with Threads(self.threads) as threads:
-            cell = inputs.cell(self.stream, self.first, self.last, self.fold_rows, threads, scratch, self.room)
+            cell = inputs.cell(
+                self.stream, self.first, self.last, self.fold_rows, self.behind, threads, scratch, self.room
+            )
             grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
             selection = CellSelection(inputs.method, cell, grid)
             if self.settings:

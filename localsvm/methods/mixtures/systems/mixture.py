@@ -13,7 +13,7 @@ from localsvm.methods.base import Prepared, Purpose, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear.systems.parts import Parts
 from localsvm.methods.mixtures.method import MixtureMethod
-from localsvm.methods.mixtures.systems.parts import MixturePart, mass, mixture_parts
+from localsvm.methods.mixtures.systems.parts import MixturePart, mixture_parts
 from localsvm.methods.mixtures.systems.predictor import decided
 from localsvm.representations.svm_mixture import MixtureRows, SVMMixture, fit_svm_mixture, solve_tasks
 from localsvm.solvers.weighted_tasks import TaskWeights, task_values
@@ -115,6 +115,6 @@ class MixtureSystem(System):
         taken = np.flatnonzero((y != 0) & (weight > 0))
         if not len(taken):
             return replace(begin, trace=np.zeros(1), ended=True)
-        data = MixtureRows(rows_of(cell.X, taken), y[taken], mass(cell)[taken], cell.cost[taken])
+        data = MixtureRows(rows_of(cell.X, taken), y[taken], cell.mass[taken], cell.cost[taken])
         tasks = self.method.tasks(self.setting, self.method.tolerance)
         return fit_svm_mixture(data, float(job.costs[0]), tasks, begin, *WITH_LABELS)

@@ -52,7 +52,7 @@ def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full:
 
     def make(taken: Taken) -> MixturePart:
         part = ProblemPart(taken)
-        X, count = part.rows(cell.X), part.of(mass(cell))
+        X, count = part.rows(cell.X), part.of(cell.mass)
         centres = find_centres(X, clusters, starting(cell.random, start))
         # as many components for all pairs, those of few rows with some that are empty: models of a cell are alike
         components = len(centres) if taken is None else clusters
@@ -69,8 +69,3 @@ def _mixture(
     q = np.zeros((X.shape[0], components))
     q[np.arange(len(q)), Centres(centres).nearest(X)] = 1.0
     return fit_mixture(X, count, q, Prior.of(X, count, shrinkage, len(centres), full), *LABEL_FREE)
-
-
-def mass(cell: Cell) -> Floats:
-    """Number of rows that each row stands for, by their own weights; those of classes are part of the loss."""
-    return cell.count if cell.mass is None else cell.mass
