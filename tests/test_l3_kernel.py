@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import selecting
 from numpy.testing import assert_allclose
 from selecting import fitted, score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
@@ -27,10 +28,7 @@ METHOD = KernelL3SVM(clusters=(3.0,), landmarks_count=(4.0,), cost=(C,), gamma=(
 
 
 def examples(n: int = 160, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((n, 3)).astype(np.float32)
-    value = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.2 * rng.standard_normal(n)
-    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
+    return selecting.examples(n, classes=classes, seed=3)
 
 
 def cell_of(X: np.ndarray, y: np.ndarray) -> Cell:

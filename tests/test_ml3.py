@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import selecting
 from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 from selecting import fit, fitted, score
@@ -22,7 +23,6 @@ from localsvm.methods.cell_size import CellSize
 from localsvm.methods.locally_linear.ml3 import ML3SVM
 from localsvm.methods.locally_linear.systems import ml3
 from localsvm.methods.locally_linear.systems.ml3 import margin_over_others
-from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
 
 SMALL = ML3SVM(models=(3.0,), tolerance=0.01)
@@ -36,17 +36,11 @@ def blas_on_one_thread() -> Iterator[None]:
 
 
 def examples(n: int = 150, classes: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 3)).astype(np.float32)
-    value = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.2 * rng.standard_normal(n)
-    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
+    return selecting.examples(n, classes=classes, seed=seed)
 
 
-def cell_of(X: Any, y: np.ndarray, folds: int = 3, scheme: str = "ova") -> Cell:
-    held = stratified(y, folds, np.random.default_rng(0))
-    order = np.argsort(held, kind="stable")
-    kind, ones = Classification(np.unique(y), scheme), np.ones(len(y))
-    return Cell(X[order], y[order], kind, ones, ones, held[order])
+def cell_of(X: Any, y: np.ndarray, scheme: str = "ova") -> Cell:
+    return selecting.cell_of(X, y, folds=3, scheme=scheme)
 
 
 def scores_by_hand(W: np.ndarray, X: np.ndarray, q: float) -> np.ndarray:

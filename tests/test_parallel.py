@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from localsvm import pulse
+from localsvm.data.blocks.shared import SharedArray
 from localsvm.errors import DataError, WorkerLost
 from localsvm.parallel.local import LocalPool
 from localsvm.parallel.messages import Log, LogWriter
@@ -201,6 +203,15 @@ def test_an_error_in_a_worker_is_raised_here(error: type[Exception], raised: typ
         results(2, [Raises(error)] * 5)
     message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
     assert "in __call__" in message, "the worker's traceback, for --debug"
+
+
+def test_a_process_maps_its_own_array_once() -> None:
+    """A handle opened where the array was made gives the same memory, read-only; a second map would count it twice."""
+    shared = SharedArray.copy(np.arange(6.0).reshape(2, 3))
+    view = shared.handle().open()
+    assert np.shares_memory(view, shared.array) and not view.flags.writeable
+    shared.array[1, 2] = 7.0
+    assert view[1, 2] == 7.0
 
 
 def test_a_pool_that_is_left_early_ends_its_workers(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Examples, between, places_of, sparse_examples
 from localsvm.errors import RunError
 from localsvm.threads import ALONE, Threads
+
+_OF_THIS_PROCESS: WeakValueDictionary[str, SharedArray] = WeakValueDictionary()  # by their random names
 
 
 class SharedArray:
@@ -44,6 +47,7 @@ class SharedArray:
             what = f"no {size / 2**20:,.1f} MiB of shared memory: {error.strerror}"
             raise RunError(f"{what}; free some, or raise the limit of the shell (ulimit -f)") from error
         self.array: NDArray[Any] = np.frombuffer(buffer, self.dtype, int(np.prod(shape, dtype=np.int64))).reshape(shape)
+        _OF_THIS_PROCESS[self._name] = self
 
     @classmethod
     def copy(cls, source: NDArray[Any]) -> SharedArray:
@@ -74,13 +78,13 @@ class Handle:
     dtype: str
 
     def open(self) -> NDArray[Any]:
-        """The array, read-only. A process maps it only once."""
-        return _map(self)
-
-
-def forget() -> None:
-    """Drop the maps of arrays whose owner may have freed them."""
-    _map.cache_clear()
+        """The array, read-only. A process maps it only once, and not again if it made it."""
+        owner = _OF_THIS_PROCESS.get(self.name)
+        if owner is None:
+            return _map(self)
+        array = owner.array.view()
+        array.flags.writeable = False
+        return array
 
 
 @lru_cache(maxsize=16)

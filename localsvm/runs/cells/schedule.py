@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from localsvm.data.blocks import shared
 from localsvm.engines.base import CoarseRows, Event
 from localsvm.errors import ModelError, RunError, WorkerLost
 from localsvm.kernels.entries import few_entries
@@ -225,8 +224,6 @@ class _Scheduled:
             if not trainer.fit:
                 raise
             raise RunError(f"{error.message}; what was finished is kept: go on with {opt.resume}") from error
-        finally:
-            shared.forget()  # what this process, too, mapped
 
     def _results(self, pool: Pool) -> Iterator[tuple[WorkUnit, Any]]:
         """Results of the pool; meanwhile the observer gets the steps of solvers, of this process or of its workers."""
