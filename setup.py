@@ -23,6 +23,7 @@ EXTENSIONS = {
     "localsvm.representations._mixture": ["csrc/mixture.c"],
     "localsvm.partition._nearest": ["csrc/nearest.c"],
     "localsvm.data._text": ["csrc/libsvm_text.c", "csrc/libsvm_count.c"],
+    "localsvm.data._csv": ["csrc/csv_text.c"],
 }
 # -ffp-contract and -fno-math-errno let plain loops become fused vector code; no -march: levels are chosen at run time
 FLAGS = ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]

@@ -36,7 +36,13 @@ enum lsvm_status {
     LSVM_TEXT_VALUE_NOT_NUMBER,
     LSVM_TEXT_VALUE_NOT_FINITE,
     LSVM_TEXT_VALUE_TOO_LARGE, /* beyond the largest float */
-    LSVM_TEXT_LONE_RETURN      /* a carriage return that no newline follows */
+    LSVM_TEXT_LONE_RETURN,     /* a carriage return that no newline follows */
+
+    LSVM_CSV_RAGGED,      /* a row with more or fewer fields than there are columns */
+    LSVM_CSV_OPEN_QUOTE,  /* a quoted field without an end */
+    LSVM_CSV_AFTER_QUOTE, /* text between the quote that ends a field and the delimiter */
+    LSVM_CSV_NOT_NUMBER,  /* a field of a column of numbers is none */
+    LSVM_CSV_NUL          /* a NUL byte in a text */
 };
 
 /* Asked now and then by the solvers, with the caller's `context` and the steps so far; nonzero ends the solve with

@@ -26,6 +26,7 @@ from localsvm.data.writers.libsvm import write
 ROOT = Path(__file__).parents[1]
 PROGRAMS = os.path.dirname(sys.executable)
 PLACEHOLDERS = ("train.libsvm", "test.libsvm", "other.libsvm")
+TABLE = "customers.csv"
 ROWS = 300
 LONGEST = 120  # seconds of a command
 OURS = re.compile(r"(?:awk|lsvm(?:-\w+)?) ")
@@ -111,6 +112,8 @@ def placeholders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         random = np.random.default_rng(seed)
         X, y = banana(ROWS, random)
         write(folder / name, np.column_stack([X, random.normal(size=ROWS)]).astype(np.float32), y)
+    lines = [f"{'yes' if i % 40 > 20 else 'no'},{i % 40},{'ab'[i % 2]}\n" for i in range(ROWS)]
+    (folder / TABLE).write_text("".join(["churn,age,plan\n", *lines]))
     return folder
 
 
@@ -121,7 +124,7 @@ def folder(placeholders: Path, tmp_path: Path) -> Path:
     os.symlink(ROOT / "docs", tmp_path / "docs")
     for file in (ROOT / "data").iterdir():
         os.symlink(file, tmp_path / "data" / file.name)
-    for name in PLACEHOLDERS:
+    for name in (*PLACEHOLDERS, TABLE):
         shutil.copy(placeholders / name, tmp_path)
     return tmp_path
 

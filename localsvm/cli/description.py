@@ -12,6 +12,7 @@ from localsvm.cli.reporting import (
     calibration_text,
     features_text,
     labels_text,
+    names_of,
     repeated_text,
     spread,
     spread_text,
@@ -114,7 +115,11 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
             f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {facts['scaling']}",
         ),
         *_metric(facts, every),
-        ("labels", labels_text(facts["labels"]) + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else "")),
+        (
+            "labels",
+            labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes")))
+            + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else ""),
+        ),
         ("partition", _partition(facts, config)),
     ]
     if facts["calibration"]:

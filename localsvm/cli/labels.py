@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING, TextIO
 
-from localsvm.cli.reporting import accuracy_text, label_text, problem_text, recalls_text
+from localsvm.cli.reporting import Name, accuracy_text, label_text, problem_text, recalls_text
 
 if TYPE_CHECKING:
     from localsvm.runs.predict import Predicted, Score
+    from localsvm.runs.preparation.tables import TableRows
     from localsvm.targets.classification import Classification
 
 
@@ -20,13 +22,13 @@ class PredictionLines:
 
     def __init__(
         self, out: TextIO, target: Classification, decision_values: bool = False, probabilities: bool = False,
-        header: bool = True,
+        header: bool = True, name: Name = label_text,
     ) -> None:  # fmt: skip
         """Write a line with the names of the columns where there are several, if `header` is True."""
         self._out, self._labels, self._values = out, target.labels, decision_values
-        self._names = [label_text(label) for label in target.labels.tolist()]
+        self._names = [name(label) for label in target.labels.tolist()]
         if header and (decision_values or probabilities):
-            columns = self._names if probabilities else map(problem_text, target.problems)
+            columns = self._names if probabilities else (problem_text(problem, name) for problem in target.problems)
             out.write(" ".join(["labels", *columns]) + "\n")
 
     def write(self, block: Predicted) -> None:
@@ -40,24 +42,52 @@ class PredictionLines:
         self._out.write("".join(f"{row}\n" for row in rows))
 
 
-def score_text(score: Score) -> str:
-    """Text of the accuracy, and of TPR x TNR for a model that was chosen by it.
+class TableLines:
+    """Writer of predictions as a table: the columns that name rows, the label, and what else was asked for.
+
+    rows : whose `ids` are taken out as they are written.
+    """
+
+    def __init__(
+        self, out: TextIO, target: Classification, decision_values: bool, probabilities: bool, rows: TableRows,
+        delimiter: str, name: Name,
+    ) -> None:  # fmt: skip
+        """Write the header."""
+        self._writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+        self._rows, self._labels, self._values = rows, target.labels, decision_values
+        self._names = [name(label) for label in target.labels.tolist()]
+        values = [problem_text(problem, name) for problem in target.problems] if decision_values else []
+        self._writer.writerow([*rows.kept["ids"], rows.kept["label"], *(self._names if probabilities else values)])
+
+    def write(self, block: Predicted) -> None:
+        """Write the predictions of a block of rows."""
+        names = [self._names[code] for code in self._labels.searchsorted(block.labels).tolist()]
+        ids, self._rows.ids = self._rows.ids[: len(names)], self._rows.ids[len(names) :]
+        columns = block.decisions if block.probabilities is None else block.probabilities
+        shown = columns.tolist() if self._values or block.probabilities is not None else [[]] * len(names)
+        self._writer.writerows([*row, name, *values] for row, name, values in zip(ids, names, shown, strict=True))
+
+
+def score_text(score: Score, name: Name = label_text) -> str:
+    """Text of the accuracy, and of TPR x TNR for a model that was chosen by it; "" where no row has a label.
 
     TPR x TNR is left out where no row has a label that the model knows.
     """
+    if not score.total:
+        return ""
     recalls, target = score.recalls(), score.target
     scored = target.scoring != "accuracy" and any(recall is not None for recall in recalls)
     return accuracy_text(score.right, score.total) + (
-        f"\n{recalls_text(recalls, target.labels.tolist())}" if scored else ""
+        f"\n{recalls_text(recalls, target.labels.tolist(), name)}" if scored else ""
     )
 
 
-def confusion_text(score: Score) -> str:
+def confusion_text(score: Score, name: Name = label_text) -> str:
     """The confusion matrix in rows of data: labels of the file downwards, predicted labels across."""
     true = sorted({label for label, _ in score.confusion})
     given = sorted({label for _, label in score.confusion})
-    table = [["true\\predicted", *map(label_text, given)]]
-    table += [[label_text(t), *(str(score.confusion.get((t, g), 0)) for g in given)] for t in true]
+    table = [["true\\predicted", *map(name, given)]]
+    table += [[name(t), *(str(score.confusion.get((t, g), 0)) for g in given)] for t in true]
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in table]
     return "\n" + "\n".join(lines)

@@ -36,6 +36,7 @@ def weights_of(model: Model) -> dict[str, Any] | None:
     Its features are in descending order of their weights. Where the models have a metric each, the weights are the
     means over these.
     """
+    from localsvm.features.encoding import Encoding
     from localsvm.runs.preparation.stored import features_of, metrics_of
 
     metrics = metrics_of(model)
@@ -44,19 +45,25 @@ def weights_of(model: Model) -> dict[str, Any] | None:
     metric, numbers = metrics[0], features_of(model.columns, model.config)
     weights = sum((each.importance() for each in metrics[1:]), metric.importance()) / len(metrics)
     order = (-weights).argsort(kind="stable")
+    table = model.config.get("table")
+    names = None if table is None else Encoding.from_dict(table).names
     pairs = zip(numbers[order].tolist(), weights[order].tolist(), strict=True)
     return {
         "kind": metric.kind,
         "dimensions": metric.rank,
         "metrics": len(metrics),
-        "weights": [{"feature": feature, "weight": weight} for feature, weight in pairs],
+        "weights": [
+            {"feature": feature, "weight": weight} | ({} if names is None else {"name": names[feature - 1]})
+            for feature, weight in pairs
+        ],
     }
 
 
 def weights_text(weights: Sequence[Mapping[str, Any]], every: bool) -> list[tuple[str, str]]:
     """Lines of a table: the weights, the largest first; the first SHOWN, or every one."""
     shown = weights if every else weights[:SHOWN]
-    lines = [f"{item['weight']:<9.4g} feature {item['feature']}" for item in shown]
+    names = [item.get("name") or f"feature {item['feature']}" for item in shown]
+    lines = [f"{item['weight']:<9.4g} {name}" for item, name in zip(shown, names, strict=True)]
     if len(weights) > len(shown):
         lines.append(f"and {len(weights) - len(shown):,} more: --all")
     return [("" if i else "weights", line) for i, line in enumerate(lines)]

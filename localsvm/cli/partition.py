@@ -13,6 +13,7 @@ from localsvm.cli.paths import check_outputs, seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, sizes_table
+from localsvm.cli.table_options import check_engine, of_table, table_of
 
 
 @click.command(
@@ -29,6 +30,7 @@ from localsvm.cli.reporting import print_json, sizes_table
 @opt.seed
 @opt.plot("a histogram of the cell sizes")
 @opt.zero_based
+@of_table
 @opt.out_of_core
 @opt.resources
 @opt.force
@@ -52,12 +54,14 @@ def partition(
 
     check_outputs(force, [train_file, metric_file], [seekable(output, "a partition"), plot])
     plotting.check(plot)
+    table = table_of(options, train_file)
+    check_engine(table, metric_file=metric_file, out_of_core=out_of_core)
     given = given_metric(metric_file, options)
     config = opt.training_config(options, None, given)
     with Progress(quiet) as progress:
         progress.phase("read")
         budget, count = Budget.of(memory), opt.job_count(jobs)
-        engine = engine_for(train_file, config, out_of_core, progress.note, jobs=count, budget=budget)
+        engine = engine_for(train_file, config, out_of_core, progress.note, jobs=count, budget=budget, table=table)
         progress.phase("partition")
         with Threads(count) as threads:
             divided = partition_only(engine, config, output, force, threads, memory, progress, given)

@@ -9,17 +9,19 @@ import click
 
 from localsvm.cli import cluster
 from localsvm.cli import options as opt
-from localsvm.cli.labels import PredictionLines, confusion_text, score_text
+from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, score_text
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
-from localsvm.cli.reporting import print_json
+from localsvm.cli.reporting import names_of, print_json
+from localsvm.cli.table_options import check_table, is_tab
 from localsvm.cli.value_types import Group, ZeroOrOne
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from localsvm.runs.predict import IndexBase, LocalModel, Predicted
+    from localsvm.data.blocks.dataset import Dataset
+    from localsvm.runs.predict import LocalModel, Predicted
     from localsvm.runs.prediction.scores import ProbabilityScores
 
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         "lsvm-predict test.libsvm train.model.h5 predictions.txt",
         "lsvm-predict --confusion test.libsvm train.model.h5 /dev/null",
         "lsvm-predict -b 1 test.libsvm train.model.h5 probabilities.txt",
+        "lsvm-predict new-customers.csv customers.model.h5 predictions.csv",
         "lsvm-predict --decision-values test.libsvm train.model.h5 | head",
         "lsvm-predict --backend spark --master spark://HOST:7077 test/ train.model.h5 predictions/",
     ),
@@ -92,6 +95,7 @@ def predict(
     """
     from localsvm.runs.predict import IndexBase, LocalModel, Score
     from localsvm.runs.prediction.scores import ProbabilityScores
+    from localsvm.runs.preparation.tables import is_table
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
@@ -100,31 +104,45 @@ def predict(
         if probability:
             model.calibrated()
         score, indices = Score(model.target), IndexBase(model, zero_based)
+        table = model.table_rows(test_file)
+        name = names_of(model.target.labels.tolist(), model.file.config.get("classes"))
+        check_table(table, zero_based=zero_based, backend=backend)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
             arguments = decision_values, probability, (score, indices), zero_based, force
             cluster.predict(url, test_file, model_file, output, *arguments)
         else:
             with text_output(output, force) as out:
-                lines = PredictionLines(out, model.target, decision_values, probability)
+                lines: PredictionLines | TableLines
+                if table is not None and output is not None and is_table(output):
+                    delimiter = "\t" if is_tab(output) else ","
+                    lines = TableLines(out, model.target, decision_values, probability, table, delimiter, name)
+                else:
+                    lines = PredictionLines(out, model.target, decision_values, probability, name=name)
                 takers = lines.write, score.add, *([scores.add] if scores else [])
-                _predict(model, test_file, indices, probability, takers)
+                if table is None:
+                    blocks = indices.seen(model.read(test_file, zero_based=indices.zero_based, tell=indices.count))
+                else:
+                    blocks = table.blocks(test_file, opt.job_count(jobs))
+                _predict(model, blocks, probability, takers)
     if scores:
         _write_report(str(report), scores, force)
     if not quiet:
         if warning := indices.warning(test_file, model_file):
             click.echo(f"warning: {on_command_line(warning)}", err=True)
-        click.echo(score_text(score) + (confusion_text(score) if confusion else ""), err=True)
+        for column, count in (table.unknown if table else {}).items():
+            click.echo(f"note: column {column!r} has {count:,} values that training did not have", err=True)
+        if text := score_text(score, name) + (confusion_text(score, name) if confusion and score.total else ""):
+            click.echo(text, err=True)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
 
 
 def _predict(
-    model: LocalModel, file: str, indices: IndexBase, probability: bool, takers: Sequence[Callable[[Predicted], None]]
+    model: LocalModel, blocks: Iterator[Dataset], probability: bool, takers: Sequence[Callable[[Predicted], None]]
 ) -> None:
-    """Predict a file block by block; each of the takers is called with the predictions of each block."""
-    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)
-    for block in model.predict_blocks(indices.seen(blocks), probability):
+    """Predict rows block by block; each of the takers is called with the predictions of each block."""
+    for block in model.predict_blocks(blocks, probability):
         for take in takers:
             take(block)
 

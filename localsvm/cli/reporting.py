@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +25,9 @@ SHOWN_LABELS = 8
 PHASES = ("start", "read", "metric", "partition", "select", "train", "calibrate", "write")
 
 
+Name = Callable[[float], str]  # gives the text of a label
+
+
 def label_text(label: float) -> str:
     """A label as data files have it: whole numbers without a point, others with as few digits as read back exactly."""
     from localsvm.data.writers import libsvm as writing
@@ -32,9 +35,18 @@ def label_text(label: float) -> str:
     return str(writing.label_text(float(label)))
 
 
-def problem_text(problem: Sequence[float | None]) -> str:
+def names_of(labels: Sequence[float], classes: Mapping[str, Any] | None) -> Name:
+    """Function that gives the text of a label, where numbers may stand for texts; see `Dataset.classes`."""
+    values = (classes or {}).get("values")
+    if values is None:
+        return label_text
+    texts = dict(zip(labels, map(str, values), strict=True))
+    return lambda label: texts.get(label, "another label")
+
+
+def problem_text(problem: Sequence[float | None], name: Name = label_text) -> str:
     """A binary problem as NEGATIVE/POSITIVE, with `rest` for all other classes."""
-    return "/".join("rest" if label is None else label_text(label) for label in problem)
+    return "/".join("rest" if label is None else name(label) for label in problem)
 
 
 def accuracy_text(right: int, total: int) -> str:
@@ -42,7 +54,7 @@ def accuracy_text(right: int, total: int) -> str:
     return f"Accuracy = {100 * right / max(1, total):g}% ({right}/{total})"
 
 
-def recalls_text(recalls: Sequence[float | None], labels: Sequence[float]) -> str:
+def recalls_text(recalls: Sequence[float | None], labels: Sequence[float], name: Name = label_text) -> str:
     """The product of the recalls of all classes that have rows: of two classes, TPR x TNR of the larger label."""
     known = [recall for recall in recalls if recall is not None]
     product = f"{math.prod(known):.4f}"
@@ -50,7 +62,7 @@ def recalls_text(recalls: Sequence[float | None], labels: Sequence[float]) -> st
         tnr, tpr = ("no rows" if recall is None else f"{recall:.4f}" for recall in recalls)
         return f"TPR x TNR = {product} (TPR {tpr}, TNR {tnr})"
     low = labels[recalls.index(smallest := min(known))]
-    return f"Product of {len(known)} recalls = {product} (smallest {smallest:.4f}, of label {label_text(low)})"
+    return f"Product of {len(known)} recalls = {product} (smallest {smallest:.4f}, of label {name(low)})"
 
 
 def print_json(command: str, values: dict[str, Any]) -> None:
@@ -109,9 +121,9 @@ def seconds_text(seconds: dict[str, float]) -> str:
     return f"{', '.join(parts)}; {sum(seconds.values()):.1f} s in all"
 
 
-def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None) -> str:
+def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None, name: Name = label_text) -> str:
     """The number of classes, the first labels, and their numbers of rows if these are given."""
-    names = [label_text(label) for label in labels[:SHOWN_LABELS]]
+    names = [name(label) for label in labels[:SHOWN_LABELS]]
     if rows is not None:
         names = [f"{name} ({count:,})" for name, count in zip(names, rows, strict=False)]
     more = ", ..." if len(labels) > SHOWN_LABELS else ""
@@ -126,7 +138,8 @@ def features_text(features: int, width: int | None) -> str:
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
     features = f"{features_text(summary.features, summary.width)} feature{'' if summary.width == 1 else 's'}"
-    data = f"{summary.rows:,} rows, {features}, {labels_text(summary.labels, summary.class_rows)}"
+    classes = labels_text(summary.labels, summary.class_rows, names_of(summary.labels, summary.classes))
+    data = f"{summary.rows:,} rows, {features}, {classes}"
     with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
     converged = _convergence(summary, method)
     return table_text(

@@ -15,11 +15,13 @@ from localsvm.cli.program import Program, examples
 from localsvm.cli.program import time_limit as limited
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, summary_text
+from localsvm.cli.table_options import check_engine, of_table, table_of
 
 if TYPE_CHECKING:
     from localsvm.engines.base import Engine
     from localsvm.runs.cells.schedule import Resources
     from localsvm.runs.config import TrainingConfig
+    from localsvm.runs.preparation.tables import TableOptions
     from localsvm.runs.progress import Clock
     from localsvm.runs.summary import Summary
 
@@ -32,6 +34,7 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file")  # options
         "lsvm-train train.libsvm                     # writes train.model.h5",
         "lsvm-train -P voronoi -c 2000 train.libsvm model.h5",
         "lsvm-train -g 0.5 -C 10 train.libsvm        # no selection",
+        "lsvm-train --label churn customers.csv      # a table, whose columns have names",
         "xz -dc big.xz | lsvm-train - model.h5",
         "lsvm-train train.libsvm - | ssh host 'cat > model.h5'",
     ),
@@ -50,6 +53,7 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file")  # options
 @opt.partition_file
 @opt.zero_based
 @opt.force_classes
+@of_table
 @opt.stream
 @opt.out_of_core
 @opt.resources
@@ -66,9 +70,10 @@ def train(
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
-    TRAIN_FILE is LIBSVM text, plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
-    beside it; - is stdout. Without options: one cell up to 2000 rows, Voronoi cells of at most 2000 beyond; features
-    divided by their deviations, a learned metric if it predicts held-out rows better, gamma and C by cross-validation.
+    TRAIN_FILE is LIBSVM text or a table (CSV), plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives
+    train.model.h5 beside it; - is stdout. Without options: one cell up to 2000 rows, Voronoi cells of at most 2000
+    beyond; features divided by their deviations, a learned metric if it predicts held-out rows better, gamma and C by
+    cross-validation.
     """
     from localsvm.runs import train as training
     from localsvm.runs.cells.schedule import Resources
@@ -79,6 +84,8 @@ def train(
     check_model_output(output, resume, time_limit, as_json)
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights], [output])
+    table = table_of(options, train_file)
+    check_engine(table, metric_file=metric_file, out_of_core=out_of_core, stream=stream, backend=backend)
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
@@ -92,7 +99,7 @@ def train(
         elif stream:
             summary = train_stream(train_file, config, path, may, force=force, weights=weights)
         else:
-            rows = _rows(train_file, weights, config, clock, may, out_of_core)
+            rows = _rows(train_file, weights, config, clock, may, out_of_core, table)
             opt.note_undivided(options, config, rows, progress.note)
             summary = training.train(
                 rows, config, path, may, force=force, resume=resume, partition_file=partition_file, given=given
@@ -102,13 +109,15 @@ def train(
 
 
 def _rows(
-    file: str, weights: str | None, config: TrainingConfig, clock: Clock, may: Resources, out_of_core: bool
-) -> Engine:
+    file: str, weights: str | None, config: TrainingConfig, clock: Clock, may: Resources, out_of_core: bool,
+    table: TableOptions | None,
+) -> Engine:  # fmt: skip
     from localsvm.memory import Budget
     from localsvm.runs.preparation.engine import engine_for
 
     with clock("read"):
-        return engine_for(file, config, out_of_core, may.observer.note, weights, may.jobs, Budget.of(may.memory))
+        budget = Budget.of(may.memory)
+        return engine_for(file, config, out_of_core, may.observer.note, weights, may.jobs, budget, table)
 
 
 def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, as_json: bool) -> None:

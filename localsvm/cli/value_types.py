@@ -26,6 +26,7 @@ class Group(StrEnum):
     """Groups of options, in the order in which the help of a command lists them."""
 
     DATA = "Data"
+    TABLE = "Tables"
     PARTITION = "Partition"
     METHOD = "Method"
     SELECTION = "Selection"

@@ -44,7 +44,7 @@ class Head:
     columns, shift : the columns that are kept, and which of them are read from an origin.
     weighted, left_out : whether rows have weights, and how many have the weight 0.
     absent : how many of the columns that were asked for occur in no row.
-    classes : what the labels stand for; see Dataset.
+    classes, table : what the labels stand for, and how a table became these rows; see Dataset.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Head:
     left_out: int = 0
     absent: int = 0
     classes: dict[str, Any] | None = None
+    table: dict[str, Any] | None = None
 
     @property
     def features(self) -> int:

@@ -94,8 +94,9 @@ class Memory:
         X: Any = data.X
         entries = X.size if isinstance(X, np.ndarray) else X.nnz
         return Head(
-            data.name, len(data.y), entries, kept, data.shift, data.weight is not None, left_out, absent, data.classes
-        )
+            data.name, len(data.y), entries, kept, data.shift, data.weight is not None, left_out, absent, data.classes,
+            data.table,
+        )  # fmt: skip
 
     def _dense(self, size: int) -> None:
         self.room("making the rows dense, in the columns that occur,", size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -75,6 +75,10 @@ class KeptColumns(Transform):
         if self.dense == isinstance(X, np.ndarray):
             return X
         return sparse.csr_array(X).toarray() if self.dense else as_examples(sparse.csr_array(X))
+
+    def places(self, columns: Sequence[int]) -> NDArray[np.int64]:
+        """Places, among those that are kept, of these columns; of those that are left out there are none."""
+        return np.flatnonzero(np.isin(self.known, columns)).astype(np.int64)
 
     def columns(self, width: int) -> int:
         """Number of columns that are kept; see `Transform`."""

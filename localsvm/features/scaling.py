@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, densify, is_dense, places_of, row_blocks, sparse_examples
 from localsvm.errors import DataError, OptionError
@@ -82,6 +83,14 @@ class Scaling(Transform):
     def _from_moments(cls, mode: str, low: Vector, high: Vector, mean: Vector, deviation: Vector) -> Self:
         factor = _inverse(deviation, low, high)
         return cls(mode, factor, mean.astype(np.float32) if mode == "zscore" else None)
+
+    def without(self, columns: NDArray[np.int64]) -> Self:
+        """The scaling that leaves these columns as they are; "row" and "minmax" do not."""
+        if self.mode not in ("std", "zscore") or not len(columns) or self.factor is None:
+            return self
+        factor = self.factor.copy()
+        factor[columns] = np.where(factor[columns] > 0, np.float32(1), np.float32(0))
+        return replace(self, factor=factor)
 
     def apply(self, X: Examples, *, in_place: bool = False) -> Examples:
         """The scaled rows (n, d). A row's result depends on that row alone.

@@ -26,6 +26,7 @@ from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.preparation.stored import calibration_of, options_of
+from localsvm.runs.preparation.tables import TableRows, is_table
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.targets.classification import Classification, known_recalls, recalls
@@ -69,6 +70,7 @@ class LocalModel:
     partition, target : which cells answer for a row, and what becomes of their decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
     method : that the cells were trained by.
+    table : reader of the rows of a table; None for a model that was trained on LIBSVM text.
     file : the open `store.model.Model`.
 
     Raises
@@ -97,6 +99,7 @@ class LocalModel:
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)
         self.method = config.method
+        self.table = TableRows.of(file.config, file.labels, self.chain.width)
         lengths = {"features": mapped, "folds": config.folds, "classes": len(file.labels)}
         return check_of(config.method, self.target, dense, lengths | {"problems": self.target.n_problems})
 
@@ -149,6 +152,18 @@ class LocalModel:
             path, self.chain.reading, zero_based=zero_based, jobs=self._jobs, tell=tell,
             block_bytes=self._extent.text, longest=self._extent.longest,
         )  # fmt: skip
+
+    def table_rows(self, path: str) -> TableRows | None:
+        """Reader of a table's rows, for a model that was trained on one; None for LIBSVM text.
+
+        ModelError for a table and a model of LIBSVM text, whose columns have no names.
+        """
+        if self.table is None and is_table(path):
+            raise ModelError(
+                f"{self.file.path}: the model was trained on LIBSVM text, whose columns have no names, and {path} is a "
+                "table; train on a table"
+            )
+        return self.table
 
     def parse(self, pieces: Iterable[TextPiece], tell: Callable[[Counts], None]) -> Iterator[Dataset]:
         """Rows of pieces of a text, block by block; `tell` is called with what the text of each block holds."""
@@ -352,12 +367,14 @@ class Score:
 
     def add(self, block: Predicted) -> None:
         """Count a block."""
-        self.right += int((block.labels == block.y).sum())
-        self.total += len(block.y)
-        true, row = np.unique(block.y, return_inverse=True)  # a file may have labels that the model does not know
+        labelled = ~np.isnan(block.y)  # rows of a table may have no label
+        y, decided = block.y[labelled], block.labels[labelled]
+        self.right += int((decided == y).sum())
+        self.total += len(y)
+        true, row = np.unique(y, return_inverse=True)  # a file may have labels that the model does not know
         labels = self.target.labels
-        cells = row * len(labels) + labels.searchsorted(block.labels)
-        counts = np.bincount(cells, minlength=len(true) * len(labels)).reshape(len(true), -1)
+        cells = row * len(labels) + labels.searchsorted(decided)
+        counts = np.bincount(cells, minlength=len(true) * len(labels)).reshape(len(true), len(labels))
         for t, g in np.argwhere(counts):
             key = (float(true[t]), float(labels[g]))
             self.confusion[key] = self.confusion.get(key, 0) + int(counts[t, g])

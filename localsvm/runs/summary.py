@@ -38,6 +38,7 @@ class Summary:
     coarse_cells : how many coarse cells there are, of all repeats; None where the rows were divided at once.
     metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
+    classes : what labels stand for, where they are only numbers of texts; see Dataset.
     """
 
     rows: int
@@ -62,6 +63,7 @@ class Summary:
     cv_recalls: list[float | None] | None = None
     coarse_cells: int | None = None
     progressive_error: float | None = None
+    classes: dict[str, Any] | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -110,12 +112,14 @@ class TrainingRows:
     ----------
     labels, class_rows : (classes,) float64 ascending, and the rows of each.
     features, width : columns that occur, and all columns.
+    classes : what labels stand for, where they are only numbers of texts; see Dataset.
     """
 
     labels: NDArray[np.float64]
     class_rows: Sequence[int]
     features: int
     width: int
+    classes: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,7 @@ def summarise(
         width=rows.width,
         labels=[float(v) for v in rows.labels],
         class_rows=list(rows.class_rows),
+        classes=rows.classes,
         partition=cells.partition,
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),

@@ -74,7 +74,9 @@ def train(
                 _write(output, prepared, journal, trained, calibration, force)
             journal.delete()
     return summarise(
-        TrainingRows(prepared.labels, prepared.class_rows, prepared.head.features, prepared.chain.width),
+        TrainingRows(
+            prepared.labels, prepared.class_rows, prepared.head.features, prepared.chain.width, prepared.head.classes
+        ),
         TrainedCells(
             trained.partition.name, trained.sizes, trained.reports, config.repeats, trained.partition.cells_by_coarse
         ),

@@ -166,7 +166,7 @@ def test_options_are_in_groups() -> None:
     text = invoke("train", "--help").stdout
     titles = re.findall(r"^(\w.*):$", text, flags=re.MULTILINE)
     kinds = ["Kernel methods", "Linear methods", "Single methods"]
-    assert titles == ["Data", "Partition", "Method", "Selection", *kinds, "Running"]
+    assert titles == ["Data", "Tables", "Partition", "Method", "Selection", *kinds, "Running"]
     parts = dict(zip(titles, re.split(r"^\w.*:$", text, flags=re.MULTILINE)[1:], strict=True))
     places = {"--scale": "Data", "-P": "Partition", "-m": "Method", "-C": "Method", "-v": "Selection"}
     places |= {"-g": "Kernel methods", "-t": "Kernel methods", "--loss": "Linear methods", "--lambda": "Single methods"}

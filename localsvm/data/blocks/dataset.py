@@ -41,6 +41,7 @@ class Dataset:
     shift : columns of X from which an origin was subtracted before rounding (data.readers.origin); None for nothing.
     weight : (n,) float64 factors on the cost and the held-out loss of the rows, None for 1.
     name : of the file, for messages; "" for none.
+    table : of rows that were a table, how its columns became features, as JSON can hold it; for the model to keep.
     """
 
     X: Examples
@@ -50,6 +51,7 @@ class Dataset:
     shift: Shift | None = None
     weight: npt.NDArray[np.float64] | None = None
     name: str = ""
+    table: dict[str, Any] | None = None
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:

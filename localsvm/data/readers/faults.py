@@ -17,7 +17,7 @@ MESSAGES = {
     "label_not_number": "expected a number as label, found {found}; give each class a number",
     "label_missing": "expected a label, found {found}; begin every line with one, 0 where it is unknown",
     "label_list": "expected one label and a blank, found {found}; "
-    "rows with several labels and comma-separated files have to be converted first",
+    "rows with several labels cannot be learned; for a table, give " + str(opt.format("csv")),
     "label_not_finite": "the label {found} is not a finite number; mend it or remove the row",
     "label_too_large": "the label {found} is beyond the largest float64; rescale the labels",
     "label_inexact": "the label {found} is a whole number that float64 does not hold; give the classes smaller numbers",

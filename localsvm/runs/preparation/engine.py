@@ -19,18 +19,27 @@ from localsvm.partition.chunks import Chunks
 from localsvm.runs.cells.coarse import CHUNK_ROWS, partition_name, with_coarse_size
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.demand import held_bytes, with_remedy
+from localsvm.runs.preparation.tables import TableOptions, training_rows
 from localsvm.threads import Threads
 
 
 def engine_for(
     path: str | Path, config: TrainingConfig, asked: bool, note: Callable[[str], None],
-    weights: str | Path | None = None, jobs: int = 1, budget: Budget | None = None,
+    weights: str | Path | None = None, jobs: int = 1, budget: Budget | None = None, table: TableOptions | None = None,
 ) -> Engine:  # fmt: skip
-    """The rows of a LIBSVM file: read into memory, or for scratch files where that is asked for or chosen.
+    """The rows of a file: read into memory, or for scratch files where that is asked for or chosen.
 
+    Parameters
+    ----------
     asked, note : whether scratch files are asked for; what is called with a message where they are chosen.
+    table : what the user says of the table that the file is; None for LIBSVM text.
     """
     budget = budget or Budget.of(None)
+    if table is not None:
+        budget = with_remedy(budget, config, path)
+        data = training_rows(str(path), table, config.seed, config.shifts, note, jobs, budget)
+        data.weight = None if weights is None else read_weights(weights, len(data.y))
+        return Memory(data, budget)
     counts = None if asked else needs_disk(path, config, budget, jobs)
     if counts is not None:
         note(f"the rows do not fit into the memory: they go to scratch files ({opt.out_of_core})")

@@ -95,7 +95,8 @@ class PreparedRun:
     def as_dict(self) -> dict[str, Any]:
         """Facts about the training data that prediction needs."""
         known = self.chain.as_dict() | {"partition": self.cells.partition.name, "weighted": self.head.weighted}
-        return known | self.measured.as_dict() | ({"classes": self.head.classes} if self.head.classes else {})
+        described = {"classes": self.head.classes, "table": self.head.table}
+        return known | self.measured.as_dict() | {name: value for name, value in described.items() if value}
 
 
 def prepare(engine: Engine, asked: Asked, threads: Threads, clock: Clock, observer: Observer) -> PreparedRun:
@@ -237,7 +238,10 @@ class _Preparing:
         elif self._asked.given is not None:
             self._known = self._asked.given.chain_of(head)
         else:
-            self._known = Chain.of(head.columns, head.shift, Scaling.fit(moments, config.scale))
+            scaling = Scaling.fit(moments, config.scale)
+            if head.table is not None:
+                scaling = scaling.without(head.columns.places(head.table["unscaled"]))
+            self._known = Chain.of(head.columns, head.shift, scaling)
         chain = replace(self._known, metric=None)
         self._engine.through(partial(scaled, chain))
         return chain

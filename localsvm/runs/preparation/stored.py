@@ -27,7 +27,8 @@ from localsvm.targets.probabilities import Calibration
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
 # how the metric was chosen
 ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
-OPTIONAL = {"weighted", "width", "classes", "learned"}
+ABOUT["table"] = "dict"
+OPTIONAL = {"weighted", "width", "classes", "learned", "table"}
 KEPT_ABOUT = {"fingerprint": "str", "learned": "dict"}
 # what a partition file's config says
 KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str", "seed": "Seed", "zero_based": "bool"}

@@ -1,0 +1,355 @@
+/* csv_text.c - see csv_text.h */
+#define _GNU_SOURCE
+#include "csv_text.h"
+
+#include "decimal_quick.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* A field: its text without quotes and blanks, and where it ended. `doubled`: there are "" in it. */
+struct field {
+    const char *begin, *end, *next;
+    int quoted, doubled;
+};
+
+static const char *find(const char *p, const char *end, char c)
+{
+    const char *at = p < end ? memchr(p, c, (size_t)(end - p)) : NULL;
+    return at ? at : end;
+}
+
+INLINE int is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* Length of the line end at p: 0 where there is none */
+INLINE int line_end(const char *p, const char *end)
+{
+    if (p < end && *p == '\n')
+        return 1;
+    return p + 1 < end && *p == '\r' && p[1] == '\n' ? 2 : 0;
+}
+
+/* End of the quoted field at p, behind its last quote; NULL where that does not come. */
+static const char *quoted_end(const char *p, const char *end, int *doubled)
+{
+    for (p = find(p + 1, end, '"'); p < end; p = find(p + 2, end, '"')) {
+        if (p + 1 == end || p[1] != '"')
+            return p + 1;
+        *doubled = 1;
+    }
+    return NULL;
+}
+
+int64_t lsvm_csv_bound(const char *text, size_t size)
+{
+    const char *p = text, *end = text + size;
+    int64_t rows = 1;
+    while ((p = find(p, end, '\n')) < end) {
+        rows++;
+        p++;
+    }
+    return rows;
+}
+
+size_t lsvm_csv_cut(const char *text, size_t size, char delimiter)
+{
+    const char *p = text, *end = text + size, *last = text, *quote;
+    int doubled;
+    if (!memchr(text, '"', size)) {
+        p = memrchr(text, '\n', size);
+        return p ? (size_t)(p + 1 - text) : 0;
+    }
+    while (p < end) { /* a row */
+        const char *newline = find(p, end, '\n');
+        quote = find(p, newline, '"');
+        if (quote == newline) { /* the usual line: no quote */
+            p = newline;
+        } else {
+            for (;;) { /* a field */
+                while (p < end && is_blank(*p) && *p != delimiter)
+                    p++;
+                if (p < end && *p == '"') {
+                    p = quoted_end(p, end, &doubled);
+                    if (!p)
+                        return (size_t)(last - text);
+                }
+                while (p < end && *p != delimiter && *p != '\n')
+                    p++;
+                if (p == end || *p == '\n')
+                    break;
+                p++;
+            }
+        }
+        if (p < end)
+            last = ++p;
+    }
+    return (size_t)(last - text);
+}
+
+void lsvm_csv_forget(struct lsvm_csv_levels *levels)
+{
+    free(levels->bytes);
+    free(levels->ends);
+    free(levels->places);
+    memset(levels, 0, sizeof *levels);
+}
+
+INLINE uint64_t hash_of(const char *p, size_t size)
+{
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ size, part;
+    for (; size >= 8; size -= 8, p += 8) {
+        memcpy(&part, p, 8);
+        h = (h ^ part) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 32;
+    }
+    part = 0;
+    memcpy(&part, p, size);
+    h = (h ^ part) * UINT64_C(0xff51afd7ed558ccd);
+    h ^= h >> 29;
+    h *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return h ^ h >> 32;
+}
+
+INLINE const char *level_text(const struct lsvm_csv_levels *levels, int64_t number, size_t *size)
+{
+    int64_t begin = number ? levels->ends[number - 1] : 0;
+    *size = (size_t)(levels->ends[number] - begin);
+    return levels->bytes + begin;
+}
+
+/* Twice the slots; LSVM_OK or LSVM_NO_MEMORY */
+static int grow_table(struct lsvm_csv_levels *levels)
+{
+    int64_t slots = levels->slots ? 2 * levels->slots : 64, i, at;
+    int64_t *places = calloc((size_t)slots, sizeof *places);
+    if (!places)
+        return LSVM_NO_MEMORY;
+    for (i = 0; i < levels->count; i++) {
+        size_t size;
+        const char *text = level_text(levels, i, &size);
+        at = (int64_t)(hash_of(text, size) & (uint64_t)(slots - 1));
+        while (places[at])
+            at = (at + 1) & (slots - 1);
+        places[at] = i + 1;
+    }
+    free(levels->places);
+    levels->places = places;
+    levels->slots = slots;
+    return LSVM_OK;
+}
+
+/* Room for one more level of `size` bytes; LSVM_OK or LSVM_NO_MEMORY */
+static int make_room(struct lsvm_csv_levels *levels, size_t size)
+{
+    if (2 * (levels->count + 1) > levels->slots && grow_table(levels) != LSVM_OK)
+        return LSVM_NO_MEMORY;
+    if (levels->count == levels->room) {
+        int64_t room = levels->room ? 2 * levels->room : 32;
+        int64_t *ends = realloc(levels->ends, (size_t)room * sizeof *ends);
+        if (!ends)
+            return LSVM_NO_MEMORY;
+        levels->ends = ends;
+        levels->room = room;
+    }
+    if (levels->size - levels->used < size) {
+        size_t bytes = 2 * levels->size + size + 256;
+        char *larger = realloc(levels->bytes, bytes);
+        if (!larger)
+            return LSVM_NO_MEMORY;
+        levels->bytes = larger;
+        levels->size = bytes;
+    }
+    return LSVM_OK;
+}
+
+/* The text without its doubled quotes, behind the texts of the levels, for which there is room; its size */
+static size_t undoubled(char *out, const char *p, const char *end)
+{
+    char *q = out;
+    for (; p < end; p++) {
+        *q++ = *p;
+        p += *p == '"';
+    }
+    return (size_t)(q - out);
+}
+
+/* The number of a level in *code; LSVM_OK, LSVM_NO_MEMORY, or LSVM_CSV_LEVELS where there are 2^31 - 1 */
+static int find_level(struct lsvm_csv_levels *levels, const struct field *field, int32_t *code)
+{
+    const char *text = field->begin, *other;
+    size_t size = (size_t)(field->end - field->begin), length;
+    int64_t at;
+    if (levels->slots == 0 || field->doubled) {
+        if (make_room(levels, size) != LSVM_OK)
+            return LSVM_NO_MEMORY;
+        if (field->doubled) {
+            size = undoubled(levels->bytes + levels->used, text, field->end);
+            text = levels->bytes + levels->used;
+        }
+    }
+    at = (int64_t)(hash_of(text, size) & (uint64_t)(levels->slots - 1));
+    for (; levels->places[at]; at = (at + 1) & (levels->slots - 1)) {
+        other = level_text(levels, levels->places[at] - 1, &length);
+        if (length == size && memcmp(other, text, size) == 0) {
+            *code = (int32_t)(levels->places[at] - 1);
+            return LSVM_OK;
+        }
+    }
+    if (levels->count == INT32_MAX)
+        return LSVM_NO_MEMORY;
+    if (!field->doubled) {
+        int64_t slots = levels->slots;
+        if (make_room(levels, size) != LSVM_OK)
+            return LSVM_NO_MEMORY;
+        memcpy(levels->bytes + levels->used, text, size);
+        if (slots != levels->slots) {
+            at = (int64_t)(hash_of(text, size) & (uint64_t)(levels->slots - 1));
+            while (levels->places[at])
+                at = (at + 1) & (levels->slots - 1);
+        }
+    }
+    levels->used += size;
+    levels->ends[levels->count] = (int64_t)levels->used;
+    *code = (int32_t)levels->count;
+    levels->places[at] = ++levels->count;
+    return LSVM_OK;
+}
+
+/* Cuts out the field at p, of a row that goes to `end` at most. LSVM_OK, LSVM_CSV_OPEN_QUOTE or LSVM_CSV_AFTER_QUOTE. */
+INLINE int cut_field(const char *p, const char *end, char delimiter, struct field *out)
+{
+    const char *q = p;
+    out->quoted = out->doubled = 0;
+    while (p < end && is_blank(*p) && *p != delimiter)
+        p++;
+    if (p < end && *p == '"') {
+        out->quoted = 1;
+        out->begin = p + 1;
+        q = quoted_end(p, end, &out->doubled);
+        if (!q)
+            return LSVM_CSV_OPEN_QUOTE;
+        out->end = q - 1;
+        while (q < end && is_blank(*q) && *q != delimiter)
+            q++;
+        out->next = q;
+        return q == end || *q == delimiter || line_end(q, end) ? LSVM_OK : LSVM_CSV_AFTER_QUOTE;
+    }
+    q = p;
+    while (q < end && *q != delimiter && *q != '\n')
+        q++;
+    out->next = q;
+    if (q > p && q < end && *q == '\n' && q[-1] == '\r')
+        out->next = --q;
+    while (q > p && is_blank(q[-1]))
+        q--;
+    out->begin = p;
+    out->end = q;
+    return LSVM_OK;
+}
+
+static int is_missing(const struct lsvm_csv_sink *sink, const struct field *field)
+{
+    size_t size = (size_t)(field->end - field->begin);
+    int64_t i;
+    if (size == 0)
+        return 1;
+    for (i = 0; i < sink->words; i++)
+        if (sink->missing[i].size == size && memcmp(sink->missing[i].text, field->begin, size) == 0)
+            return 1;
+    return 0;
+}
+
+/* The number in [begin, end) and nothing else: 1, 0 for no number, or -1 without memory. The text goes on behind it. */
+static int number_of(const char *begin, const char *end, double *out)
+{
+    struct lsvm_decimal parts;
+    const char *p = lsvm_decimal_scan(begin, &parts);
+    if (p != end)
+        return 0;
+    if (lsvm_decimal_to_double(&parts, out))
+        return 1;
+    return lsvm_decimal_slow(begin, end, out) == LSVM_OK ? 1 : -1;
+}
+
+int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, struct lsvm_csv_place *place)
+{
+    const char *p = text, *const end = text + size, *row, *quick;
+    const char delimiter = sink->delimiter;
+    double *values = sink->values;
+    int32_t *codes = sink->codes;
+    struct field field = {text, text, text, 0, 0};
+    int64_t column = 0, texts;
+    int code = LSVM_OK, step;
+    sink->row = 0;
+    while (p < end) {
+        row = p;
+        while (p < end && is_blank(*p) && *p != delimiter)
+            p++;
+        if (p == end)
+            break;
+        if ((step = line_end(p, end))) {
+            p += step;
+            continue;
+        }
+        p = row;
+        if (sink->row == sink->rows) {
+            code = LSVM_TEXT_CHANGED;
+            goto out;
+        }
+        texts = 0;
+        for (column = 0;; column++) {
+            int kind = column < sink->columns ? sink->kinds[column] : LSVM_CSV_SKIP;
+            field.begin = p;
+            if (kind == LSVM_CSV_NUMBER && (quick = lsvm_decimal_quick(p, values)) && quick < end &&
+                (*quick == delimiter || *quick == '\n')) {
+                values++;
+                p = quick;
+            } else {
+                if ((code = cut_field(p, end, delimiter, &field)) != LSVM_OK)
+                    goto out;
+                p = field.next;
+                if (kind == LSVM_CSV_NUMBER) {
+                    int is = 1;
+                    if (is_missing(sink, &field))
+                        *values = NAN;
+                    else
+                        is = number_of(field.begin, field.end, values);
+                    if (is < 1 || isinf(*values)) {
+                        code = is < 0 ? LSVM_NO_MEMORY : LSVM_CSV_NOT_NUMBER;
+                        goto out;
+                    }
+                    values++;
+                } else if (kind == LSVM_CSV_LEVEL) {
+                    *codes = -1;
+                    if (memchr(field.begin, '\0', (size_t)(field.end - field.begin)))
+                        code = LSVM_CSV_NUL;
+                    else if (!is_missing(sink, &field))
+                        code = find_level(&sink->levels[texts], &field, codes);
+                    if (code != LSVM_OK)
+                        goto out;
+                    codes++;
+                    texts++;
+                }
+            }
+            if (p < end && *p == delimiter) {
+                p++;
+                continue;
+            }
+            break;
+        }
+        p += line_end(p, end);
+        if (column + 1 != sink->columns) {
+            field.begin = row;
+            code = LSVM_CSV_RAGGED;
+            goto out;
+        }
+        sink->row++;
+    }
+out:
+    if (code != LSVM_OK) {
+        place->offset = field.begin - text;
+        place->column = column;
+        place->fields = column + 1;
+        place->line = lsvm_csv_bound(text, (size_t)place->offset) - 1;
+    }
+    return code;
+}

@@ -1,0 +1,133 @@
+"""Options that say what a table holds, and how they become those of its reader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localsvm.cli.options import option, together
+from localsvm.cli.value_types import Group, Names
+
+if TYPE_CHECKING:
+    from localsvm.runs.preparation.tables import TableOptions, TableRows
+
+FORMATS = ("csv", "libsvm")
+TABS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+
+of_table = together(
+    option(
+        "--format",
+        type=Names(FORMATS),
+        show_default="csv for .csv, .tsv and .tab, else libsvm",
+        help="Format of TRAIN_FILE: a table as delimited text, or LIBSVM text.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--label",
+        metavar="NAME|N",
+        show_default="label, target, class or y; without a header the first column",
+        help="Column of the labels, by its name or its number from 1. Labels may be text.",
+        group=Group.TABLE,
+    ),
+    option("--ignore", metavar="NAMES", help="Columns that are not read, as in a,b.", group=Group.TABLE),
+    option(
+        "--id-column",
+        "ids",
+        metavar="NAMES",
+        help="Columns that name rows: no features, and copied to the output of lsvm-predict.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--categorical",
+        metavar="NAMES",
+        help="Columns whose numbers are levels. Columns of text always have levels.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--missing",
+        metavar="WORDS",
+        show_default="NA,NaN,nan,?,null,NULL",
+        help="Words that stand for no value, beside the empty field.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--header/--no-header",
+        default=None,
+        show_default="a header, if no field of the first row is a number, and all differ",
+        help="The first row has the names of the columns, or is a row like others.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--delimiter",
+        metavar="CHARACTER",
+        show_default="found in the first rows",
+        help="What stands between fields: a character, or tab.",
+        group=Group.TABLE,
+    ),
+)
+
+
+def table_of(options: dict[str, Any], train_file: str) -> TableOptions | None:
+    """What the user says of a table, taken out of the options; None for LIBSVM text.
+
+    UsageError for an option of tables with LIBSVM text, and for one of LIBSVM text with a table.
+    """
+    from localsvm.data.readers.delimited import Form
+    from localsvm.runs.preparation.tables import TableOptions, is_table
+
+    names = ("label", "ignore", "ids", "categorical", "missing", "header", "delimiter")
+    given = {name: options.pop(name) for name in names}
+    kind = options.pop("format") or ("csv" if is_table(train_file) else "libsvm")
+    if kind == "libsvm":
+        for name, value in given.items():
+            if value is not None:
+                flag = {"ids": "--id-column", "header": "--header" if value else "--no-header"}.get(name, f"--{name}")
+                raise click.UsageError(f"{flag} is for tables; if {train_file} is one, give --format csv.")
+        return None
+    if options.get("zero_based"):
+        raise click.UsageError("--zero-based is for LIBSVM text; columns of a table have names.")
+    delimiter = given["delimiter"]
+    delimiter = TABS.get(delimiter, delimiter) if delimiter else None
+    if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\r\n\0'):
+        raise click.UsageError(f"--delimiter {given['delimiter']}: one character, or tab; not a quote or a line end.")
+    form = Form(
+        delimiter=delimiter or ("\t" if is_tab(train_file) else None),
+        header=given["header"],
+        categorical=frozenset(_names(given["categorical"])),
+        ignored=frozenset(_names(given["ignore"])),
+    )
+    if given["missing"] is not None:
+        from dataclasses import replace
+
+        form = replace(form, missing=tuple(given["missing"].split(",")))
+    return TableOptions(form, given["label"], tuple(_names(given["ids"])))
+
+
+def is_tab(path: str) -> bool:
+    """True for a name that ends as one of tab-delimited text."""
+    return any(part in ("tsv", "tab") for part in path.lower().split(".")[-2:])
+
+
+def check_engine(table: TableOptions | None, **given: Any) -> None:
+    """Raise UsageError for options that do not go with a table; given: their values by their fields."""
+    if table is None:
+        return
+    for name, value in given.items():
+        if value:
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(
+                f"{flag} reads LIBSVM text, no tables; rewrite the table by lsvm convert first, or leave {flag} out."
+            )
+
+
+def check_table(table: TableRows | None, **given: Any) -> None:
+    """Raise UsageError for options that do not go with a table that is predicted."""
+    for name, value in given.items():
+        if table is not None and value is not None:
+            flag = {"zero_based": "--zero-based" if value else "--one-based"}.get(name, f"--{name}")
+            raise click.UsageError(f"{flag} is for LIBSVM text, and this model was trained on a table; leave it out.")
+
+
+def _names(text: str | None) -> list[str]:
+    return [] if text is None else [name for name in text.split(",") if name]

@@ -1,0 +1,73 @@
+"""Columns of a table as they are: numbers, and levels of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A column of text.
+
+    Attributes
+    ----------
+    codes : (n,) int32 numbers of the texts in `names`, -1 where the value is missing.
+    names : the different texts, ascending.
+    """
+
+    codes: Codes
+    names: tuple[str, ...]
+
+    def texts(self) -> list[str]:
+        """Text of each row, "" where the value is missing."""
+        names = (*self.names, "")
+        return [names[code] for code in self.codes.tolist()]
+
+    def coded(self, names: Sequence[str]) -> Codes:
+        """Numbers (n,) of the texts in other names; -1 where the value is missing, -2 where it is not among them."""
+        place = {name: number for number, name in enumerate(names)}
+        known = np.asarray([place.get(name, -2) for name in self.names] + [-1], np.int32)
+        return known[self.codes]  # a code of -1 takes the last
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a table.
+
+    Attributes
+    ----------
+    names : of all columns, in the order of the file, those that are not read among them.
+    rows : their number.
+    numbers : (n,) float64 of the columns of numbers, by their names; nan where the value is missing.
+    levels : the columns of text, by their names.
+    """
+
+    names: tuple[str, ...]
+    rows: int
+    numbers: dict[str, Floats] = field(default_factory=dict)
+    levels: dict[str, Levels] = field(default_factory=dict)
+
+
+def together(parts: Sequence[Table]) -> Table:
+    """One table of the rows of several that have the same columns."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return Table(
+        first.names,
+        sum(part.rows for part in parts),
+        {name: np.concatenate([part.numbers[name] for part in parts]) for name in first.numbers},
+        {name: _joined([part.levels[name] for part in parts]) for name in first.levels},
+    )
+
+
+def _joined(parts: Sequence[Levels]) -> Levels:
+    names = tuple(sorted(set().union(*(part.names for part in parts))))
+    return Levels(np.concatenate([part.coded(names) for part in parts]), names)

@@ -1,0 +1,349 @@
+"""Tables as delimited text (CSV, TSV, ...), plain or compressed, whole or block by block.
+
+The first rows decide what the columns are: numbers, or text. What later rows hold against that is a mistake with a
+place, never a guess. The result depends neither on the number of threads nor on where blocks are cut.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+import numpy as np
+
+from localsvm.data import _csv
+from localsvm.data.blocks.table import Levels, Table
+from localsvm.data.readers.compression import Source, open_source
+from localsvm.data.readers.faults import CHANGED, EMPTY, LONGEST_LINE, long_line
+from localsvm.data.readers.pieces import BLOCK_BYTES, BOM, ordered
+from localsvm.errors import DataError
+from localsvm.naming import opt
+
+MISSING = ("", "NA", "NaN", "nan", "?", "null", "NULL")
+DELIMITERS = ",\t;|"
+HEAD_BYTES = 1 << 20  # that decide what columns are
+SNIFFED = 50  # rows that decide the delimiter
+RARE, FEW = 0.1, 3  # of a column of numbers: at most this share of rows, and so many different texts, are stray
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+SHOWN = 24  # characters of a field that a message quotes
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a user says of a delimited text.
+
+    Attributes
+    ----------
+    delimiter : None to find it.
+    header : whether the first row has the names of the columns; None to find it.
+    missing : words that stand for no value; the empty field always does.
+    categorical : names of columns whose numbers are levels.
+    ignored : names of columns that are not read.
+    """
+
+    delimiter: str | None = None
+    header: bool | None = None
+    missing: tuple[str, ...] = MISSING
+    categorical: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of a delimited text.
+
+    Attributes
+    ----------
+    delimiter, header : as in the text.
+    names : of all columns; "1", "2", ... without a header.
+    kinds : of each, _csv.SKIP, NUMBER or LEVEL.
+    missing : words that stand for no value.
+    """
+
+    delimiter: str
+    header: bool
+    names: tuple[str, ...]
+    kinds: tuple[int, ...]
+    missing: tuple[str, ...]
+
+
+Kinds = Callable[[tuple[str, ...], Table], dict[str, int]]
+
+
+@dataclass
+class TableReader:
+    """An open table, whose layout is known.
+
+    Attributes
+    ----------
+    layout : of the columns.
+    head : the first rows, all columns as text.
+    """
+
+    layout: Layout
+    head: Table
+    _source: Source
+    _begun: bytes = field(repr=False)
+    _line: int
+
+    @property
+    def name(self) -> str:
+        """Name of the file, for messages."""
+        return self._source.name
+
+    def blocks(self, jobs: int = 1, block_bytes: int = BLOCK_BYTES) -> Iterator[Table]:
+        """All rows, block by block. DataError for a mistake, with its place, after the blocks before it."""
+        pieces = self._pieces(block_bytes)
+        for block in ordered(self._parsed, pieces, jobs):
+            if block.rows:
+                yield block
+
+    def _pieces(self, block_bytes: int) -> Iterator[_Piece]:
+        """Whole rows, each piece in a buffer with room around it."""
+        rest, line, first = self._begun, self._line, True
+        while True:
+            more = b"" if first and len(rest) >= block_bytes else self._source.read(block_bytes)
+            ended, first = not more and not (first and rest), False
+            text = rest + more
+            buffer = bytearray(_csv.BEFORE + len(text) + _csv.AFTER)
+            end = _csv.BEFORE + len(text)
+            buffer[_csv.BEFORE : end] = text
+            cut = end if ended else _csv.cut(buffer, _csv.BEFORE, end, ord(self.layout.delimiter)) if text else end
+            if cut > _csv.BEFORE:
+                yield _Piece(buffer, cut, line)
+                line += text.count(b"\n", 0, cut - _csv.BEFORE)
+            elif len(text) > LONGEST_LINE:
+                raise long_line(self.name, line, LONGEST_LINE)
+            rest = text[cut - _csv.BEFORE :]
+            if ended:
+                return
+
+    def _parsed(self, piece: _Piece) -> Table:
+        layout = self.layout
+        try:
+            numbers, codes, levels = piece.read(layout)
+        except _csv.CSVFault as fault:
+            raise _error(self.name, fault, piece, layout) from None
+        of_kind = {kind: [n for n, k in zip(layout.names, layout.kinds, strict=True) if k == kind] for kind in (1, 2)}
+        return Table(
+            layout.names,
+            len(numbers),
+            {name: numbers[:, i] for i, name in enumerate(of_kind[_csv.NUMBER])},
+            {
+                name: _levels(codes[:, i], levels[i], self.name, name)
+                for i, name in enumerate(of_kind[_csv.LEVEL])
+            },
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Whole rows in a buffer, from BEFORE to `end`, and the number of their first line."""
+
+    buffer: bytearray
+    end: int
+    line: int
+
+    def read(self, layout: Layout) -> tuple[np.ndarray, np.ndarray, list[list[bytes]]]:
+        words = tuple(word.encode() for word in layout.missing if word)
+        kinds = np.asarray(layout.kinds, np.uint8)
+        return _csv.read(self.buffer, _csv.BEFORE, self.end, ord(layout.delimiter), kinds, words)
+
+
+@contextmanager
+def open_table(path: str, form: Form, text: Collection[str] = (), known: Layout | None = None) -> Iterator[TableReader]:
+    """Open a delimited text, look at its first rows, and close it at the end; a context manager.
+
+    Parameters
+    ----------
+    path : a file, plain or compressed, or "-" for stdin.
+    form : what the user says of it.
+    text : names of columns that are read as text whatever they hold, as labels are.
+    known : the kinds of columns that are known, by their names in this layout; others are not read.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, has no rows, has two columns of one name, or a column that is neither numbers nor
+        text.
+    """
+    with open_source(path) as source:
+        begun = source.read(HEAD_BYTES)
+        while len(begun) < HEAD_BYTES and (more := source.read(HEAD_BYTES - len(begun))):
+            begun += more
+        whole = len(begun) < HEAD_BYTES
+        begun = begun.removeprefix(BOM)
+        if not begun.strip():
+            raise DataError(EMPTY.format(path=source.name))
+        yield _opened(source, begun, whole, form, text, known)
+
+
+def _opened(
+    source: Source, begun: bytes, whole: bool, form: Form, text: Collection[str], known: Layout | None
+) -> TableReader:  # fmt: skip
+    name = source.name
+    rows = _first_rows(begun, name)
+    delimiter = form.delimiter or _delimiter(rows, name)
+    fields, second = _first_two(rows, delimiter)
+    header = _is_header(fields, second, form.missing) if form.header is None else form.header
+    names = _names(fields, name) if header else tuple(str(i + 1) for i in range(len(fields)))
+    _check_named(form.categorical | form.ignored | set(text), names, name)
+    line = 1
+    if header:
+        first = _csv.cut(*_first_row(begun, delimiter), ord(delimiter)) - _csv.BEFORE
+        line += begun.count(b"\n", 0, first)
+        begun = begun[first:]
+    head = Layout(delimiter, header, names, (_csv.LEVEL,) * len(names), form.missing)
+    reader = TableReader(head, Table(names, 0), source, begun, line)
+    table = reader._parsed(_head_piece(begun, whole, delimiter, line)) if begun.strip() else Table(names, 0)
+    if not table.rows:
+        raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
+    if known is None:
+        kinds = tuple(_kind(column, table.levels[column], form, set(text), name) for column in names)
+    else:
+        of_name = dict(zip(known.names, known.kinds, strict=True))
+        kinds = tuple(of_name.get(column, _csv.SKIP) for column in names)
+    return TableReader(Layout(delimiter, header, names, kinds, form.missing), table, source, begun, line)
+
+
+def _first_rows(begun: bytes, name: str) -> str:
+    """The first lines as text."""
+    lines = begun.split(b"\n", SNIFFED)[:SNIFFED]
+    try:
+        return b"\n".join(lines).decode()
+    except UnicodeDecodeError as error:
+        bad = error.object[max(0, error.start - 8) : error.start + 8]
+        raise DataError(f"{name}: {bad!r} is not UTF-8 text; convert the file (iconv -f latin1 -t utf8)") from None
+
+
+def _delimiter(rows: str, name: str) -> str:
+    """The delimiter by which most of the first rows have the same number of fields, two or more."""
+    best, most = ",", (0, 1)
+    for delimiter in DELIMITERS:
+        widths = [len(row) for row in csv.reader(io.StringIO(rows), delimiter=delimiter) if row]
+        width, count = Counter(widths[: max(1, len(widths) - 1)]).most_common(1)[0]
+        if width > 1 and (count, width) > most:
+            best, most = delimiter, (count, width)
+    return best
+
+
+def _first_two(rows: str, delimiter: str) -> tuple[list[str], list[str]]:
+    """Fields of the first two rows, without blanks around them."""
+    both = [[each.strip() for each in row] for row in csv.reader(io.StringIO(rows), delimiter=delimiter) if row][:2]
+    return both[0], both[1] if len(both) > 1 else []
+
+
+def _is_header(fields: list[str], second: list[str], missing: Collection[str]) -> bool:
+    """True where no field is a number or missing, and all are different, or the second row has numbers.
+
+    The first field may be empty, as a column of row names often is.
+    """
+    named = fields[1:] if fields and not fields[0] else fields
+    if not named or any(NUMBER.fullmatch(each) or each in missing for each in named):
+        return False
+    return len(set(fields)) == len(fields) or any(NUMBER.fullmatch(each) for each in second)
+
+
+def _names(fields: list[str], name: str) -> tuple[str, ...]:
+    names = tuple(each or f"column {i + 1}" for i, each in enumerate(fields))
+    repeated = [each for each, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{name}:1: two columns are called {repeated[0]!r}; give each a name of its own")
+    return names
+
+
+def _check_named(wanted: Collection[str], names: tuple[str, ...], name: str) -> None:
+    for each in sorted(wanted):
+        if each not in names:
+            raise DataError(f"{name}: no column is called {each!r}{nearest(each, names)}")
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """End of a message: the name that is meant, or all names."""
+    close = get_close_matches(name, list(names), 1)
+    if close:
+        return f"; perhaps {close[0]!r} is meant"
+    shown = ", ".join(list(names)[:20]) + (", ..." if len(names) > 20 else "")
+    return f"; there are {shown}"
+
+
+def _first_row(begun: bytes, delimiter: str) -> tuple[bytearray, int, int]:
+    """Buffer, begin and end of as many lines as make a whole first row."""
+    end = 0
+    while True:
+        end = begun.find(b"\n", end) + 1 or len(begun)
+        buffer = bytearray(_csv.BEFORE) + begun[:end] + (b"" if begun[:end].endswith(b"\n") else b"\n")
+        if end == len(begun) or _csv.cut(buffer, _csv.BEFORE, len(buffer), ord(delimiter)) == len(buffer):
+            return buffer, _csv.BEFORE, len(buffer)
+
+
+def _head_piece(begun: bytes, whole: bool, delimiter: str, line: int) -> _Piece:
+    buffer = bytearray(_csv.BEFORE + len(begun) + _csv.AFTER)
+    end = _csv.BEFORE + len(begun)
+    buffer[_csv.BEFORE : end] = begun
+    return _Piece(buffer, end if whole else _csv.cut(buffer, _csv.BEFORE, end, ord(delimiter)), line)
+
+
+def _kind(column: str, levels: Levels, form: Form, text: Collection[str], name: str) -> int:
+    """Kind of a column by its first rows; DataError where a few texts stand among numbers."""
+    if column in form.ignored and column not in text:
+        return int(_csv.SKIP)
+    if column in text or column in form.categorical:
+        return int(_csv.LEVEL)
+    strange = [i for i, level in enumerate(levels.names) if not NUMBER.fullmatch(level)]
+    if not strange:
+        return int(_csv.NUMBER)
+    known = levels.codes >= 0
+    rows = np.isin(levels.codes, strange)
+    if len(strange) <= FEW and rows.sum() <= RARE * known.sum():
+        first = int(np.flatnonzero(rows)[0])
+        stray = levels.names[levels.codes[first]]
+        raise DataError(
+            f"{name}: row {first + 1:,}: column {column!r} has numbers, and here {_quoted(stray)}; "
+            f"if it stands for no value, give {opt.missing(stray)}, and if the column has levels, "
+            f"{opt.categorical(column)}"
+        )
+    return int(_csv.LEVEL)
+
+
+def _levels(codes: np.ndarray, texts: list[bytes], name: str, column: str) -> Levels:
+    """Levels in ascending order."""
+    try:
+        names = [text.decode() for text in texts]
+    except UnicodeDecodeError as error:
+        what = f"column {column!r} has {error.object[:SHOWN]!r}, which is not UTF-8 text"
+        raise DataError(f"{name}: {what}; convert the file (iconv -f latin1 -t utf8)") from None
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names) + 1, np.int32)
+    place[order], place[-1] = np.arange(len(names)), -1
+    return Levels(place[codes], tuple(names[i] for i in order))
+
+
+def _error(name: str, fault: _csv.CSVFault, piece: _Piece, layout: Layout) -> DataError:
+    """The error for a mistake that the parser found."""
+    line, columns = piece.line + fault.line, len(layout.names)
+    column = layout.names[fault.column] if fault.column < columns else ""
+    begin = _csv.BEFORE + fault.offset
+    text = re.split(rb"[\n" + re.escape(layout.delimiter.encode()) + rb"]", bytes(piece.buffer[begin : begin + 99]))[0]
+    shown = _quoted(text.decode(errors="replace").strip())
+    messages = {
+        "changed": CHANGED.format(path=name),
+        "ragged": f"the row has {fault.fields:,} fields, and there are {columns:,} columns; a field that contains "
+        f"{layout.delimiter!r} needs quotes around it",
+        "open_quote": f"column {column!r}: the quote that begins this field has no end; add it, or double the quote",
+        "after_quote": f"column {column!r}: text behind the quote that ends a field; double each quote inside a field",
+        "not_number": f"column {column!r} has numbers, and here {shown}; if it stands for no value, give "
+        f"{opt.missing('WORD')}, and if the column has levels, {opt.categorical(column)}",
+        "nul": f"column {column!r}: a NUL byte; the file is damaged, or no text",
+    }
+    return DataError(f"{name}:{line}: {messages[fault.name]}")
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")

@@ -1,0 +1,259 @@
+"""Tables as training data and as rows to predict: the schema, the labels, and the encoding between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data import _csv
+from localsvm.data.blocks.dataset import Dataset
+from localsvm.data.blocks.table import Levels, Table, together
+from localsvm.data.readers.delimited import NUMBER, Form, Layout, TableReader, nearest, open_table
+from localsvm.data.readers.origin import from_array
+from localsvm.errors import DataError
+from localsvm.features.encoding import Encoding, Number
+from localsvm.memory import UNBOUNDED, Budget
+from localsvm.naming import opt
+from localsvm.store.pieces import Unsound
+
+LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
+SUFFIXES = (".csv", ".tsv", ".tab")
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+MOST_COLUMNS = 100_000  # features of a table: a matrix of them is dense
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What a user says of a table.
+
+    Attributes
+    ----------
+    form : of the text.
+    label : name of the column of labels, or its number from 1; None to find it.
+    ids : columns that name rows and are no features.
+    """
+
+    form: Form = field(default_factory=Form)
+    label: str | None = None
+    ids: tuple[str, ...] = ()
+
+
+def is_table(path: str) -> bool:
+    """True for the name of a table; LIBSVM text has any other."""
+    name = path.lower()
+    for suffix in PACKED:
+        name = name.removesuffix(suffix)
+    return name.endswith(SUFFIXES)
+
+
+def training_rows(
+    path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None], jobs: int = 1,
+    budget: Budget = UNBOUNDED,
+) -> Dataset:  # fmt: skip
+    """Read a table and encode it.
+
+    Parameters
+    ----------
+    path, options : the file, and what the user says of it.
+    seed, shifts : of the folds of target statistics; whether features may have origins.
+    note : called with messages on what was found.
+    jobs, budget : threads, and memory; the rows do not depend on them.
+
+    Raises
+    ------
+    DataError : a mistake in the file, rows without a label, or no column of features.
+    RunError : the rows do not fit into the memory.
+    """
+    with open_table(path, options.form) as looked:
+        names = looked.layout.names
+        label = _label_column(options.label, looked)
+        if not looked.layout.header:
+            note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
+        looked = _as_text(looked, {label, *options.ids})
+        parts, held = [], 0
+        for block in looked.blocks(jobs):
+            parts.append(block)
+            held += _bytes(block)
+            budget.check(f"{looked.name}: its rows need", 2 * held)
+        table, layout = together(parts), looked.layout
+    y, classes = _labels(table.levels[label], label, path)
+    no_features = {label, *options.ids, *options.form.ignored}
+    chosen = [name for name in names if name not in no_features and _says_something(table, name, note)]
+    if not chosen:
+        raise DataError(f"{path}: no column is a feature: beside {label!r} all are ignored, or have one value only")
+    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
+    encoding, X = Encoding.fit(table, chosen, codes, seed)
+    if X.shape[1] > MOST_COLUMNS:
+        raise DataError(f"{path}: {X.shape[1]:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns")
+    kinds = {name: kind for name, kind in zip(layout.names, layout.kinds, strict=True) if name in {*chosen, label}}
+    kept = encoding.as_dict() | {
+        "label": label,
+        "ids": list(options.ids),
+        "names": list(layout.names),
+        "header": layout.header,
+        "delimiter": layout.delimiter,
+        "missing": list(layout.missing),
+        "unscaled": encoding.unscaled,
+        "kinds": kinds,
+    }
+    rows, shift = from_array(X, shifts)
+    return Dataset(rows, y, classes=classes, shift=shift, table=kept, name=path)
+
+
+def _as_text(reader: TableReader, columns: set[str]) -> TableReader:
+    """The same table with these columns as text."""
+    layout = reader.layout
+    unknown = [name for name in columns if name not in layout.names]
+    if unknown:
+        raise DataError(f"{reader.name}: no column is called {unknown[0]!r}{nearest(unknown[0], layout.names)}")
+    pairs = zip(layout.names, layout.kinds, strict=True)
+    kinds = tuple(_csv.LEVEL if name in columns else kind for name, kind in pairs)
+    reader.layout = Layout(layout.delimiter, layout.header, layout.names, kinds, layout.missing)
+    return reader
+
+
+def _label_column(asked: str | None, reader: TableReader) -> str:
+    names = reader.layout.names
+    if asked is not None:
+        if asked in names:
+            return asked
+        if asked.isdecimal() and 1 <= int(asked) <= len(names):
+            return names[int(asked) - 1]
+        raise DataError(f"{reader.name}: no column is called {asked!r}{nearest(asked, names)}")
+    if not reader.layout.header:
+        return names[0]
+    lower = {name.lower(): name for name in reversed(names)}
+    known = [lower[name] for name in LABELS if name in lower]
+    if not known:
+        raise DataError(f"{reader.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
+    return known[0]
+
+
+def _bytes(table: Table) -> int:
+    return table.rows * (8 * len(table.numbers) + 4 * len(table.levels))
+
+
+def _labels(column: Levels, name: str, path: str) -> tuple[NDArray[np.float64], dict[str, Any] | None]:
+    """Labels (n,) as numbers, and what these stand for; None where the labels are numbers themselves."""
+    missing = np.flatnonzero(column.codes < 0)
+    if len(missing):
+        what = f"{len(missing):,} of {len(column.codes):,} rows have no label in {name!r}, first row {missing[0] + 1:,}"
+        raise DataError(f"{path}: {what}; remove them")
+    if all(NUMBER.fullmatch(text) for text in column.names):
+        return np.asarray([float(text) for text in column.names])[column.codes], None
+    longest = max(map(len, column.names))
+    return column.codes.astype(np.float64), {"dtype": f"<U{longest}", "values": list(column.names)}
+
+
+def _says_something(table: Table, name: str, note: Callable[[str], None]) -> bool:
+    """False, with a note, for a column of one value, and for one of text whose values all differ."""
+    if name in table.numbers:
+        values = table.numbers[name]
+        known = values[~np.isnan(values)]
+        if len(known) and known.min() < known.max():
+            return True
+        if len(known) and len(known) < len(values):
+            return True
+        note(f"column {name!r} has one value only and is left out")
+        return False
+    if name not in table.levels:
+        return False
+    column = table.levels[name]
+    if (len(column.names) < 2 and (column.codes >= 0).all()) or not column.names:
+        note(f"column {name!r} has one value only and is left out")
+        return False
+    if len(column.names) == table.rows and table.rows > 2:
+        note(f"column {name!r} has a text of its own in each row, as an id has, and is left out")
+        return False
+    return True
+
+
+@dataclass
+class TableRows:
+    """Rows of a table for a model that was trained on one; columns are matched by their names.
+
+    Attributes
+    ----------
+    kept : what the model knows of its table.
+    unknown : of the rows so far, how many values of each column are levels that training did not have.
+    ids : of the rows so far, the texts of the columns that name them; who writes them takes them out.
+    """
+
+    kept: Mapping[str, Any]
+    labels: NDArray[np.float64]
+    classes: Mapping[str, Any] | None
+    encoding: Encoding
+    unknown: dict[str, int] = field(default_factory=dict)
+    ids: list[tuple[str, ...]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], labels: NDArray[np.float64], width: int) -> TableRows | None:
+        """The reader for a model with this config; None for one that was trained on LIBSVM text.
+
+        width : number of features. Unsound where the config does not describe a table.
+        """
+        kept, classes = config.get("table"), config.get("classes")
+        if kept is None:
+            return None
+        encoding = Encoding.from_dict(kept)
+        texts = {"label": str, "delimiter": str, "header": bool, "ids": list, "names": list, "missing": list}
+        sound = all(isinstance(kept.get(name), kind) for name, kind in texts.items())
+        words = [each for name in ("ids", "names", "missing") for each in kept.get(name, [])] if sound else []
+        kinds = kept.get("kinds")
+        sound = sound and isinstance(kinds, dict) and set(kinds.values()) <= {_csv.NUMBER, _csv.LEVEL}
+        sound = sound and all(isinstance(word, str) for word in words) and len(kept["delimiter"].encode()) == 1
+        expected = {c.name: _csv.NUMBER if isinstance(c, Number) else _csv.LEVEL for c in encoding.codings}
+        sound = sound and all(kinds.get(name) == kind for name, kind in expected.items())
+        values = None if classes is None else classes.get("values")
+        sound = sound and (values is None or (isinstance(values, list) and len(values) == len(labels)))
+        if not sound or len(encoding.names) != width:
+            raise Unsound("/@config: the option table does not fit the features and labels")
+        return cls(kept, labels, classes, encoding)
+
+    def blocks(self, path: str, jobs: int = 1) -> Iterator[Dataset]:
+        """Encoded rows, block by block; the label of a row without one is nan.
+
+        DataError where a column is absent or does not hold what it held in training.
+        """
+        kept, encoding = self.kept, self.encoding
+        form = Form(None if is_table(path) else kept["delimiter"], kept["header"], tuple(kept["missing"]))
+        known = Layout(kept["delimiter"], kept["header"], tuple(kept["kinds"]), tuple(kept["kinds"].values()), ())
+        ids, label = list(kept["ids"]), str(kept["label"])
+        with open_table(path, form, known=known) as reader:
+            names = reader.layout.names
+            if not kept["header"] and len(names) != len(kept["names"]):
+                what = f"{len(names):,} columns, and the training table had {len(kept['names']):,}"
+                raise DataError(
+                    f"{reader.name}: {what}; without names in a header all have to be there, in their order"
+                )
+            for coding in encoding.codings:
+                if coding.name not in names:
+                    raise DataError(f"{reader.name}: no column is called {coding.name!r}{nearest(coding.name, names)}")
+            reader = _as_text(reader, {name for name in (label, *ids) if name in names})
+            for table in reader.blocks(jobs):
+                self._note(table, encoding)
+                y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
+                texts = [table.levels[name].texts() if name in table.levels else [""] * table.rows for name in ids]
+                self.ids += list(zip(*texts, strict=True)) if texts else [()] * table.rows
+                yield Dataset(encoding.apply(table), y, name=path)  # float64, see Chain.apply
+
+    def _labels(self, column: Levels) -> NDArray[np.float64]:
+        """Labels (n,); those that the model does not know become numbers that no class has."""
+        names = (self.classes or {}).get("values")
+        if names is None:
+            values = [float(text) if NUMBER.fullmatch(text) else np.inf for text in column.names]
+        else:
+            number = dict(zip(names, self.labels.tolist(), strict=True))
+            values = [number.get(text, np.inf) for text in column.names]
+        return np.asarray([*values, np.nan])[column.codes]
+
+    def _note(self, table: Table, encoding: Encoding) -> None:
+        for coding in encoding.codings:
+            if not isinstance(coding, Number):
+                new = int(np.count_nonzero(table.levels[coding.name].coded(coding.levels) == -2))
+                if new:
+                    self.unknown[coding.name] = self.unknown.get(coding.name, 0) + new

@@ -1,0 +1,146 @@
+"""Tables at the command line: trained by names, predicted by names, refused in a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from command_line import FAST, error, invoke, usage_error
+
+from localsvm.data.readers.libsvm import read
+from localsvm.errors import ModelError
+from localsvm.runs.predict import LocalModel
+
+HEADER = "id,churn,age,city,plan\n"
+
+
+def rows(n: int, seed: int) -> list[str]:
+    """Rows of customers, whose age and plan say whether they leave; 25 cities say nothing."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for i in range(n):
+        age, plan = rng.normal(40, 10), ["basic", "pro"][rng.integers(2)]
+        leaves = "yes" if (age > 40) == (plan == "pro") else "no"
+        shown = "" if rng.random() < 0.05 else f"{age:.2f}"
+        lines.append(f"c{seed}-{i},{leaves},{shown},city {rng.integers(25)},{plan}\n")
+    return lines
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a training table, a test table, and a model."""
+    path = tmp_path_factory.mktemp("tables")
+    (path / "train.csv").write_text(HEADER + "".join(rows(600, 1)))
+    (path / "test.csv").write_text(HEADER + "".join(rows(200, 2)))
+    invoke("train", *FAST, "-b", "1", "--label", "churn", "--id-column", "id", path / "train.csv")
+    return path
+
+
+def test_a_table_is_trained_and_predicted_by_names(folder: Path, tmp_path: Path) -> None:
+    result = invoke("predict", folder / "test.csv", folder / "train.model.h5", tmp_path / "out.csv")
+    words = result.stderr.split()
+    assert words[0] == "Accuracy" and float(words[2].rstrip("%")) > 85
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[0] == "id,churn" and lines[1].split(",")[0] == "c2-0" and len(lines) == 201
+    assert {line.split(",")[1] for line in lines[1:]} == {"yes", "no"}
+
+
+def test_other_orders_and_columns_give_the_same_predictions(folder: Path, tmp_path: Path) -> None:
+    """Columns are matched by names: order, further columns, the delimiter and an absent label change nothing."""
+    invoke("predict", "-q", folder / "test.csv", folder / "train.model.h5", tmp_path / "one.txt")
+    lines = [line.rstrip("\n").split(",") for line in [HEADER, *rows(200, 2)]]
+    mixed = "".join(f"{plan};{age};9;{city};{name}\n" for name, _, age, city, plan in lines)
+    (tmp_path / "other.csv").write_text(mixed.replace(";9;", ";more;", 1))
+    result = invoke("predict", tmp_path / "other.csv", folder / "train.model.h5", tmp_path / "two.txt")
+    assert result.stderr == ""  # no labels, no accuracy
+    assert (tmp_path / "one.txt").read_text() == (tmp_path / "two.txt").read_text()
+
+
+def test_probabilities_have_a_column_for_each_class(folder: Path, tmp_path: Path) -> None:
+    invoke("predict", "-q", "-b", "1", folder / "test.csv", folder / "train.model.h5", tmp_path / "out.csv")
+    header, first, *_ = (tmp_path / "out.csv").read_text().splitlines()
+    assert header == "id,churn,no,yes"
+    assert sum(map(float, first.split(",")[2:])) == pytest.approx(1.0)
+
+
+def test_new_levels_are_counted_and_absent_columns_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("age,city,plan\n30,city 1,basic\n31,Atlantis,pro\n")
+    result = invoke("predict", tmp_path / "new.csv", folder / "train.model.h5")
+    assert result.stderr == "note: column 'city' has 1 values that training did not have\n"
+    (tmp_path / "less.csv").write_text("age,town,plan\n30,city 1,basic\n")
+    message = error("predict", tmp_path / "less.csv", folder / "train.model.h5")
+    assert message.startswith(f"{tmp_path}/less.csv: no column is called 'city'; there are age, town, plan")
+    (tmp_path / "text.csv").write_text("age,city,plan\nold,city 1,basic\n")
+    message = error("predict", tmp_path / "text.csv", folder / "train.model.h5")
+    assert message.startswith(f"{tmp_path}/text.csv:2: column 'age' has numbers, and here 'old'")
+
+
+def test_names_are_shown_where_numbers_were(folder: Path) -> None:
+    text = invoke("inspect", folder / "train.model.h5").stdout
+    assert "2 classes: no, yes" in text
+    confusion = invoke("predict", "--confusion", folder / "test.csv", folder / "train.model.h5", "/dev/null").stderr
+    assert "true\\predicted  no  yes" in confusion
+
+
+@pytest.mark.fast(99)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "which column has the labels? Give --label NAME; there are id, churn, age, city, plan"),
+        (["--label", "Churn"], "no column is called 'Churn'; perhaps 'churn' is meant"),
+        (["--label", "9"], "no column is called '9'"),
+        (["--label", "churn", "--ignore", "towns"], "no column is called 'towns'"),
+        (["--label", "churn", "--ignore", "age,city,plan,id"], "no column is a feature"),
+    ],
+)
+def test_what_is_missing_is_told(options: list[str], message: str, folder: Path, tmp_path: Path) -> None:
+    assert message in error("train", *FAST, *options, folder / "train.csv", tmp_path / "m.h5")
+
+
+@pytest.mark.fast(99)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--zero-based"], "--zero-based is for LIBSVM text"),
+        (["--out-of-core"], "--out-of-core reads LIBSVM text, no tables"),
+        (["--delimiter", "ab"], "one character, or tab"),
+        (["--format", "parquet"], "'parquet' is not one of 'csv', 'libsvm'"),
+        (["--format", "libsvm"], "--label is for tables"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: list[str], message: str, folder: Path, tmp_path: Path) -> None:
+    assert message in usage_error("train", "--label", "churn", *options, folder / "train.csv", tmp_path / "m.h5")
+
+
+def test_rows_without_a_label_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,x\n1,2\n,3\n2,4\n")
+    assert error("train", tmp_path / "t.csv", tmp_path / "m.h5").startswith(
+        f"{tmp_path}/t.csv: 1 of 3 rows have no label in 'label', first row 2; remove them"
+    )
+
+
+def test_ids_and_constants_are_left_out_with_a_note(folder: Path, tmp_path: Path) -> None:
+    result = invoke("train", *FAST, "--label", "churn", folder / "train.csv", tmp_path / "m.h5")
+    assert "note: column 'id' has a text of its own in each row, as an id has, and is left out" in result.stderr
+
+
+def test_a_table_becomes_libsvm_text(folder: Path, tmp_path: Path) -> None:
+    """The features of `lsvm convert` are those of training: the same model, and the same decision values."""
+    invoke("convert", "--label", "churn", "--ignore", "id", folder / "test.csv", tmp_path / "t.libsvm")
+    data = read(tmp_path / "t.libsvm")
+    assert data.X.shape == (200, 6) and set(data.y) == {0.0, 1.0}
+
+
+def test_a_damaged_table_in_a_model_is_refused(folder: Path, tmp_path: Path) -> None:
+    for name, value in (("kinds", {"age": 7}), ("label", 3), ("columns", []), ("delimiter", ",,")):
+        path = tmp_path / f"{name}.h5"
+        path.write_bytes((folder / "train.model.h5").read_bytes())
+        with h5py.File(path, "r+") as file:
+            config = json.loads(file.attrs["config"])
+            config["table"][name] = value
+            file.attrs["config"] = np.bytes_(json.dumps(config).encode())
+        with pytest.raises(ModelError, match="/@config: the option table"):
+            LocalModel(path, verify=False)
