@@ -279,7 +279,7 @@ time_limit = option(
     "--time-limit",
     type=DurationType(),
     show_default="none",
-    help="End the run after this time, as in 90s, 30m or 2h, without a model and with exit code 124; --resume "
+    help="End the run after this time, as in 90s, 2h or 1:30:00, without a model and with exit code 124; --resume "
     "continues it.",
 )
 resume = option("--resume", is_flag=True, help="Continue an interrupted run of the same data and options.")
@@ -359,9 +359,13 @@ def _word(value: Any) -> str:
 
 
 def note_cell_size(options: dict[str, Any], tell: Callable[[str], None]) -> None:
-    """Note a -c that was probably meant as LIBSVM's cost: small, and with neither -C nor -P. `tell` prints the note."""
+    """Note a -c that was probably meant as LIBSVM's cost: with neither -C nor -P, and small or beside one gamma.
+
+    `tell` prints the note.
+    """
     size = options["cell_size"]
-    if size is not None and size < SMALL_CELL and options["cost"] is None and options["partition"] is None:
+    meant = size is not None and (size < SMALL_CELL or len(options["gamma"] or ()) == 1)
+    if meant and options["cost"] is None and options["partition"] is None:
         tell(f"-c {size} is the number of rows in a cell; LIBSVM's cost of {size} is -C {size} here")
 
 

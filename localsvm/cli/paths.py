@@ -27,6 +27,8 @@ def default_model(train_file: str) -> str:
     if train_file == "-":
         raise click.UsageError("MODEL_FILE is needed when the training data come from stdin.")
     path = Path(train_file)
+    if path.is_dir():
+        raise click.UsageError(f"TRAIN_FILE {train_file} is a directory; name a file in it.")
     for suffixes in (COMPRESSED, TEXT):
         if path.suffix in suffixes and path.stem:
             path = path.with_suffix("")

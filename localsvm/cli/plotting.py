@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,6 +122,7 @@ def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid, what: 
 @contextmanager
 def figure_in(path: str, force: bool) -> Iterator[Any]:
     """A figure to draw in, which is written to `path` in the end."""
+    os.environ["MPLBACKEND"] = "agg"  # of files; a wrong name in the user's environment would end the command
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")

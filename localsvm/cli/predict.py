@@ -130,6 +130,8 @@ def predict(
     if not quiet:
         if warning := indices.warning(test_file, model_file):
             click.echo(f"warning: {on_command_line(warning)}", err=True)
+        elif note := indices.note(test_file, model_file):
+            click.echo(f"note: {note}", err=True)
         for column, count in (table.unknown if table else {}).items():
             click.echo(f"note: column {column!r} has {count:,} values that training did not have", err=True)
         if text := score_text(score, name) + (confusion_text(score, name) if confusion and score.total else ""):

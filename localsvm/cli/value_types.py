@@ -186,7 +186,7 @@ class MemoryType(click.ParamType):  # type: ignore[type-arg]  # generic only in 
 
 
 class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """A time in seconds, written with a unit: 90s, 30m, 2h."""
+    """A time in seconds, written with a unit, 90s, 30m or 2h, or as batch systems have it: 1:30:00."""
 
     name = "duration"
 
@@ -194,9 +194,18 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only i
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)(ms|s|m|h|d)", str(value))
-        if match is None or float(match[1]) == 0:
-            self.fail(f"{value!r} is not a time; write a number with a unit, as in 90s, 30m or 2h.", param, ctx)
-        return float(match[1]) * SECONDS[match[2]]
+        clock = re.fullmatch(r"(?:(?:(\d{1,4})-)?(\d{1,6}):)?(\d{1,2}):(\d{2})", str(value))
+        seconds = 0.0
+        if match is not None:
+            seconds = float(match[1]) * SECONDS[match[2]]
+        elif clock is not None:  # DAYS-HOURS:MINUTES:SECONDS
+            days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
+            seconds = float(((24 * days + hours) * 60 + minutes) * 60 + rest)
+        if seconds == 0:
+            self.fail(
+                f"{value!r} is not a time; write a number with a unit, as in 90s, 30m or 2h, or 1:30:00.", param, ctx
+            )
+        return seconds
 
 
 class Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click

@@ -304,6 +304,12 @@ class IndexBase:
                 self._has_first = bool(X[:, 0].any() if isinstance(X, np.ndarray) else (X.indices == 0).any())
             yield block
 
+    def note(self, file: str, model: str) -> str:
+        """Message on features that no row of the file has; empty where its last column is that of training."""
+        if not 0 < self._width < self._features:
+            return ""
+        return f"{file} has columns up to {self._width:,}, and {model} up to {self._features:,}; the others count as 0"
+
     def warning(self, file: str, model: str) -> str:
         """Message on what may be wrong with the indices, and what to do; empty where nothing is."""
         if self._trained and self._given is False:

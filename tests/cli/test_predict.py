@@ -39,6 +39,13 @@ def test_labels_go_to_stdout_and_the_accuracy_to_stderr(model_file: Path, test_f
     assert result.stderr == f"Accuracy = {right / 2:g}% ({right}/200)\n"
 
 
+def test_a_file_of_fewer_columns_gets_a_note(model_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "narrow.libsvm").write_text("1 1:0.5\n-1 1:2\n")
+    lines = invoke("predict", tmp_path / "narrow.libsvm", model_file, "/dev/null").stderr.splitlines()
+    note = f"note: {tmp_path}/narrow.libsvm has columns up to 1, and {model_file} up to 2; the others count as 0"
+    assert lines[0] == note and lines[1].startswith("Accuracy")
+
+
 def test_a_file_appears_complete(model_file: Path, test_file: Path, tmp_path: Path) -> None:
     printed = invoke("predict", "-q", test_file, model_file).output
     result = invoke("predict", "-q", test_file, model_file, tmp_path / "out.txt")

@@ -495,11 +495,17 @@ def test_a_cell_size_without_effect_is_noted(
 
 @pytest.mark.parametrize(
     ("options", "noted"),
-    [(("-c", 10), True), (("-c", 99), True), (("-c", 100), False), (("-c", 10, "-P", "voronoi"), False)],
+    [
+        (("-c", 10, "-g", "1,2"), True),
+        (("-c", 99, "-g", "1,2"), True),
+        (("-c", 100, "-g", "1,2"), False),
+        (("-c", 128, "-g", 1), True),
+        (("-c", 10, "-g", 1, "-P", "voronoi"), False),
+    ],
 )
 def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
     note = f"LIBSVM's cost of {options[1]} is -C {options[1]} here"
-    assert (note in invoke("train", "-j", 1, "-v", 2, "-g", 1, *options, train_file, "-").stderr) == noted
+    assert (note in invoke("train", "-j", 1, "-v", 2, *options, train_file, "-").stderr) == noted
 
 
 def test_a_source_date_that_is_no_number_is_refused_before_training(
@@ -563,3 +569,7 @@ def test_one_feature_and_a_resume_without_a_journal(tmp_path: Path) -> None:
     assert "40 rows, 1 feature, 2 classes" in plain.stderr and "nothing to resume" not in plain.stderr
     assert f"note: nothing to resume at {tmp_path / 'm.h5'}" in resumed.stderr
     assert "nothing to resume" not in invoke(*given, "--resume", "-q").stderr
+
+
+def test_a_directory_is_no_training_file(tmp_path: Path) -> None:
+    assert "TRAIN_FILE . is a directory; name a file in it." in usage_error("train", ".")
