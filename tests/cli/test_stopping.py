@@ -19,6 +19,7 @@ from command_line import PLAIN, SLOW, error, invoke, records, run, session, star
 from test_train import content
 
 from localsvm.cli.program import Terminated, _stoppable
+from localsvm.cli.value_types import DurationType
 from localsvm.runs.cells import schedule as scheduling
 from localsvm.runs.progress import Work
 
@@ -170,6 +171,11 @@ def test_a_run_that_is_stopped_while_it_learns_a_metric_leaves_nothing(
 @pytest.mark.parametrize(("text", "message"), [("30", "as in 90s, 30m or 2h"), ("0s", "as in"), ("-1s", "as in")])
 def test_a_time_limit_is_a_time(text: str, message: str, train_file: Path, tmp_path: Path) -> None:
     assert message in usage_error("train", "--time-limit", text, train_file, tmp_path / "m.h5")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1:30:00", 5400), ("05:10", 310), ("1-2:00:01", 93601)])
+def test_times_are_written_as_batch_systems_have_them(text: str, seconds: float) -> None:
+    assert DurationType().convert(text, None, None) == seconds
 
 
 def test_a_time_limit_needs_a_journal(train_file: Path, tmp_path: Path) -> None:
