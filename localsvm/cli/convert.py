@@ -61,6 +61,8 @@ def convert(
     budget = Budget.of(memory)
     table, count = table_of(options | {"zero_based": zero_based}, input_file), opt.job_count(jobs)
     if table is not None:
+        if table.weight:
+            raise click.UsageError("--weight-column: LIBSVM text has no place for weights; leave the option out.")
         data = training_rows(input_file, table, 0, True, note, count, budget)
     else:
         data = read(input_file, zero_based=zero_based, shifts=True, jobs=count, budget=budget)

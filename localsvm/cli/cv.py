@@ -13,7 +13,7 @@ from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json
-from localsvm.cli.table_options import check_engine, of_table, table_of
+from localsvm.cli.table_options import check_engine, of_table, table_of, weighed
 
 
 @click.command(
@@ -68,6 +68,7 @@ def cv(
         opt.note_cell_size(options, progress.note)
         with clock("read"):
             engine = engine_for(train_file, config, out_of_core, progress.note, weights, count, budget, table)
+        config = weighed(config, table, engine)
         opt.note_undivided(options, config, engine, progress.note)
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
         result = cross_validate(engine, config, given=given, observer=progress, **extra)

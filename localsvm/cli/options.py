@@ -75,12 +75,16 @@ def learning(function: Callback) -> Callback:
     return method(function)
 
 
-def _weights(ctx: click.Context, param: click.Parameter, values: tuple[tuple[float, float], ...]) -> Any:
+def _weights(ctx: click.Context, param: click.Parameter, values: tuple[tuple[float | str, float], ...]) -> Any:
     """Check that all class weights are positive and finite."""
     for label, weight in values:
         if not 0 < weight < math.inf:
-            raise click.BadParameter(f"the weight of label {label:g} must be a positive number.", ctx, param)
+            raise click.BadParameter(f"the weight of label {_label(label)} must be a positive number.", ctx, param)
     return values
+
+
+def _label(label: float | str) -> str:
+    return label if isinstance(label, str) else f"{label:g}"
 
 
 option = partial(click.option, cls=Option)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm.cli.options import option, together
+from localsvm.cli.reporting import label_text
 from localsvm.cli.value_types import Group, Names
 
 if TYPE_CHECKING:
+    from localsvm.runs.config import TrainingConfig
     from localsvm.runs.preparation.tables import TableOptions, TableRows
 
 FORMATS = ("csv", "libsvm")
@@ -30,6 +32,13 @@ of_table = together(
         help="Column of the labels, by its name or its number from 1. Labels may be text.",
         group=Group.TABLE,
     ),
+    option(
+        "--weight-column",
+        metavar="NAME",
+        help="Column of weights: factors on C and on the held-out error of the rows, as --weights FILE has them.",
+        group=Group.TABLE,
+    ),
+    option("--drop-unlabelled", is_flag=True, help="Leave out rows without a label.", group=Group.TABLE),
     option("--ignore", metavar="NAMES", help="Columns that are not read, as in a,b.", group=Group.TABLE),
     option(
         "--id-column",
@@ -76,15 +85,36 @@ def table_of(options: dict[str, Any], train_file: str) -> TableOptions | None:
     from localsvm.data.readers.delimited import Form
     from localsvm.runs.preparation.tables import TableOptions, is_table
 
-    names = ("label", "ignore", "ids", "categorical", "missing", "header", "delimiter")
-    given = {name: options.pop(name) for name in names}
+    names = (
+        "label",
+        "weight_column",
+        "drop_unlabelled",
+        "ignore",
+        "ids",
+        "categorical",
+        "missing",
+        "header",
+        "delimiter",
+    )
+    given = {name: options.pop(name) or None if name != "header" else options.pop(name) for name in names}
+    pairs = tuple(options.get("class_weights") or ())
     kind = options.pop("format") or ("csv" if is_table(train_file) else "libsvm")
     if kind == "libsvm":
         for name, value in given.items():
             if value is not None:
-                flag = {"ids": "--id-column", "header": "--header" if value else "--no-header"}.get(name, f"--{name}")
+                flags = {"ids": "--id-column", "header": "--header" if value else "--no-header"}
+                flag = flags.get(name, f"--{name.replace('_', '-')}")
                 raise click.UsageError(f"{flag} is for tables; if {train_file} is one, give --format csv.")
+        for label, _ in pairs:
+            if isinstance(label, str):
+                raise click.UsageError(f"-w {label}: in LIBSVM text, labels are numbers.")
         return None
+    if given["weight_column"] and options.get("weights") not in (None, "balanced"):
+        raise click.UsageError(
+            "--weight-column and --weights FILE both give the rows weights; leave one of the two out."
+        )
+    if pairs:
+        options["class_weights"] = ()  # they are names of labels, which are known when the table is read
     if options.get("zero_based"):
         raise click.UsageError("--zero-based is for LIBSVM text; columns of a table have names.")
     delimiter = given["delimiter"]
@@ -101,7 +131,14 @@ def table_of(options: dict[str, Any], train_file: str) -> TableOptions | None:
         from dataclasses import replace
 
         form = replace(form, missing=tuple(given["missing"].split(",")))
-    return TableOptions(form, given["label"], tuple(_names(given["ids"])))
+    return TableOptions(
+        form,
+        label=given["label"],
+        ids=tuple(_names(given["ids"])),
+        weight=given["weight_column"],
+        drops=bool(given["drop_unlabelled"]),
+        class_weights=tuple((_text(label), weight) for label, weight in pairs),
+    )
 
 
 def is_tab(path: str) -> bool:
@@ -127,6 +164,19 @@ def check_table(table: TableRows | None, **given: Any) -> None:
         if table is not None and value is not None:
             flag = {"zero_based": "--zero-based" if value else "--one-based"}.get(name, f"--{name}")
             raise click.UsageError(f"{flag} is for LIBSVM text, and this model was trained on a table; leave it out.")
+
+
+def weighed(config: TrainingConfig, table: TableOptions | None, engine: Any) -> TrainingConfig:
+    """The options with the weights of a table's classes, whose labels are known now."""
+    if table is None or not table.class_weights:
+        return config
+    from dataclasses import replace
+
+    return replace(config, class_weights=table.weights_of(engine.data))
+
+
+def _text(label: float | str) -> str:
+    return label if isinstance(label, str) else label_text(label)
 
 
 def _names(text: str | None) -> list[str]:

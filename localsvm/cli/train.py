@@ -15,7 +15,7 @@ from localsvm.cli.program import Program, examples
 from localsvm.cli.program import time_limit as limited
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, summary_text
-from localsvm.cli.table_options import check_engine, of_table, table_of
+from localsvm.cli.table_options import check_engine, of_table, table_of, weighed
 
 if TYPE_CHECKING:
     from localsvm.engines.base import Engine
@@ -100,6 +100,7 @@ def train(
             summary = train_stream(train_file, config, path, may, force=force, weights=weights)
         else:
             rows = _rows(train_file, weights, config, clock, may, out_of_core, table)
+            config = weighed(config, table, rows)
             opt.note_undivided(options, config, rows, progress.note)
             summary = training.train(
                 rows, config, path, may, force=force, resume=resume, partition_file=partition_file, given=given

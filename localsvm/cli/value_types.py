@@ -55,17 +55,17 @@ class Option(click.Option):
 
 
 class Label(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """A label of the training file: a number. Whole ones have to be such that float64 holds them."""
+    """A label of the training file: a number, or of a table a text. float64 has to hold whole numbers."""
 
     name = "label"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         try:
             label = float(value)
         except ValueError:
-            label = math.nan
+            return str(value)
         if not math.isfinite(label):
-            self.fail(f"{value!r} is no label; labels are numbers.", param, ctx)
+            self.fail(f"{value!r} is no label; labels are finite numbers, or text.", param, ctx)
         if re.fullmatch(r"[+-]?\d+", str(value)) and int(value) != label:
             self.fail(f"the label {value} is a whole number that float64 does not hold.", param, ctx)
         return label

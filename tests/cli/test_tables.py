@@ -118,8 +118,10 @@ def test_options_that_do_not_fit_are_refused(options: list[str], message: str, f
 def test_rows_without_a_label_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\n1,2\n,3\n2,4\n")
     assert error("train", tmp_path / "t.csv", tmp_path / "m.h5").startswith(
-        f"{tmp_path}/t.csv: 1 of 3 rows have no label in 'label', first row 2; remove them"
+        f"{tmp_path}/t.csv: 1 of 3 rows have no label in 'label', first row 2; give --drop-unlabelled, or remove them"
     )
+    result = invoke("train", *FAST, "--drop-unlabelled", tmp_path / "t.csv", tmp_path / "m.h5", code=None)
+    assert "note: 1 rows without a label are left out" in result.stderr
 
 
 def test_ids_and_constants_are_left_out_with_a_note(folder: Path, tmp_path: Path) -> None:
@@ -144,3 +146,26 @@ def test_a_damaged_table_in_a_model_is_refused(folder: Path, tmp_path: Path) -> 
             file.attrs["config"] = np.bytes_(json.dumps(config).encode())
         with pytest.raises(ModelError, match="/@config: the option table"):
             LocalModel(path, verify=False)
+
+
+def test_weights_are_a_column_or_of_labels_by_their_names(folder: Path, tmp_path: Path) -> None:
+    """The model of a column of weights is that of the same weights in a file; classes are weighted by their names."""
+    lines = (folder / "train.csv").read_text().splitlines()
+    weights = [1 + i % 3 for i in range(len(lines) - 1)]
+    (tmp_path / "w.txt").write_text("".join(f"{w}\n" for w in weights))
+    body = "".join(f"{line},{w}\n" for line, w in zip(lines[1:], weights, strict=True))
+    (tmp_path / "w.csv").write_text(f"{lines[0]},w\n{body}")
+    common = "-q", *FAST, "--label", "churn", "--id-column", "id", "-w", "yes", "2"
+    invoke("train", *common, "--weights", tmp_path / "w.txt", folder / "train.csv", tmp_path / "one.h5")
+    invoke("train", *common, "--weight-column", "w", tmp_path / "w.csv", tmp_path / "two.h5")
+    values = [
+        invoke("predict", "-q", "--decision-values", folder / "test.csv", tmp_path / f"{name}.h5").stdout
+        for name in ("one", "two")
+    ]
+    assert values[0] == values[1]
+    with LocalModel(tmp_path / "one.h5") as model:
+        assert model.file.config["class_weights"] == [[1.0, 2.0]]
+    line = "--ignore", "id", "--label", "churn", "-w", "Yes", "2", folder / "train.csv", tmp_path / "n.h5"
+    message = error("train", *FAST, *line)
+    assert "no row has the label 'Yes' of -w; perhaps 'yes' is meant" in message
+    assert "in LIBSVM text, labels are numbers" in usage_error("train", "-w", "yes", "2", "x.libsvm")

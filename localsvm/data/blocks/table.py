@@ -54,6 +54,12 @@ class Table:
     numbers: dict[str, Floats] = field(default_factory=dict)
     levels: dict[str, Levels] = field(default_factory=dict)
 
+    def taken(self, rows: NDArray[np.bool_]) -> Table:
+        """The rows where the mask (n,) is True; levels stay numbered as they are."""
+        numbers = {name: values[rows] for name, values in self.numbers.items()}
+        levels = {name: Levels(column.codes[rows], column.names) for name, column in self.levels.items()}
+        return Table(self.names, int(np.count_nonzero(rows)), numbers, levels)
+
 
 def together(parts: Sequence[Table]) -> Table:
     """One table of the rows of several that have the same columns."""

@@ -38,7 +38,8 @@ def engine_for(
     if table is not None:
         budget = with_remedy(budget, config, path)
         data = training_rows(str(path), table, config.seed, config.shifts, note, jobs, budget)
-        data.weight = None if weights is None else read_weights(weights, len(data.y))
+        if weights is not None:
+            data.weight = read_weights(weights, len(data.y))
         return Memory(data, budget)
     counts = None if asked else needs_disk(path, config, budget, jobs)
     if counts is not None:

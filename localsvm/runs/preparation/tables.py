@@ -14,6 +14,7 @@ from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.table import Levels, Table, together
 from localsvm.data.readers.delimited import NUMBER, Form, Layout, TableReader, nearest, open_table
 from localsvm.data.readers.origin import from_array
+from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError
 from localsvm.features.encoding import Encoding, Number
 from localsvm.memory import UNBOUNDED, Budget
@@ -35,11 +36,28 @@ class TableOptions:
     form : of the text.
     label : name of the column of labels, or its number from 1; None to find it.
     ids : columns that name rows and are no features.
+    weight : name of the column of the rows' weights; None where they have none.
+    drops : whether rows without a label are left out; else they are refused.
+    class_weights : pairs of a label, as text, and a factor on C.
     """
 
     form: Form = field(default_factory=Form)
     label: str | None = None
     ids: tuple[str, ...] = ()
+    weight: str | None = None
+    drops: bool = False
+    class_weights: tuple[tuple[str, float], ...] = ()
+
+    def weights_of(self, data: Dataset) -> tuple[tuple[float, float], ...]:
+        """The weights of classes by the numbers of their labels. DataError for a label that no row has."""
+        labels = np.unique(data.y)
+        names = [str(value) for value in (data.classes or {}).get("values") or map(label_text, labels.tolist())]
+        for name, _ in self.class_weights:
+            if name not in names:
+                raise DataError(
+                    f"{data.name}: no row has the label {name!r} of {opt.class_weights}{nearest(name, names)}"
+                )
+        return tuple((float(labels[names.index(name)]), weight) for name, weight in self.class_weights)
 
 
 def is_table(path: str) -> bool:
@@ -73,15 +91,22 @@ def training_rows(
         label = _label_column(options.label, looked)
         if not looked.layout.header:
             note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
+        weight = [] if options.weight is None else [options.weight]
         looked = _as_text(looked, {label, *options.ids})
+        _check_weight(looked, weight)
         parts, held = [], 0
         for block in looked.blocks(jobs):
             parts.append(block)
             held += _bytes(block)
             budget.check(f"{looked.name}: its rows need", 2 * held)
         table, layout = together(parts), looked.layout
+    if options.drops:
+        labelled = table.levels[label].codes >= 0
+        if not labelled.all():
+            note(f"{np.count_nonzero(~labelled):,} rows without a label are left out")
+        table = table.taken(labelled)
     y, classes = _labels(table.levels[label], label, path)
-    no_features = {label, *options.ids, *options.form.ignored}
+    no_features = {label, *options.ids, *weight, *options.form.ignored}
     chosen = [name for name in names if name not in no_features and _says_something(table, name, note)]
     if not chosen:
         raise DataError(f"{path}: no column is a feature: beside {label!r} all are ignored, or have one value only")
@@ -101,7 +126,12 @@ def training_rows(
         "kinds": kinds,
     }
     rows, shift = from_array(X, shifts)
-    return Dataset(rows, y, classes=classes, shift=shift, table=kept, name=path)
+    factors = table.numbers[weight[0]] if weight else None
+    if factors is not None and np.isnan(factors).any():
+        raise DataError(
+            f"{path}: row {int(np.isnan(factors).argmax()) + 1:,} has no weight in {weight[0]!r}; give it one"
+        )
+    return Dataset(rows, y, classes=classes, shift=shift, weight=factors, table=kept, name=path)
 
 
 def _as_text(reader: TableReader, columns: set[str]) -> TableReader:
@@ -114,6 +144,15 @@ def _as_text(reader: TableReader, columns: set[str]) -> TableReader:
     kinds = tuple(_csv.LEVEL if name in columns else kind for name, kind in pairs)
     reader.layout = Layout(layout.delimiter, layout.header, layout.names, kinds, layout.missing)
     return reader
+
+
+def _check_weight(reader: TableReader, names: list[str]) -> None:
+    layout = reader.layout
+    for name in names:
+        if name not in layout.names:
+            raise DataError(f"{reader.name}: no column is called {name!r}{nearest(name, layout.names)}")
+        if layout.kinds[layout.names.index(name)] != _csv.NUMBER:
+            raise DataError(f"{reader.name}: column {name!r} has text, and weights are numbers; name another column")
 
 
 def _label_column(asked: str | None, reader: TableReader) -> str:
@@ -142,7 +181,7 @@ def _labels(column: Levels, name: str, path: str) -> tuple[NDArray[np.float64], 
     missing = np.flatnonzero(column.codes < 0)
     if len(missing):
         what = f"{len(missing):,} of {len(column.codes):,} rows have no label in {name!r}, first row {missing[0] + 1:,}"
-        raise DataError(f"{path}: {what}; remove them")
+        raise DataError(f"{path}: {what}; give {opt.drop_unlabelled}, or remove them")
     if all(NUMBER.fullmatch(text) for text in column.names):
         return np.asarray([float(text) for text in column.names])[column.codes], None
     longest = max(map(len, column.names))
