@@ -156,3 +156,16 @@ def test_a_name_that_no_column_has_gets_the_nearest(tmp_path: Path) -> None:
     assert message(tmp_path / "t.csv", Form(ignored=frozenset({"color"}))) == (
         ": no column is called 'color'; perhaps 'colour' is meant"
     )
+
+
+@pytest.mark.parametrize("size", [1 << 20, 3 << 20])
+def test_a_field_may_be_longer_than_the_first_look(size: int, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('a,b\n1,"' + "é\n" * (size // 3) + '"\n2,x\n')
+    table = table_of(tmp_path / "t.csv", block=1 << 18)
+    assert table.numbers["a"].tolist() == [1.0, 2.0]
+    assert [len(name) for name in table.levels["b"].texts()] == [2 * (size // 3), 1]
+
+
+def test_a_quote_without_an_end_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('a,b\n1,"' + "x\n" * (1 << 20))
+    assert "no end" in message(tmp_path / "t.csv")

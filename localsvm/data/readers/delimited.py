@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -31,6 +31,7 @@ HEAD_BYTES = 1 << 20  # that decide what columns are
 SNIFFED = 50  # rows that decide the delimiter
 RARE, FEW = 0.1, 3  # of a column of numbers: at most this share of rows, and so many different texts, are stray
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+QUOTE_OPEN = "a quoted field has no end within {size:,} bytes; add the quote that ends it, or double the quote"
 SHOWN = 24  # characters of a field that a message quotes
 
 
@@ -71,9 +72,6 @@ class Layout:
     names: tuple[str, ...]
     kinds: tuple[int, ...]
     missing: tuple[str, ...]
-
-
-Kinds = Callable[[tuple[str, ...], Table], dict[str, int]]
 
 
 @dataclass
@@ -174,21 +172,31 @@ def open_table(path: str, form: Form, text: Collection[str] = (), known: Layout 
         text.
     """
     with open_source(path) as source:
-        begun = source.read(HEAD_BYTES)
-        while len(begun) < HEAD_BYTES and (more := source.read(HEAD_BYTES - len(begun))):
-            begun += more
-        whole = len(begun) < HEAD_BYTES
+        begun, whole = _begun(source, HEAD_BYTES)
         begun = begun.removeprefix(BOM)
         if not begun.strip():
             raise DataError(EMPTY.format(path=source.name))
         yield _opened(source, begun, whole, form, text, known)
 
 
+def _begun(source: Source, size: int) -> tuple[bytes, bool]:
+    """The first bytes of a source, or more where they do not hold two lines; and whether that is all of it."""
+    parts: list[bytes] = []
+    held = lines = 0
+    while held < size or (lines < 2 and held <= LONGEST_LINE):
+        more = source.read(size)
+        if not more:
+            return b"".join(parts), True
+        parts.append(more)
+        held, lines = held + len(more), lines + more.count(b"\n")
+    return b"".join(parts), False
+
+
 def _opened(
     source: Source, begun: bytes, whole: bool, form: Form, text: Collection[str], known: Layout | None
 ) -> TableReader:  # fmt: skip
     name = source.name
-    rows = _first_rows(begun, name)
+    rows = _first_rows(begun, whole, name)
     delimiter = form.delimiter or _delimiter(rows, name)
     fields, second = _first_two(rows, delimiter)
     header = _is_header(fields, second, form.missing) if form.header is None else form.header
@@ -201,7 +209,14 @@ def _opened(
         begun = begun[first:]
     head = Layout(delimiter, header, names, (_csv.LEVEL,) * len(names), form.missing)
     reader = TableReader(head, Table(names, 0), source, begun, line)
-    table = reader._parsed(_head_piece(begun, whole, delimiter, line)) if begun.strip() else Table(names, 0)
+    piece = _head_piece(begun, whole, delimiter, line)
+    while piece.end == _csv.BEFORE and not whole and len(begun) <= LONGEST_LINE:  # in a long field
+        more = source.read(max(HEAD_BYTES, len(begun)))
+        begun, whole = begun + more, not more
+        piece = _head_piece(begun, whole, delimiter, line)
+    if begun.strip() and piece.end == _csv.BEFORE:
+        raise DataError(f"{name}:{line}: {QUOTE_OPEN.format(size=len(begun))}")
+    table = reader._parsed(piece) if begun.strip() else Table(names, 0)
     if not table.rows:
         raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
     if known is None:
@@ -212,9 +227,10 @@ def _opened(
     return TableReader(Layout(delimiter, header, names, kinds, form.missing), table, source, begun, line)
 
 
-def _first_rows(begun: bytes, name: str) -> str:
-    """The first lines as text."""
-    lines = begun.split(b"\n", SNIFFED)[:SNIFFED]
+def _first_rows(begun: bytes, whole: bool, name: str) -> str:
+    """The first lines as text, without one whose end was not read."""
+    lines = begun.split(b"\n", SNIFFED)
+    lines = lines[: SNIFFED if whole or len(lines) > SNIFFED else -1]
     try:
         return b"\n".join(lines).decode()
     except UnicodeDecodeError as error:
