@@ -32,7 +32,7 @@ def test_the_table_is_large_and_without_repetitions() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.fast(85)
+@pytest.mark.fast(40)
 @pytest.mark.parametrize(("content", "message"), CASES)
 def test_a_malformed_file_is_refused_however_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str

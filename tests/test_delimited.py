@@ -97,7 +97,7 @@ def test_the_result_does_not_depend_on_blocks_threads_or_compression(tmp_path: P
             np.testing.assert_array_equal(other.numbers[column], first.numbers[column])
 
 
-@pytest.mark.fast(99)
+@pytest.mark.fast(4)
 @pytest.mark.parametrize(
     ("text", "names", "rows"),
     [
@@ -118,7 +118,7 @@ def test_delimiter_and_header_are_found(text: str, names: tuple[str, ...], rows:
     assert (table.names, table.rows) == (names, rows)
 
 
-@pytest.mark.fast(99)
+@pytest.mark.fast(4)
 @pytest.mark.parametrize(
     ("text", "start"),
     [

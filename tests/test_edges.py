@@ -97,7 +97,7 @@ def edge_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.fast(60)
+@pytest.mark.fast(40)
 @pytest.mark.parametrize("run", RUNS, ids=" ".join)
 def test_extreme_options(run: list[str], edge_file: Path, tmp_path: Path) -> None:
     result = invoke("train", *run, "-j", 1, edge_file, tmp_path / "m.h5", code=None)

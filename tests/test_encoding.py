@@ -84,7 +84,7 @@ def test_an_encoding_is_kept_as_json() -> None:
     assert again == encoding
 
 
-@pytest.mark.fast(99)
+@pytest.mark.fast(4)
 @pytest.mark.parametrize(
     "columns",
     [

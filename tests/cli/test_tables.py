@@ -85,7 +85,7 @@ def test_names_are_shown_where_numbers_were(folder: Path) -> None:
     assert "true\\predicted  no  yes" in confusion
 
 
-@pytest.mark.fast(99)
+@pytest.mark.fast(4)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -100,7 +100,7 @@ def test_what_is_missing_is_told(options: list[str], message: str, folder: Path,
     assert message in error("train", *FAST, *options, folder / "train.csv", tmp_path / "m.h5")
 
 
-@pytest.mark.fast(99)
+@pytest.mark.fast(4)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -126,7 +126,7 @@ def test_rows_without_a_label_are_refused(tmp_path: Path) -> None:
 
 def test_ids_and_constants_are_left_out_with_a_note(folder: Path, tmp_path: Path) -> None:
     result = invoke("train", *FAST, "--label", "churn", folder / "train.csv", tmp_path / "m.h5")
-    assert "note: column 'id' has a text of its own in each row, as an id has, and is left out" in result.stderr
+    assert "note: column 'id': a text of its own in each row, as an id has, is left out" in result.stderr
 
 
 def test_a_table_becomes_libsvm_text(folder: Path, tmp_path: Path) -> None:

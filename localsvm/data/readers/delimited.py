@@ -30,7 +30,7 @@ DELIMITERS = ",\t;|"
 HEAD_BYTES = 1 << 20  # that decide what columns are
 SNIFFED = 50  # rows that decide the delimiter
 RARE, FEW = 0.1, 3  # of a column of numbers: at most this share of rows, and so many different texts, are stray
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")  # without backtracking, which is quadratic
 QUOTE_OPEN = "a quoted field has no end within {size:,} bytes; add the quote that ends it, or double the quote"
 SHOWN = 24  # characters of a field that a message quotes
 
@@ -220,7 +220,8 @@ def _opened(
     if not table.rows:
         raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
     if known is None:
-        kinds = tuple(_kind(column, table.levels[column], form, set(text), name) for column in names)
+        texts = set(text)
+        kinds = tuple(_kind(column, table.levels[column], form, texts, name) for column in names)
     else:
         of_name = dict(zip(known.names, known.kinds, strict=True))
         kinds = tuple(of_name.get(column, _csv.SKIP) for column in names)
@@ -275,8 +276,9 @@ def _names(fields: list[str], name: str) -> tuple[str, ...]:
 
 
 def _check_named(wanted: Collection[str], names: tuple[str, ...], name: str) -> None:
+    known = set(names)
     for each in sorted(wanted):
-        if each not in names:
+        if each not in known:
             raise DataError(f"{name}: no column is called {each!r}{nearest(each, names)}")
 
 

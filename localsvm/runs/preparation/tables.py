@@ -24,6 +24,7 @@ from localsvm.store.pieces import Unsound
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SUFFIXES = (".csv", ".tsv", ".tab")
 PACKED = (".gz", ".bz2", ".xz", ".zst")
+SHOWN = 5  # names in a note
 MOST_COLUMNS = 100_000  # features of a table: a matrix of them is dense
 
 
@@ -107,14 +108,16 @@ def training_rows(
         table = table.taken(labelled)
     y, classes = _labels(table.levels[label], label, path)
     no_features = {label, *options.ids, *weight, *options.form.ignored}
-    chosen = [name for name in names if name not in no_features and _says_something(table, name, note)]
+    known = table.numbers.keys() | table.levels.keys()
+    chosen = _said(table, [name for name in names if name in known and name not in no_features], note)
     if not chosen:
         raise DataError(f"{path}: no column is a feature: beside {label!r} all are ignored, or have one value only")
     codes = np.unique(y, return_inverse=True)[1].reshape(-1)
     encoding, X = Encoding.fit(table, chosen, codes, seed)
     if X.shape[1] > MOST_COLUMNS:
         raise DataError(f"{path}: {X.shape[1]:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns")
-    kinds = {name: kind for name, kind in zip(layout.names, layout.kinds, strict=True) if name in {*chosen, label}}
+    wanted = {*chosen, label}
+    kinds = {name: kind for name, kind in zip(layout.names, layout.kinds, strict=True) if name in wanted}
     kept = encoding.as_dict() | {
         "label": label,
         "ids": list(options.ids),
@@ -188,27 +191,34 @@ def _labels(column: Levels, name: str, path: str) -> tuple[NDArray[np.float64], 
     return column.codes.astype(np.float64), {"dtype": f"<U{longest}", "values": list(column.names)}
 
 
-def _says_something(table: Table, name: str, note: Callable[[str], None]) -> bool:
-    """False, with a note, for a column of one value, and for one of text whose values all differ."""
+def _said(table: Table, names: list[str], note: Callable[[str], None]) -> list[str]:
+    """The columns that say something; notes name those that do not."""
+    silent: dict[str, list[str]] = {}
+    chosen = []
+    for name in names:
+        why = _why_left_out(table, name)
+        if why:
+            silent.setdefault(why, []).append(name)
+        else:
+            chosen.append(name)
+    for why, columns in silent.items():
+        shown = ", ".join(map(repr, columns[:SHOWN])) + (", ..." if len(columns) > SHOWN else "")
+        one = len(columns) == 1
+        note(f"{'column' if one else f'{len(columns):,} columns'} {shown}: {why}, {'is' if one else 'are'} left out")
+    return chosen
+
+
+def _why_left_out(table: Table, name: str) -> str:
+    """Reason to leave a column out: it has one value, or it is text whose values all differ; "" for none."""
     if name in table.numbers:
         values = table.numbers[name]
         known = values[~np.isnan(values)]
-        if len(known) and known.min() < known.max():
-            return True
-        if len(known) and len(known) < len(values):
-            return True
-        note(f"column {name!r} has one value only and is left out")
-        return False
-    if name not in table.levels:
-        return False
+        several = len(known) and (known.min() < known.max() or len(known) < len(values))
+        return "" if several else "one value only"
     column = table.levels[name]
-    if (len(column.names) < 2 and (column.codes >= 0).all()) or not column.names:
-        note(f"column {name!r} has one value only and is left out")
-        return False
-    if len(column.names) == table.rows and table.rows > 2:
-        note(f"column {name!r} has a text of its own in each row, as an id has, and is left out")
-        return False
-    return True
+    if len(column.names) + bool((column.codes < 0).any()) < 2 or not column.names:
+        return "one value only"
+    return "a text of its own in each row, as an id has" if len(column.names) == table.rows > 2 else ""
 
 
 @dataclass
@@ -269,8 +279,9 @@ class TableRows:
                 raise DataError(
                     f"{reader.name}: {what}; without names in a header all have to be there, in their order"
                 )
+            present = set(names)
             for coding in encoding.codings:
-                if coding.name not in names:
+                if coding.name not in present:
                     raise DataError(f"{reader.name}: no column is called {coding.name!r}{nearest(coding.name, names)}")
             reader = _as_text(reader, {name for name in (label, *ids) if name in names})
             for table in reader.blocks(jobs):
