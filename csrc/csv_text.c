@@ -278,7 +278,10 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
     int32_t *codes = sink->codes;
     struct field field = {text, text, text, 0, 0};
     int64_t column = 0, texts;
-    int code = LSVM_OK, step;
+    int code = LSVM_OK, step, plain = 1;
+    int64_t i;
+    for (i = 0; i < sink->words; i++) /* a number that stands for no value */
+        plain &= !sink->missing[i].size || !memchr("+-.0123456789", sink->missing[i].text[0], 13);
     sink->row = 0;
     while (p < end) {
         row = p;
@@ -299,7 +302,7 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
         for (column = 0;; column++) {
             int kind = column < sink->columns ? sink->kinds[column] : LSVM_CSV_SKIP;
             field.begin = p;
-            if (kind == LSVM_CSV_NUMBER && (quick = lsvm_decimal_quick(p, values)) && quick < end &&
+            if (kind == LSVM_CSV_NUMBER && plain && (quick = lsvm_decimal_quick(p, values)) && quick < end &&
                 (*quick == delimiter || *quick == '\n')) {
                 values++;
                 p = quick;

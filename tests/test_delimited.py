@@ -23,7 +23,7 @@ BLOCK = 64  # bytes, so that rows are cut everywhere
 
 
 def table_of(path: Path, form: Form = PLAIN, text: tuple[str, ...] = (), jobs: int = 1, block: int = BLOCK) -> Table:
-    with open_table(str(path), form, text) as reader:
+    with open_table(str(path), form, lambda names, header: text) as reader:
         return together(list(reader.blocks(jobs, block)))
 
 
@@ -128,6 +128,8 @@ def test_delimiter_and_header_are_found(text: str, names: tuple[str, ...], rows:
         (b'a,b\n1,"2"x\n', ":2: column 'b': text behind the quote that ends a field"),
         (b"a,b\nx,2\ny\0z,2\n", ":3: column 'a': a NUL byte"),
         (b"a,a\n1,2\n", ":1: two columns are called 'a'"),
+        (b"a,b\r1,2\r", ": a carriage return that no line feed follows"),
+        (b"a;b\n1,5;2\n2,5;3\n", ": column 'a' has numbers with decimal commas, as 1,5; write points"),
         (b"a,b\n", ": there are no rows, only the names of 2 columns"),
         (b"", ": the file is empty"),
         (b"a,b\nx,\xff\xfe\n", ": b'a,b\\nx,\\xff\\xfe\\n' is not UTF-8 text"),
@@ -169,3 +171,20 @@ def test_a_field_may_be_longer_than_the_first_look(size: int, tmp_path: Path) ->
 def test_a_quote_without_an_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('a,b\n1,"' + "x\n" * (1 << 20))
     assert "no end" in message(tmp_path / "t.csv")
+
+
+def test_blank_lines_before_the_header_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("\n" * 60 + "a,b\n1,2\n3\n")
+    assert message(tmp_path / "t.csv").startswith(":63: the row has 1 fields")
+
+
+def test_a_number_may_stand_for_no_value(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n-999,2\n3,-999\n")
+    table = table_of(tmp_path / "t.csv", Form(missing=("-999",)))
+    assert np.isnan([table.numbers["a"][0], table.numbers["b"][1]]).all() and table.numbers["a"][1] == 3.0
+
+
+def test_lines_may_be_longer_than_the_csv_module_allows(tmp_path: Path) -> None:
+    names = [f"column {i}" for i in range(20_000)]
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
+    assert table_of(tmp_path / "t.csv").names == tuple(names)

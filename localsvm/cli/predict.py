@@ -95,7 +95,7 @@ def predict(
     """
     from localsvm.runs.predict import IndexBase, LocalModel, Score
     from localsvm.runs.prediction.scores import ProbabilityScores
-    from localsvm.runs.preparation.tables import is_table
+    from localsvm.runs.preparation.tables import SUFFIXES
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
@@ -114,7 +114,7 @@ def predict(
         else:
             with text_output(output, force) as out:
                 lines: PredictionLines | TableLines
-                if table is not None and output is not None and is_table(output):
+                if table is not None and output is not None and output.lower().endswith(SUFFIXES):
                     delimiter = "\t" if is_tab(output) else ","
                     lines = TableLines(out, model.target, decision_values, probability, table, delimiter, name)
                 else:

@@ -403,7 +403,10 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """Entries of the JSON report."""
-        confusion = [{"true": t, "predicted": p, "rows": n} for (t, p), n in sorted(self.confusion.items())]
+        confusion = [
+            {"true": t if np.isfinite(t) else None, "predicted": p, "rows": n}
+            for (t, p), n in sorted(self.confusion.items())
+        ]
         return {
             "right": self.right,
             "total": self.total,

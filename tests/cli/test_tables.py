@@ -137,7 +137,7 @@ def test_a_table_becomes_libsvm_text(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_damaged_table_in_a_model_is_refused(folder: Path, tmp_path: Path) -> None:
-    for name, value in (("kinds", {"age": 7}), ("label", 3), ("columns", []), ("delimiter", ",,")):
+    for name, value in (("kinds", {"age": 7}), ("label", 3), ("columns", []), ("delimiter", ",,"), ("ids", ["age"])):
         path = tmp_path / f"{name}.h5"
         path.write_bytes((folder / "train.model.h5").read_bytes())
         with h5py.File(path, "r+") as file:
@@ -169,3 +169,28 @@ def test_weights_are_a_column_or_of_labels_by_their_names(folder: Path, tmp_path
     message = error("train", *FAST, *line)
     assert "no row has the label 'Yes' of -w; perhaps 'yes' is meant" in message
     assert "in LIBSVM text, labels are numbers" in usage_error("train", "-w", "yes", "2", "x.libsvm")
+
+
+def test_labels_and_ids_are_text_whatever_they_hold(tmp_path: Path) -> None:
+    """A few texts among the numbers of these columns are no mistake."""
+    body = "".join(f"{i},{i % 2},{i % 7}.5\n" for i in range(60))
+    (tmp_path / "t.csv").write_text(f"id,label,x\n{body}last,other,3.5\n")
+    result = invoke("train", *FAST, "--id-column", "id", tmp_path / "t.csv", tmp_path / "m.h5")
+    assert "3 classes: 0 (30), 1 (30), other (1)" in result.stderr
+
+
+def test_labels_that_the_model_does_not_know(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("churn,age,city,plan\nperhaps,30,city 1,basic\n")
+    out = invoke("predict", "--json", tmp_path / "t.csv", folder / "train.model.h5", tmp_path / "out.csv").stdout
+    assert json.loads(out)["confusion"][0]["true"] is None
+
+
+def test_rows_that_all_have_no_label_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,x\n,2\n,3\n")
+    assert "no row has a label in 'label'" in error("train", "--drop-unlabelled", tmp_path / "t.csv", tmp_path / "m.h5")
+
+
+def test_an_unusual_delimiter_is_that_of_training(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label:x\n" + "".join(f"{i % 2}:{i}\n" for i in range(20)))
+    invoke("train", "-q", *FAST, "--delimiter", ":", tmp_path / "t.csv", tmp_path / "m.h5")
+    assert "/20)" in invoke("predict", tmp_path / "t.csv", tmp_path / "m.h5", "/dev/null").stderr

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -30,7 +30,9 @@ DELIMITERS = ",\t;|"
 HEAD_BYTES = 1 << 20  # that decide what columns are
 SNIFFED = 50  # rows that decide the delimiter
 RARE, FEW = 0.1, 3  # of a column of numbers: at most this share of rows, and so many different texts, are stray
-NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")  # without backtracking, which is quadratic
+NUMBER = re.compile(r"[+-]?([0-9]++(\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?")  # no backtracking, it is quadratic
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]++,[0-9]++")
+BLANK_LINES = re.compile(rb"(?: *\r?\n)+")
 QUOTE_OPEN = "a quoted field has no end within {size:,} bytes; add the quote that ends it, or double the quote"
 SHOWN = 24  # characters of a field that a message quotes
 
@@ -72,6 +74,14 @@ class Layout:
     names: tuple[str, ...]
     kinds: tuple[int, ...]
     missing: tuple[str, ...]
+
+
+Texts = Callable[[tuple[str, ...], bool], Collection[str]]
+
+
+def no_texts(names: tuple[str, ...], header: bool) -> Collection[str]:
+    """No column."""
+    return ()
 
 
 @dataclass
@@ -155,14 +165,14 @@ class _Piece:
 
 
 @contextmanager
-def open_table(path: str, form: Form, text: Collection[str] = (), known: Layout | None = None) -> Iterator[TableReader]:
+def open_table(path: str, form: Form, text: Texts = no_texts, known: Layout | None = None) -> Iterator[TableReader]:
     """Open a delimited text, look at its first rows, and close it at the end; a context manager.
 
     Parameters
     ----------
     path : a file, plain or compressed, or "-" for stdin.
     form : what the user says of it.
-    text : names of columns that are read as text whatever they hold, as labels are.
+    text : gives the columns that are read as text whatever they hold, as labels are, by all names and the header.
     known : the kinds of columns that are known, by their names in this layout; others are not read.
 
     Raises
@@ -193,16 +203,20 @@ def _begun(source: Source, size: int) -> tuple[bytes, bool]:
 
 
 def _opened(
-    source: Source, begun: bytes, whole: bool, form: Form, text: Collection[str], known: Layout | None
+    source: Source, begun: bytes, whole: bool, form: Form, text: Texts, known: Layout | None
 ) -> TableReader:  # fmt: skip
-    name = source.name
+    name, line = source.name, 1
+    if blank := BLANK_LINES.match(begun):
+        line += begun.count(b"\n", 0, blank.end())
+        begun = begun[blank.end() :]
     rows = _first_rows(begun, whole, name)
+    if re.search("\r(?!\n)", rows):
+        raise DataError(f"{name}: a carriage return that no line feed follows; end lines with LF or CR LF")
     delimiter = form.delimiter or _delimiter(rows, name)
     fields, second = _first_two(rows, delimiter)
     header = _is_header(fields, second, form.missing) if form.header is None else form.header
     names = _names(fields, name) if header else tuple(str(i + 1) for i in range(len(fields)))
-    _check_named(form.categorical | form.ignored | set(text), names, name)
-    line = 1
+    _check_named(form.categorical | form.ignored, names, name)
     if header:
         first = _csv.cut(*_first_row(begun, delimiter), ord(delimiter)) - _csv.BEFORE
         line += begun.count(b"\n", 0, first)
@@ -220,7 +234,7 @@ def _opened(
     if not table.rows:
         raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
     if known is None:
-        texts = set(text)
+        texts = text(names, header)
         kinds = tuple(_kind(column, table.levels[column], form, texts, name) for column in names)
     else:
         of_name = dict(zip(known.names, known.kinds, strict=True))
@@ -243,16 +257,25 @@ def _delimiter(rows: str, name: str) -> str:
     """The delimiter by which most of the first rows have the same number of fields, two or more."""
     best, most = ",", (0, 1)
     for delimiter in DELIMITERS:
-        widths = [len(row) for row in csv.reader(io.StringIO(rows), delimiter=delimiter) if row]
+        widths = [len(row) for row in _split(rows, delimiter) if row]
         width, count = Counter(widths[: max(1, len(widths) - 1)]).most_common(1)[0]
         if width > 1 and (count, width) > most:
             best, most = delimiter, (count, width)
     return best
 
 
+def _split(rows: str, delimiter: str) -> list[list[str]]:
+    """Fields of the first rows, however long they are."""
+    before = csv.field_size_limit(LONGEST_LINE)
+    try:
+        return list(csv.reader(io.StringIO(rows, newline=""), delimiter=delimiter))
+    finally:
+        csv.field_size_limit(before)
+
+
 def _first_two(rows: str, delimiter: str) -> tuple[list[str], list[str]]:
     """Fields of the first two rows, without blanks around them."""
-    both = [[each.strip() for each in row] for row in csv.reader(io.StringIO(rows), delimiter=delimiter) if row][:2]
+    both = [[each.strip() for each in row] for row in _split(rows, delimiter) if row][:2]
     return both[0], both[1] if len(both) > 1 else []
 
 
@@ -317,6 +340,10 @@ def _kind(column: str, levels: Levels, form: Form, text: Collection[str], name: 
     strange = [i for i, level in enumerate(levels.names) if not NUMBER.fullmatch(level)]
     if not strange:
         return int(_csv.NUMBER)
+    commas = [levels.names[i] for i in strange if DECIMAL_COMMA.fullmatch(levels.names[i])]
+    if len(commas) > len(strange) * (1 - RARE):
+        what = f"column {column!r} has numbers with decimal commas, as {commas[0]}"
+        raise DataError(f"{name}: {what}; write points, or if they are levels, give {opt.categorical(column)}")
     known = levels.codes >= 0
     rows = np.isin(levels.codes, strange)
     if len(strange) <= FEW and rows.sum() <= RARE * known.sum():

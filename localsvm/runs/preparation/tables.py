@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from localsvm.data import _csv
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.table import Levels, Table, together
-from localsvm.data.readers.delimited import NUMBER, Form, Layout, TableReader, nearest, open_table
+from localsvm.data.readers.delimited import DELIMITERS, NUMBER, Form, Layout, TableReader, nearest, open_table
 from localsvm.data.readers.origin import from_array
 from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError
@@ -87,7 +87,12 @@ def training_rows(
     DataError : a mistake in the file, rows without a label, or no column of features.
     RunError : the rows do not fit into the memory.
     """
-    with open_table(path, options.form) as looked:
+
+    def texts(names: tuple[str, ...], header: bool) -> set[str]:
+        label = _label_of(options.label, names, header)
+        return {*options.ids, *([] if label is None else [label])}
+
+    with open_table(path, options.form, texts) as looked:
         names = looked.layout.names
         label = _label_column(options.label, looked)
         if not looked.layout.header:
@@ -103,6 +108,8 @@ def training_rows(
         table, layout = together(parts), looked.layout
     if options.drops:
         labelled = table.levels[label].codes >= 0
+        if not labelled.any():
+            raise DataError(f"{path}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
         if not labelled.all():
             note(f"{np.count_nonzero(~labelled):,} rows without a label are left out")
         table = table.taken(labelled)
@@ -158,21 +165,26 @@ def _check_weight(reader: TableReader, names: list[str]) -> None:
             raise DataError(f"{reader.name}: column {name!r} has text, and weights are numbers; name another column")
 
 
-def _label_column(asked: str | None, reader: TableReader) -> str:
-    names = reader.layout.names
+def _label_of(asked: str | None, names: tuple[str, ...], header: bool) -> str | None:
+    """Column of the labels; None where there is none."""
     if asked is not None:
         if asked in names:
             return asked
-        if asked.isdecimal() and 1 <= int(asked) <= len(names):
-            return names[int(asked) - 1]
-        raise DataError(f"{reader.name}: no column is called {asked!r}{nearest(asked, names)}")
-    if not reader.layout.header:
+        return names[int(asked) - 1] if asked.isdecimal() and 1 <= int(asked) <= len(names) else None
+    if not header:
         return names[0]
     lower = {name.lower(): name for name in reversed(names)}
-    known = [lower[name] for name in LABELS if name in lower]
-    if not known:
-        raise DataError(f"{reader.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
-    return known[0]
+    return next((lower[name] for name in LABELS if name in lower), None)
+
+
+def _label_column(asked: str | None, reader: TableReader) -> str:
+    names = reader.layout.names
+    label = _label_of(asked, names, reader.layout.header)
+    if label is not None:
+        return label
+    if asked is not None:
+        raise DataError(f"{reader.name}: no column is called {asked!r}{nearest(asked, names)}")
+    raise DataError(f"{reader.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
 
 
 def _bytes(table: Table) -> int:
@@ -186,7 +198,10 @@ def _labels(column: Levels, name: str, path: str) -> tuple[NDArray[np.float64], 
         what = f"{len(missing):,} of {len(column.codes):,} rows have no label in {name!r}, first row {missing[0] + 1:,}"
         raise DataError(f"{path}: {what}; give {opt.drop_unlabelled}, or remove them")
     if all(NUMBER.fullmatch(text) for text in column.names):
-        return np.asarray([float(text) for text in column.names])[column.codes], None
+        values = np.asarray([float(text) for text in column.names])
+        if not np.isfinite(values).all():
+            raise DataError(f"{path}: a label in {name!r} is beyond the largest float64; rescale the labels")
+        return values[column.codes], None
     longest = max(map(len, column.names))
     return column.codes.astype(np.float64), {"dtype": f"<U{longest}", "values": list(column.names)}
 
@@ -221,6 +236,14 @@ def _why_left_out(table: Table, name: str) -> str:
     return "a text of its own in each row, as an id has" if len(column.names) == table.rows > 2 else ""
 
 
+def _encodable(words: list[str]) -> bool:
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @dataclass
 class TableRows:
     """Rows of a table for a model that was trained on one; columns are matched by their names.
@@ -253,12 +276,15 @@ class TableRows:
         sound = all(isinstance(kept.get(name), kind) for name, kind in texts.items())
         words = [each for name in ("ids", "names", "missing") for each in kept.get(name, [])] if sound else []
         kinds = kept.get("kinds")
-        sound = sound and isinstance(kinds, dict) and set(kinds.values()) <= {_csv.NUMBER, _csv.LEVEL}
+        sound = sound and isinstance(kinds, dict) and all(type(kind) is int for kind in kinds.values())
         sound = sound and all(isinstance(word, str) for word in words) and len(kept["delimiter"].encode()) == 1
         expected = {c.name: _csv.NUMBER if isinstance(c, Number) else _csv.LEVEL for c in encoding.codings}
         sound = sound and all(kinds.get(name) == kind for name, kind in expected.items())
         values = None if classes is None else classes.get("values")
         sound = sound and (values is None or (isinstance(values, list) and len(values) == len(labels)))
+        sound = sound and all(isinstance(value, (str, bool, int, float)) for value in values or ())
+        sound = sound and not {kept["label"], *kept["ids"]} & expected.keys() and _encodable(words)
+        sound = sound and kept["delimiter"] not in '"\r\n\0'
         if not sound or len(encoding.names) != width:
             raise Unsound("/@config: the option table does not fit the features and labels")
         return cls(kept, labels, classes, encoding)
@@ -269,7 +295,8 @@ class TableRows:
         DataError where a column is absent or does not hold what it held in training.
         """
         kept, encoding = self.kept, self.encoding
-        form = Form(None if is_table(path) else kept["delimiter"], kept["header"], tuple(kept["missing"]))
+        usual = kept["delimiter"] in DELIMITERS and is_table(path)  # then another one may be found
+        form = Form(None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]))
         known = Layout(kept["delimiter"], kept["header"], tuple(kept["kinds"]), tuple(kept["kinds"].values()), ())
         ids, label = list(kept["ids"]), str(kept["label"])
         with open_table(path, form, known=known) as reader:
