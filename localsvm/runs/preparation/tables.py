@@ -87,6 +87,29 @@ def training_rows(
     DataError : a mistake in the file, rows without a label, or no column of features.
     RunError : the rows do not fit into the memory.
     """
+    table, layout, label = _table_of(path, options, note, jobs, budget)
+    if options.drops:
+        table = _labelled(table, label, path, note)
+    y, classes = _labels(table.levels[label], label, path)
+    no_features = {label, *options.ids, options.weight, *options.form.ignored}
+    known = table.numbers.keys() | table.levels.keys()
+    chosen = _said(table, [name for name in layout.names if name in known and name not in no_features], note)
+    if not chosen:
+        raise DataError(f"{path}: no column is a feature: beside {label!r} all are ignored, or have one value only")
+    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
+    encoding, X = Encoding.fit(table, chosen, codes, seed)
+    if X.shape[1] > MOST_COLUMNS:
+        raise DataError(f"{path}: {X.shape[1]:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns")
+    rows, shift = from_array(X, shifts)
+    weight = None if options.weight is None else _factors(table, options.weight, path)
+    kept = _kept(encoding, layout, label, {*chosen, label}, options)
+    return Dataset(rows, y, classes=classes, shift=shift, weight=weight, table=kept, name=path)
+
+
+def _table_of(
+    path: str, options: TableOptions, note: Callable[[str], None], jobs: int, budget: Budget
+) -> tuple[Table, Layout, str]:
+    """The whole table, its layout, and the column of its labels."""
 
     def texts(names: tuple[str, ...], header: bool) -> set[str]:
         label = _label_of(options.label, names, header)
@@ -97,35 +120,39 @@ def training_rows(
         label = _label_column(options.label, looked)
         if not looked.layout.header:
             note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
-        weight = [] if options.weight is None else [options.weight]
         looked = _as_text(looked, {label, *options.ids})
-        _check_weight(looked, weight)
+        _check_weight(looked, [] if options.weight is None else [options.weight])
         parts, held = [], 0
         for block in looked.blocks(jobs):
             parts.append(block)
             held += _bytes(block)
             budget.check(f"{looked.name}: its rows need", 2 * held)
-        table, layout = together(parts), looked.layout
-    if options.drops:
-        labelled = table.levels[label].codes >= 0
-        if not labelled.any():
-            raise DataError(f"{path}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
-        if not labelled.all():
-            note(f"{np.count_nonzero(~labelled):,} rows without a label are left out")
-        table = table.taken(labelled)
-    y, classes = _labels(table.levels[label], label, path)
-    no_features = {label, *options.ids, *weight, *options.form.ignored}
-    known = table.numbers.keys() | table.levels.keys()
-    chosen = _said(table, [name for name in names if name in known and name not in no_features], note)
-    if not chosen:
-        raise DataError(f"{path}: no column is a feature: beside {label!r} all are ignored, or have one value only")
-    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
-    encoding, X = Encoding.fit(table, chosen, codes, seed)
-    if X.shape[1] > MOST_COLUMNS:
-        raise DataError(f"{path}: {X.shape[1]:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns")
-    wanted = {*chosen, label}
-    kinds = {name: kind for name, kind in zip(layout.names, layout.kinds, strict=True) if name in wanted}
-    kept = encoding.as_dict() | {
+        return together(parts), looked.layout, label
+
+
+def _labelled(table: Table, label: str, path: str, note: Callable[[str], None]) -> Table:
+    """The rows that have a label."""
+    labelled = table.levels[label].codes >= 0
+    if not labelled.any():
+        raise DataError(f"{path}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
+    if not labelled.all():
+        note(f"{np.count_nonzero(~labelled):,} rows without a label are left out")
+    return table.taken(labelled)
+
+
+def _factors(table: Table, name: str, path: str) -> NDArray[np.float64]:
+    """Weights (n,) of the rows."""
+    factors = table.numbers[name]
+    if np.isnan(factors).any():
+        first = int(np.isnan(factors).argmax()) + 1
+        raise DataError(f"{path}: row {first:,} has no weight in {name!r}; give it one")
+    return factors
+
+
+def _kept(encoding: Encoding, layout: Layout, label: str, wanted: set[str], options: TableOptions) -> dict[str, Any]:
+    """Description of the table that the model keeps: docs/model-format-groups.md."""
+    pairs = zip(layout.names, layout.kinds, strict=True)
+    return encoding.as_dict() | {
         "label": label,
         "ids": list(options.ids),
         "names": list(layout.names),
@@ -133,15 +160,8 @@ def training_rows(
         "delimiter": layout.delimiter,
         "missing": list(layout.missing),
         "unscaled": encoding.unscaled,
-        "kinds": kinds,
+        "kinds": {name: kind for name, kind in pairs if name in wanted},
     }
-    rows, shift = from_array(X, shifts)
-    factors = table.numbers[weight[0]] if weight else None
-    if factors is not None and np.isnan(factors).any():
-        raise DataError(
-            f"{path}: row {int(np.isnan(factors).argmax()) + 1:,} has no weight in {weight[0]!r}; give it one"
-        )
-    return Dataset(rows, y, classes=classes, shift=shift, weight=factors, table=kept, name=path)
 
 
 def _as_text(reader: TableReader, columns: set[str]) -> TableReader:
