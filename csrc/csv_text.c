@@ -9,7 +9,7 @@
 /* A field: its text without quotes and blanks, and where it ended. `doubled`: there are "" in it. */
 struct field {
     const char *begin, *end, *next;
-    int quoted, doubled;
+    int doubled;
 };
 
 static const char *find(const char *p, const char *end, char c)
@@ -218,11 +218,10 @@ static int find_level(struct lsvm_csv_levels *levels, const struct field *field,
 INLINE int cut_field(const char *p, const char *end, char delimiter, struct field *out)
 {
     const char *q = p;
-    out->quoted = out->doubled = 0;
+    out->doubled = 0;
     while (p < end && is_blank(*p) && *p != delimiter)
         p++;
     if (p < end && *p == '"') {
-        out->quoted = 1;
         out->begin = p + 1;
         q = quoted_end(p, end, &out->doubled);
         if (!q)
@@ -276,7 +275,7 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
     const char delimiter = sink->delimiter;
     double *values = sink->values;
     int32_t *codes = sink->codes;
-    struct field field = {text, text, text, 0, 0};
+    struct field field = {text, text, text, 0};
     int64_t column = 0, texts;
     int code = LSVM_OK, step, plain = 1;
     int64_t i;

@@ -47,7 +47,7 @@ class Cells:
         config = TrainingConfig(method=method, partition="none", grid="full", multiclass="ava")
         divided = divide(data, config)
         self.trainer, self.shared = divided.trainer, divided.only
-        cell = self.trainer.inputs(self.shared).cell((0,), 0, int(self.shared.edges[1]), self.shared.fold_rows[0], 1.0)
+        cell = self.trainer.inputs(self.shared).cell((0,), self.shared.rows()[0], self.shared.fold_rows[0], 1.0)
         (cell.X if isinstance(cell.X, np.ndarray) else cell.X.data + cell.X.indices).sum()
         (cell.y + cell.mass).sum()
 

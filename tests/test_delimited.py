@@ -13,21 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localsvm.data.blocks.table import Table, together
-from localsvm.data.readers.delimited import Form, open_table
+from localsvm.data.readers.delimited import TableForm, open_table
 from localsvm.errors import DataError
 from localsvm.naming import on_command_line
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r", exclude_categories=["Cs"]), max_size=12)
-PLAIN = Form()
+PLAIN = TableForm()
 BLOCK = 64  # bytes, so that rows are cut everywhere
 
 
-def table_of(path: Path, form: Form = PLAIN, text: tuple[str, ...] = (), jobs: int = 1, block: int = BLOCK) -> Table:
+def table_of(
+    path: Path, form: TableForm = PLAIN, text: tuple[str, ...] = (), jobs: int = 1, block: int = BLOCK
+) -> Table:
     with open_table(str(path), form, lambda names, header: text) as reader:
         return together(list(reader.blocks(jobs, block)))
 
 
-def message(path: Path, form: Form = PLAIN, text: tuple[str, ...] = ()) -> str:
+def message(path: Path, form: TableForm = PLAIN, text: tuple[str, ...] = ()) -> str:
     with pytest.raises(DataError) as refused:
         table_of(path, form, text)
     return on_command_line(str(refused.value)).removeprefix(str(path))
@@ -52,7 +54,7 @@ def test_fields_are_those_of_the_csv_module(
     writer.writerows(rows)
     path = tmp_path_factory.mktemp("t") / "t.csv"
     path.write_bytes(out.getvalue().encode())
-    form = Form(delimiter=delimiter, header=True, missing=())
+    form = TableForm(delimiter=delimiter, header=True, missing=())
     table = table_of(path, form, ("a", "b", "c"), jobs)
     expected = list(csv.reader(io.StringIO(out.getvalue(), newline=""), delimiter=delimiter))[1:]
     bare = quoting == csv.QUOTE_MINIMAL
@@ -147,15 +149,15 @@ def test_a_text_among_numbers_after_the_first_rows_is_refused(tmp_path: Path) ->
     (tmp_path / "t.csv").write_text("".join(lines))
     expected = ":100002: column 'x' has numbers, and here 'oops'; if it stands for no value, give --missing WORD"
     assert message(tmp_path / "t.csv").startswith(expected)
-    table = table_of(tmp_path / "t.csv", Form(missing=("oops",)), block=1 << 20)
+    table = table_of(tmp_path / "t.csv", TableForm(missing=("oops",)), block=1 << 20)
     assert np.flatnonzero(np.isnan(table.numbers["x"])).tolist() == [100_000]
-    levels = table_of(tmp_path / "t.csv", Form(categorical=frozenset({"x"})), block=1 << 20).levels["x"]
+    levels = table_of(tmp_path / "t.csv", TableForm(categorical=frozenset({"x"})), block=1 << 20).levels["x"]
     assert levels.names == ("0.123456789", "oops")
 
 
 def test_a_name_that_no_column_has_gets_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("colour,size\nred,2\n")
-    assert message(tmp_path / "t.csv", Form(ignored=frozenset({"color"}))) == (
+    assert message(tmp_path / "t.csv", TableForm(ignored=frozenset({"color"}))) == (
         ": no column is called 'color'; perhaps 'colour' is meant"
     )
 
@@ -180,7 +182,7 @@ def test_blank_lines_before_the_header_are_passed_over(tmp_path: Path) -> None:
 
 def test_a_number_may_stand_for_no_value(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n-999,2\n3,-999\n")
-    table = table_of(tmp_path / "t.csv", Form(missing=("-999",)))
+    table = table_of(tmp_path / "t.csv", TableForm(missing=("-999",)))
     assert np.isnan([table.numbers["a"][0], table.numbers["b"][1]]).all() and table.numbers["a"][1] == 3.0
 
 

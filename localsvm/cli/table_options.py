@@ -11,10 +11,14 @@ from localsvm.cli.reporting import label_text
 from localsvm.cli.value_types import Group, Names
 
 if TYPE_CHECKING:
+    from localsvm.data.readers.delimited import TableForm
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.preparation.tables import TableOptions, TableRows
 
 FORMATS = ("csv", "libsvm")
+FIELDS = (  # of the options below
+    "label", "weight_column", "drop_unlabelled", "ignore", "ids", "categorical", "missing", "header", "delimiter",
+)  # fmt: skip
 TABS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
 of_table = together(
@@ -82,62 +86,55 @@ def table_of(options: dict[str, Any], train_file: str) -> TableOptions | None:
 
     UsageError for an option of tables with LIBSVM text, and for one of LIBSVM text with a table.
     """
-    from localsvm.data.readers.delimited import Form
     from localsvm.runs.preparation.tables import TableOptions, is_table
 
-    names = (
-        "label",
-        "weight_column",
-        "drop_unlabelled",
-        "ignore",
-        "ids",
-        "categorical",
-        "missing",
-        "header",
-        "delimiter",
-    )
-    given = {name: options.pop(name) or None if name != "header" else options.pop(name) for name in names}
+    given = {name: options.pop(name) for name in FIELDS}
     pairs = tuple(options.get("class_weights") or ())
-    kind = options.pop("format") or ("csv" if is_table(train_file) else "libsvm")
-    if kind == "libsvm":
-        for name, value in given.items():
-            if value is not None:
-                flags = {"ids": "--id-column", "header": "--header" if value else "--no-header"}
-                flag = flags.get(name, f"--{name.replace('_', '-')}")
-                raise click.UsageError(f"{flag} is for tables; if {train_file} is one, give --format csv.")
-        for label, _ in pairs:
-            if isinstance(label, str):
-                raise click.UsageError(f"-w {label}: in LIBSVM text, labels are numbers.")
+    if (options.pop("format") or ("csv" if is_table(train_file) else "libsvm")) == "libsvm":
+        _refuse_of_table(given, pairs, train_file)
         return None
     if given["weight_column"] and options.get("weights") not in (None, "balanced"):
         raise click.UsageError(
             "--weight-column and --weights FILE both give the rows weights; leave one of the two out."
         )
-    if pairs:
-        options["class_weights"] = ()  # they are names of labels, which are known when the table is read
     if options.get("zero_based"):
         raise click.UsageError("--zero-based is for LIBSVM text; columns of a table have names.")
-    delimiter = given["delimiter"]
-    delimiter = TABS.get(delimiter, delimiter) if delimiter else None
+    if pairs:
+        options["class_weights"] = ()  # they are names of labels, which are known when the table is read
+    return TableOptions(
+        _form(given, train_file),
+        label=given["label"] or None,
+        ids=tuple(_names(given["ids"])),
+        weight=given["weight_column"] or None,
+        drops=given["drop_unlabelled"],
+        class_weights=tuple((_text(label), weight) for label, weight in pairs),
+    )
+
+
+def _refuse_of_table(given: dict[str, Any], pairs: tuple[tuple[float | str, float], ...], file: str) -> None:
+    """Raise UsageError for an option of tables, or a label that is text."""
+    for name, value in given.items():
+        if value or (name == "header" and value is not None):
+            flags = {"ids": "--id-column", "header": "--header" if value else "--no-header"}
+            flag = flags.get(name, f"--{name.replace('_', '-')}")
+            raise click.UsageError(f"{flag} is for tables; if {file} is one, give --format csv.")
+    for label, _ in pairs:
+        if isinstance(label, str):
+            raise click.UsageError(f"-w {label}: in LIBSVM text, labels are numbers.")
+
+
+def _form(given: dict[str, Any], file: str) -> TableForm:
+    from localsvm.data.readers.delimited import MISSING, TableForm
+
+    delimiter = TABS.get(given["delimiter"], given["delimiter"]) or ("\t" if is_tab(file) else None)
     if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\r\n\0'):
         raise click.UsageError(f"--delimiter {given['delimiter']}: one character, or tab; not a quote or a line end.")
-    form = Form(
-        delimiter=delimiter or ("\t" if is_tab(train_file) else None),
+    return TableForm(
+        delimiter=delimiter,
         header=given["header"],
+        missing=tuple(given["missing"].split(",")) if given["missing"] else MISSING,
         categorical=frozenset(_names(given["categorical"])),
         ignored=frozenset(_names(given["ignore"])),
-    )
-    if given["missing"] is not None:
-        from dataclasses import replace
-
-        form = replace(form, missing=tuple(given["missing"].split(",")))
-    return TableOptions(
-        form,
-        label=given["label"],
-        ids=tuple(_names(given["ids"])),
-        weight=given["weight_column"],
-        drops=bool(given["drop_unlabelled"]),
-        class_weights=tuple((_text(label), weight) for label, weight in pairs),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,7 +111,11 @@ class ManyLevels:
     def apply(self, column: Levels) -> Floats:
         """Features (n, features), of rows that were not learned from."""
         codes = column.coded(self.levels)
-        return np.asarray(self.values)[np.where(codes < 0, len(self.levels), codes)]
+        return self._array[np.where(codes < 0, len(self.levels), codes)]
+
+    @cached_property
+    def _array(self) -> Floats:
+        return np.asarray(self.values)
 
     @property
     def features(self) -> list[str]:

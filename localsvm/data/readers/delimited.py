@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -38,7 +38,7 @@ SHOWN = 24  # characters of a field that a message quotes
 
 
 @dataclass(frozen=True)
-class Form:
+class TableForm:
     """What a user says of a delimited text.
 
     Attributes
@@ -58,7 +58,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """Columns of a delimited text.
 
     Attributes
@@ -91,11 +91,9 @@ class TableReader:
     Attributes
     ----------
     layout : of the columns.
-    head : the first rows, all columns as text.
     """
 
-    layout: Layout
-    head: Table
+    layout: TableLayout
     _source: Source
     _begun: bytes = field(repr=False)
     _line: int
@@ -119,35 +117,36 @@ class TableReader:
             more = b"" if first and len(rest) >= block_bytes else self._source.read(block_bytes)
             ended, first = not more and not (first and rest), False
             text = rest + more
-            buffer = bytearray(_csv.BEFORE + len(text) + _csv.AFTER)
-            end = _csv.BEFORE + len(text)
-            buffer[_csv.BEFORE : end] = text
-            cut = end if ended else _csv.cut(buffer, _csv.BEFORE, end, ord(self.layout.delimiter)) if text else end
-            if cut > _csv.BEFORE:
-                yield _Piece(buffer, cut, line)
-                line += text.count(b"\n", 0, cut - _csv.BEFORE)
+            piece = _piece(text, ended, self.layout.delimiter, line)
+            cut = piece.end - _csv.BEFORE
+            if cut:
+                yield piece
+                line += text.count(b"\n", 0, cut)
             elif len(text) > LONGEST_LINE:
                 raise long_line(self.name, line, LONGEST_LINE)
-            rest = text[cut - _csv.BEFORE :]
+            rest = text[cut:]
             if ended:
                 return
 
     def _parsed(self, piece: _Piece) -> Table:
-        layout = self.layout
-        try:
-            numbers, codes, levels = piece.read(layout)
-        except _csv.CSVFault as fault:
-            raise _error(self.name, fault, piece, layout) from None
-        of_kind = {kind: [n for n, k in zip(layout.names, layout.kinds, strict=True) if k == kind] for kind in (1, 2)}
-        return Table(
-            layout.names,
-            len(numbers),
-            {name: numbers[:, i] for i, name in enumerate(of_kind[_csv.NUMBER])},
-            {
-                name: _levels(codes[:, i], levels[i], self.name, name)
-                for i, name in enumerate(of_kind[_csv.LEVEL])
-            },
-        )  # fmt: skip
+        return _parse(self.name, piece, self.layout)
+
+
+def _parse(name: str, piece: _Piece, layout: TableLayout) -> Table:
+    """The rows of a piece. name : of the file, for messages."""
+    try:
+        numbers, codes, levels = piece.read(layout)
+    except _csv.CSVFault as fault:
+        raise _error(name, fault, piece, layout) from None
+    pairs = list(zip(layout.names, layout.kinds, strict=True))
+    of_numbers = [column for column, kind in pairs if kind == _csv.NUMBER]
+    of_levels = [column for column, kind in pairs if kind == _csv.LEVEL]
+    return Table(
+        layout.names,
+        len(numbers),
+        {column: numbers[:, i] for i, column in enumerate(of_numbers)},
+        {column: _levels(codes[:, i], levels[i], name, column) for i, column in enumerate(of_levels)},
+    )
 
 
 @dataclass(frozen=True)
@@ -158,14 +157,16 @@ class _Piece:
     end: int
     line: int
 
-    def read(self, layout: Layout) -> tuple[np.ndarray, np.ndarray, list[list[bytes]]]:
+    def read(self, layout: TableLayout) -> tuple[np.ndarray, np.ndarray, list[list[bytes]]]:
         words = tuple(word.encode() for word in layout.missing if word)
         kinds = np.asarray(layout.kinds, np.uint8)
         return _csv.read(self.buffer, _csv.BEFORE, self.end, ord(layout.delimiter), kinds, words)
 
 
 @contextmanager
-def open_table(path: str, form: Form, text: Texts = no_texts, known: Layout | None = None) -> Iterator[TableReader]:
+def open_table(
+    path: str, form: TableForm, text: Texts = no_texts, known: Mapping[str, int] | None = None
+) -> Iterator[TableReader]:
     """Open a delimited text, look at its first rows, and close it at the end; a context manager.
 
     Parameters
@@ -173,7 +174,7 @@ def open_table(path: str, form: Form, text: Texts = no_texts, known: Layout | No
     path : a file, plain or compressed, or "-" for stdin.
     form : what the user says of it.
     text : gives the columns that are read as text whatever they hold, as labels are, by all names and the header.
-    known : the kinds of columns that are known, by their names in this layout; others are not read.
+    known : kinds of columns by their names, where these are known; others are not read.
 
     Raises
     ------
@@ -203,7 +204,7 @@ def _begun(source: Source, size: int) -> tuple[bytes, bool]:
 
 
 def _opened(
-    source: Source, begun: bytes, whole: bool, form: Form, text: Texts, known: Layout | None
+    source: Source, begun: bytes, whole: bool, form: TableForm, text: Texts, known: Mapping[str, int] | None
 ) -> TableReader:  # fmt: skip
     name, line = source.name, 1
     if blank := BLANK_LINES.match(begun):
@@ -212,34 +213,32 @@ def _opened(
     rows = _first_rows(begun, whole, name)
     if re.search("\r(?!\n)", rows):
         raise DataError(f"{name}: a carriage return that no line feed follows; end lines with LF or CR LF")
-    delimiter = form.delimiter or _delimiter(rows, name)
+    delimiter = form.delimiter or _delimiter(rows)
     fields, second = _first_two(rows, delimiter)
     header = _is_header(fields, second, form.missing) if form.header is None else form.header
     names = _names(fields, name) if header else tuple(str(i + 1) for i in range(len(fields)))
-    _check_named(form.categorical | form.ignored, names, name)
+    check_named(sorted(form.categorical | form.ignored), names, name)
     if header:
         first = _csv.cut(*_first_row(begun, delimiter), ord(delimiter)) - _csv.BEFORE
         line += begun.count(b"\n", 0, first)
         begun = begun[first:]
-    head = Layout(delimiter, header, names, (_csv.LEVEL,) * len(names), form.missing)
-    reader = TableReader(head, Table(names, 0), source, begun, line)
-    piece = _head_piece(begun, whole, delimiter, line)
+    head = TableLayout(delimiter, header, names, (_csv.LEVEL,) * len(names), form.missing)
+    piece = _piece(begun, whole, delimiter, line)
     while piece.end == _csv.BEFORE and not whole and len(begun) <= LONGEST_LINE:  # in a long field
         more = source.read(max(HEAD_BYTES, len(begun)))
         begun, whole = begun + more, not more
-        piece = _head_piece(begun, whole, delimiter, line)
+        piece = _piece(begun, whole, delimiter, line)
     if begun.strip() and piece.end == _csv.BEFORE:
         raise DataError(f"{name}:{line}: {QUOTE_OPEN.format(size=len(begun))}")
-    table = reader._parsed(piece) if begun.strip() else Table(names, 0)
+    table = _parse(name, piece, head) if begun.strip() else Table(names, 0)
     if not table.rows:
         raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
     if known is None:
         texts = text(names, header)
         kinds = tuple(_kind(column, table.levels[column], form, texts, name) for column in names)
     else:
-        of_name = dict(zip(known.names, known.kinds, strict=True))
-        kinds = tuple(of_name.get(column, _csv.SKIP) for column in names)
-    return TableReader(Layout(delimiter, header, names, kinds, form.missing), table, source, begun, line)
+        kinds = tuple(known.get(column, _csv.SKIP) for column in names)
+    return TableReader(TableLayout(delimiter, header, names, kinds, form.missing), source, begun, line)
 
 
 def _first_rows(begun: bytes, whole: bool, name: str) -> str:
@@ -253,7 +252,7 @@ def _first_rows(begun: bytes, whole: bool, name: str) -> str:
         raise DataError(f"{name}: {bad!r} is not UTF-8 text; convert the file (iconv -f latin1 -t utf8)") from None
 
 
-def _delimiter(rows: str, name: str) -> str:
+def _delimiter(rows: str) -> str:
     """The delimiter by which most of the first rows have the same number of fields, two or more."""
     best, most = ",", (0, 1)
     for delimiter in DELIMITERS:
@@ -298,9 +297,10 @@ def _names(fields: list[str], name: str) -> tuple[str, ...]:
     return names
 
 
-def _check_named(wanted: Collection[str], names: tuple[str, ...], name: str) -> None:
+def check_named(wanted: Iterable[str], names: tuple[str, ...], name: str) -> None:
+    """Raise DataError for the first of the wanted columns that a table does not have; name: of its file."""
     known = set(names)
-    for each in sorted(wanted):
+    for each in wanted:
         if each not in known:
             raise DataError(f"{name}: no column is called {each!r}{nearest(each, names)}")
 
@@ -324,14 +324,16 @@ def _first_row(begun: bytes, delimiter: str) -> tuple[bytearray, int, int]:
             return buffer, _csv.BEFORE, len(buffer)
 
 
-def _head_piece(begun: bytes, whole: bool, delimiter: str, line: int) -> _Piece:
-    buffer = bytearray(_csv.BEFORE + len(begun) + _csv.AFTER)
-    end = _csv.BEFORE + len(begun)
-    buffer[_csv.BEFORE : end] = begun
-    return _Piece(buffer, end if whole else _csv.cut(buffer, _csv.BEFORE, end, ord(delimiter)), line)
+def _piece(text: bytes, whole: bool, delimiter: str, line: int) -> _Piece:
+    """The whole rows of a text, in a buffer with room around it; of a `whole` text all."""
+    end = _csv.BEFORE + len(text)
+    buffer = bytearray(end + _csv.AFTER)
+    buffer[_csv.BEFORE : end] = text
+    cut = end if whole or not text else _csv.cut(buffer, _csv.BEFORE, end, ord(delimiter))
+    return _Piece(buffer, cut, line)
 
 
-def _kind(column: str, levels: Levels, form: Form, text: Collection[str], name: str) -> int:
+def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], name: str) -> int:
     """Kind of a column by its first rows; DataError where a few texts stand among numbers."""
     if column in form.ignored and column not in text:
         return int(_csv.SKIP)
@@ -370,7 +372,7 @@ def _levels(codes: np.ndarray, texts: list[bytes], name: str, column: str) -> Le
     return Levels(place[codes], tuple(names[i] for i in order))
 
 
-def _error(name: str, fault: _csv.CSVFault, piece: _Piece, layout: Layout) -> DataError:
+def _error(name: str, fault: _csv.CSVFault, piece: _Piece, layout: TableLayout) -> DataError:
     """The error for a mistake that the parser found."""
     line, columns = piece.line + fault.line, len(layout.names)
     column = layout.names[fault.column] if fault.column < columns else ""

@@ -173,7 +173,7 @@ class CellTrainer:
 
     def grid(self, cells: SharedCells) -> Grid:
         """A grid of as many points as that of each cell."""
-        return self.config.method.grid(self.inputs(cells).cell((0,), 0, 1, (1,), 1.0), 1.0, self.config.folds)
+        return self.config.method.grid(self.inputs(cells).cell((0,), slice(0, 1), (1,), 1.0), 1.0, self.config.folds)
 
     def squares(self, sizes: Any) -> float:
         """Sum of squared cell sizes, times the problems of a row: the work grows with it; see SMALL_RUN."""

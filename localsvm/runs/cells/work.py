@@ -105,14 +105,13 @@ class RunInputs:
     search: Search = field(default_factory=Search)
 
     def cell(
-        self, stream: tuple[int, ...], first: int, last: int, fold_rows: tuple[int, ...], behind: float,
+        self, stream: tuple[int, ...], rows: slice, fold_rows: tuple[int, ...], behind: float,
         threads: Threads = ALONE, scratch: Scratch | None = None, room: int = 0,
     ) -> Cell:  # fmt: skip
-        """The training cell of rows first .. last - 1, without a copy of them.
+        """The training cell of these rows, without a copy of them.
 
         stream : the name of its random numbers. fold_rows, behind, room : see `WorkUnit`.
         """
-        rows = slice(first, last)
         y = self.y.open()[rows]
         cost = np.ones(len(y))
         for label, weight in self.class_weights:
@@ -121,7 +120,7 @@ class RunInputs:
             X=self.X.rows(rows),
             y=y,
             target=self.target,
-            mass=self.mass.open()[first:last],
+            mass=self.mass.open()[rows],
             cost=cost,
             folds=np.repeat(np.arange(len(fold_rows)), fold_rows),
             behind=behind,
@@ -178,9 +177,8 @@ class WorkUnit:
         """
         started, inputs = time.process_time(), self.inputs
         with Threads(self.threads) as threads:
-            cell = inputs.cell(
-                self.stream, self.first, self.last, self.fold_rows, self.behind, threads, scratch, self.room
-            )
+            rows = slice(self.first, self.last)
+            cell = inputs.cell(self.stream, rows, self.fold_rows, self.behind, threads, scratch, self.room)
             grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
             selection = CellSelection(inputs.method, cell, grid)
             if self.settings:

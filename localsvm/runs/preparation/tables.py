@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from localsvm.data import _csv
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.table import Levels, Table, together
-from localsvm.data.readers.delimited import DELIMITERS, NUMBER, Form, Layout, TableReader, nearest, open_table
+from localsvm.data.readers.compression import SUFFIXES as COMPRESSED
+from localsvm.data.readers.delimited import (
+    DELIMITERS,
+    NUMBER,
+    TableForm,
+    TableLayout,
+    TableReader,
+    check_named,
+    nearest,
+    open_table,
+)
 from localsvm.data.readers.origin import from_array
 from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError
@@ -23,7 +33,6 @@ from localsvm.store.pieces import Unsound
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SUFFIXES = (".csv", ".tsv", ".tab")
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 SHOWN = 5  # names in a note
 MOST_COLUMNS = 100_000  # features of a table: a matrix of them is dense
 
@@ -42,7 +51,7 @@ class TableOptions:
     class_weights : pairs of a label, as text, and a factor on C.
     """
 
-    form: Form = field(default_factory=Form)
+    form: TableForm = field(default_factory=TableForm)
     label: str | None = None
     ids: tuple[str, ...] = ()
     weight: str | None = None
@@ -64,7 +73,7 @@ class TableOptions:
 def is_table(path: str) -> bool:
     """True for the name of a table; LIBSVM text has any other."""
     name = path.lower()
-    for suffix in PACKED:
+    for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
     return name.endswith(SUFFIXES)
 
@@ -108,7 +117,7 @@ def training_rows(
 
 def _table_of(
     path: str, options: TableOptions, note: Callable[[str], None], jobs: int, budget: Budget
-) -> tuple[Table, Layout, str]:
+) -> tuple[Table, TableLayout, str]:
     """The whole table, its layout, and the column of its labels."""
 
     def texts(names: tuple[str, ...], header: bool) -> set[str]:
@@ -120,8 +129,9 @@ def _table_of(
         label = _label_column(options.label, looked)
         if not looked.layout.header:
             note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
-        looked = _as_text(looked, {label, *options.ids})
-        _check_weight(looked, [] if options.weight is None else [options.weight])
+        check_named(options.ids, names, looked.name)
+        if options.weight is not None:
+            _check_weight(looked, options.weight)
         parts, held = [], 0
         for block in looked.blocks(jobs):
             parts.append(block)
@@ -149,7 +159,9 @@ def _factors(table: Table, name: str, path: str) -> NDArray[np.float64]:
     return factors
 
 
-def _kept(encoding: Encoding, layout: Layout, label: str, wanted: set[str], options: TableOptions) -> dict[str, Any]:
+def _kept(
+    encoding: Encoding, layout: TableLayout, label: str, wanted: set[str], options: TableOptions
+) -> dict[str, Any]:
     """Description of the table that the model keeps: docs/model-format-groups.md."""
     pairs = zip(layout.names, layout.kinds, strict=True)
     return encoding.as_dict() | {
@@ -164,25 +176,11 @@ def _kept(encoding: Encoding, layout: Layout, label: str, wanted: set[str], opti
     }
 
 
-def _as_text(reader: TableReader, columns: set[str]) -> TableReader:
-    """The same table with these columns as text."""
+def _check_weight(reader: TableReader, name: str) -> None:
     layout = reader.layout
-    unknown = [name for name in columns if name not in layout.names]
-    if unknown:
-        raise DataError(f"{reader.name}: no column is called {unknown[0]!r}{nearest(unknown[0], layout.names)}")
-    pairs = zip(layout.names, layout.kinds, strict=True)
-    kinds = tuple(_csv.LEVEL if name in columns else kind for name, kind in pairs)
-    reader.layout = Layout(layout.delimiter, layout.header, layout.names, kinds, layout.missing)
-    return reader
-
-
-def _check_weight(reader: TableReader, names: list[str]) -> None:
-    layout = reader.layout
-    for name in names:
-        if name not in layout.names:
-            raise DataError(f"{reader.name}: no column is called {name!r}{nearest(name, layout.names)}")
-        if layout.kinds[layout.names.index(name)] != _csv.NUMBER:
-            raise DataError(f"{reader.name}: column {name!r} has text, and weights are numbers; name another column")
+    check_named([name], layout.names, reader.name)
+    if layout.kinds[layout.names.index(name)] != _csv.NUMBER:
+        raise DataError(f"{reader.name}: column {name!r} has text, and weights are numbers; name another column")
 
 
 def _label_of(asked: str | None, names: tuple[str, ...], header: bool) -> str | None:
@@ -203,7 +201,7 @@ def _label_column(asked: str | None, reader: TableReader) -> str:
     if label is not None:
         return label
     if asked is not None:
-        raise DataError(f"{reader.name}: no column is called {asked!r}{nearest(asked, names)}")
+        check_named([asked], names, reader.name)
     raise DataError(f"{reader.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
 
 
@@ -316,9 +314,9 @@ class TableRows:
         """
         kept, encoding = self.kept, self.encoding
         usual = kept["delimiter"] in DELIMITERS and is_table(path)  # then another one may be found
-        form = Form(None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]))
-        known = Layout(kept["delimiter"], kept["header"], tuple(kept["kinds"]), tuple(kept["kinds"].values()), ())
+        form = TableForm(None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]))
         ids, label = list(kept["ids"]), str(kept["label"])
+        known = kept["kinds"] | dict.fromkeys([label, *ids], _csv.LEVEL)
         with open_table(path, form, known=known) as reader:
             names = reader.layout.names
             if not kept["header"] and len(names) != len(kept["names"]):
@@ -326,11 +324,7 @@ class TableRows:
                 raise DataError(
                     f"{reader.name}: {what}; without names in a header all have to be there, in their order"
                 )
-            present = set(names)
-            for coding in encoding.codings:
-                if coding.name not in present:
-                    raise DataError(f"{reader.name}: no column is called {coding.name!r}{nearest(coding.name, names)}")
-            reader = _as_text(reader, {name for name in (label, *ids) if name in names})
+            check_named((coding.name for coding in encoding.codings), names, reader.name)
             for table in reader.blocks(jobs):
                 self._note(table, encoding)
                 y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
