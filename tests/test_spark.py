@@ -15,11 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import command, error, invoke, usage_error
 from test_distributed import COARSE, manifest, plain, train_text
 from test_engines import many_classes, wide
 
+from localsvm import LocalSVC
 from localsvm.data.readers.libsvm import read
 from localsvm.errors import DataError, RunError
 from localsvm.methods.linear.linear import LinearSVM
@@ -318,11 +320,18 @@ def test_predictions_are_those_of_one_process(
     invoke(*on_spark, "-b", "1", rows, model, f"{tmp_path}/parts/")
     assert len(list((tmp_path / "parts").iterdir())) > 1
     assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
+    data = read(rows)
+    names = np.char.add("class ", data.y.astype(str))
+    LocalSVC(gamma=0.5, cost=1.0, metric="none").fit(data.X, names).save(named := tmp_path / "named.h5")
+    for backend, out in ((("predict",), "three"), (on_spark, "four")):  # labels are written as the model has them
+        invoke(*backend, "-q", "--force", rows, named, tmp_path / out)
+    assert (tmp_path / "four").read_bytes() == (tmp_path / "three").read_bytes()
+    assert (tmp_path / "four").read_text().startswith("class ")
     # no LIBSVM text: nothing is lost
     invoke(*on_spark, "--force", tmp_path / "parts", model, f"{tmp_path}/parts/", code=1)
     assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
-    assert "rows to predict:701:" in error(*on_spark, broken(rows), model, tmp_path / "three")
-    assert not (tmp_path / "three").exists()
+    assert "rows to predict:701:" in error(*on_spark, broken(rows), model, tmp_path / "five")
+    assert not (tmp_path / "five").exists()
 
 
 def broken(rows: Path) -> Path:

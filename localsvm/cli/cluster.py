@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from localsvm.runs.cells.schedule import Resources
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.predict import IndexBase, Score
+    from localsvm.runs.prediction.parts import Writer
     from localsvm.runs.progress import Clock
     from localsvm.runs.summary import Summary
 
@@ -85,22 +85,21 @@ def train(
 
 
 def predict(
-    master: str, file: str, model: str, output: str | None, decision_values: bool, probability: bool,
+    master: str, file: str, model: str, output: str | None, lines: Callable[..., Writer], probability: bool,
     collected: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
+    lines : makes the writer of a part; see `runs.prediction.parts.Prediction`.
     collected : the score and the index base of the run, which take in what the rows say.
     """
-    from localsvm.cli.labels import PredictionLines
     from localsvm.parallel.spark import SparkApplication
     from localsvm.runs.prediction.part_files import text_of
     from localsvm.runs.prediction.parts import Prediction, predict_text
 
     with _written(output, force) as write, SparkApplication(master) as spark:
         text = text_of(spark, file)
-        lines = partial(PredictionLines, decision_values=decision_values, probabilities=probability)
         task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
         for part in predict_text(text, task, *collected):
             write(part)

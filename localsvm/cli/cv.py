@@ -13,7 +13,7 @@ from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json
-from localsvm.cli.table_options import check_engine, of_table, table_of, weighed
+from localsvm.cli.table_options import of_table, settled, table_of
 
 
 @click.command(
@@ -60,16 +60,14 @@ def cv(
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights], [plot])
     plotting.check(plot)
-    table = table_of(options, train_file)
-    check_engine(table, metric_file=metric_file, out_of_core=out_of_core)
+    table = table_of(options, train_file, ("metric_file", "out_of_core"))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     with Progress(quiet) as progress:
         clock, budget, count = Clock(progress), Budget.of(memory), opt.job_count(jobs)
         opt.note_cell_size(options, progress.note)
         with clock("read"):
             engine = engine_for(train_file, config, out_of_core, progress.note, weights, count, budget, table)
-        config = weighed(config, table, engine)
-        opt.note_undivided(options, config, engine, progress.note)
+        config = settled(config, table, engine, options, progress.note)
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
         result = cross_validate(engine, config, given=given, observer=progress, **extra)
         result.seconds = clock.seconds | result.seconds

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TextIO
 
-from localsvm.cli.reporting import Name, accuracy_text, label_text, problem_text, recalls_text
+from localsvm.cli.reporting import Name, accuracy_text, label_text, names_of, problem_text, recalls_text
 
 if TYPE_CHECKING:
     from localsvm.runs.predict import Predicted, Score
@@ -22,9 +23,13 @@ class PredictionLines:
 
     def __init__(
         self, out: TextIO, target: Classification, decision_values: bool = False, probabilities: bool = False,
-        header: bool = True, name: Name = label_text,
+        header: bool = True, classes: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        """Write a line with the names of the columns where there are several, if `header` is True."""
+        """Write a line with the names of the columns where there are several, if `header` is True.
+
+        classes : what the labels stand for; see `Dataset.classes`.
+        """
+        name = names_of(target.labels.tolist(), classes)
         self._out, self._labels, self._values = out, target.labels, decision_values
         self._names = [name(label) for label in target.labels.tolist()]
         if header and (decision_values or probabilities):
@@ -50,9 +55,10 @@ class TableLines:
 
     def __init__(
         self, out: TextIO, target: Classification, decision_values: bool, probabilities: bool, rows: TableRows,
-        delimiter: str, name: Name,
+        delimiter: str, classes: Mapping[str, Any] | None,
     ) -> None:  # fmt: skip
-        """Write the header."""
+        """Write the header. classes : what the labels stand for; see `Dataset.classes`."""
+        name = names_of(target.labels.tolist(), classes)
         self._writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         self._rows, self._labels, self._values = rows, target.labels, decision_values
         self._names = [name(label) for label in target.labels.tolist()]

@@ -13,7 +13,7 @@ from localsvm.cli.paths import check_outputs, seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, sizes_table
-from localsvm.cli.table_options import check_engine, of_table, table_of
+from localsvm.cli.table_options import of_table, table_of
 
 
 @click.command(
@@ -54,8 +54,7 @@ def partition(
 
     check_outputs(force, [train_file, metric_file], [seekable(output, "a partition"), plot])
     plotting.check(plot)
-    table = table_of(options, train_file)
-    check_engine(table, metric_file=metric_file, out_of_core=out_of_core)
+    table = table_of(options, train_file, ("metric_file", "out_of_core"))
     given = given_metric(metric_file, options)
     config = opt.training_config(options, None, given)
     with Progress(quiet) as progress:

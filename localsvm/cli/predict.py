@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,17 +13,17 @@ from localsvm.cli import options as opt
 from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, score_text
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
-from localsvm.cli.reporting import names_of, print_json
-from localsvm.cli.table_options import check_table, is_tab
+from localsvm.cli.reporting import Name, names_of, print_json
+from localsvm.cli.table_options import check_table, is_delimited, is_tab
 from localsvm.cli.value_types import Group, ZeroOrOne
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from localsvm.data.blocks.dataset import Dataset
-    from localsvm.runs.predict import LocalModel, Predicted
+    from localsvm.runs.predict import IndexBase, LocalModel, Predicted, Score
     from localsvm.runs.prediction.scores import ProbabilityScores
+    from localsvm.runs.preparation.tables import TableRows
 
 
 @click.command(
@@ -95,7 +96,6 @@ def predict(
     """
     from localsvm.runs.predict import IndexBase, LocalModel, Score
     from localsvm.runs.prediction.scores import ProbabilityScores
-    from localsvm.runs.preparation.tables import SUFFIXES
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
@@ -104,47 +104,51 @@ def predict(
         if probability:
             model.calibrated()
         score, indices = Score(model.target), IndexBase(model, zero_based)
-        table = model.table_rows(test_file)
-        name = names_of(model.target.labels.tolist(), model.file.config.get("classes"))
+        table, classes = model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based=zero_based, backend=backend)
+        lines = _lines(output, table, decision_values=decision_values, probabilities=probability, classes=classes)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            arguments = decision_values, probability, (score, indices), zero_based, force
-            cluster.predict(url, test_file, model_file, output, *arguments)
+            cluster.predict(url, test_file, model_file, output, lines, probability, (score, indices), zero_based, force)
         else:
             with text_output(output, force) as out:
-                lines: PredictionLines | TableLines
-                if table is not None and output is not None and output.lower().endswith(SUFFIXES):
-                    delimiter = "\t" if is_tab(output) else ","
-                    lines = TableLines(out, model.target, decision_values, probability, table, delimiter, name)
-                else:
-                    lines = PredictionLines(out, model.target, decision_values, probability, name=name)
-                takers = lines.write, score.add, *([scores.add] if scores else [])
-                if table is None:
-                    blocks = indices.seen(model.read(test_file, zero_based=indices.zero_based, tell=indices.count))
-                else:
-                    blocks = table.blocks(test_file, opt.job_count(jobs))
-                _predict(model, blocks, probability, takers)
+                takers = lines(out, model.target).write, score.add, *([scores.add] if scores else [])
+                _predict(model, test_file, indices, probability, takers)
     if scores:
         _write_report(str(report), scores, force)
     if not quiet:
-        if warning := indices.warning(test_file, model_file):
-            click.echo(f"warning: {on_command_line(warning)}", err=True)
-        elif note := indices.note(test_file, model_file):
-            click.echo(f"note: {note}", err=True)
-        for column, count in (table.unknown if table else {}).items():
-            click.echo(f"note: column {column!r} has {count:,} values that training did not have", err=True)
-        if text := score_text(score, name) + (confusion_text(score, name) if confusion and score.total else ""):
-            click.echo(text, err=True)
+        _print(score, indices, table, confusion, names_of(score.target.labels.tolist(), classes))
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
 
 
+def _lines(output: str | None, table: TableRows | None, **columns: Any) -> Callable[..., Any]:
+    """Function that makes the writer of a text file for a target; of a table for an output that is called one."""
+    if table is not None and is_delimited(output):
+        return partial(TableLines, rows=table, delimiter="\t" if is_tab(str(output)) else ",", **columns)
+    return partial(PredictionLines, **columns)
+
+
+def _print(score: Score, indices: IndexBase, table: TableRows | None, confusion: bool, name: Name) -> None:
+    """Print notes on the file, and the scores of its rows, if these have labels."""
+    params = click.get_current_context().params
+    test_file, model_file = params["test_file"], params["model_file"]
+    if warning := indices.warning(test_file, model_file):
+        click.echo(f"warning: {on_command_line(warning)}", err=True)
+    elif note := indices.note(test_file, model_file):
+        click.echo(f"note: {note}", err=True)
+    for column, count in (table.unknown if table else {}).items():
+        click.echo(f"note: column {column!r} has {count:,} values that training did not have", err=True)
+    if text := score_text(score, name) + (confusion_text(score, name) if confusion and score.total else ""):
+        click.echo(text, err=True)
+
+
 def _predict(
-    model: LocalModel, blocks: Iterator[Dataset], probability: bool, takers: Sequence[Callable[[Predicted], None]]
+    model: LocalModel, file: str, indices: IndexBase, probability: bool, takers: Sequence[Callable[[Predicted], None]]
 ) -> None:
-    """Predict rows block by block; each of the takers is called with the predictions of each block."""
-    for block in model.predict_blocks(blocks, probability):
+    """Predict a file block by block; each of the takers is called with the predictions of each block."""
+    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)
+    for block in model.predict_blocks(indices.seen(blocks), probability):
         for take in takers:
             take(block)
 

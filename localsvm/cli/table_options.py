@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from localsvm.cli.options import option, together
+from localsvm.cli.options import note_undivided, option, together
 from localsvm.cli.reporting import label_text
 from localsvm.cli.value_types import Group, Names
 
@@ -81,10 +82,11 @@ of_table = together(
 )
 
 
-def table_of(options: dict[str, Any], train_file: str) -> TableOptions | None:
+def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] = ()) -> TableOptions | None:
     """What the user says of a table, taken out of the options; None for LIBSVM text.
 
-    UsageError for an option of tables with LIBSVM text, and for one of LIBSVM text with a table.
+    elsewhere : fields of options of the command that tables do not go with. UsageError where one is given, for other
+        options of LIBSVM text with a table, and for those of tables with LIBSVM text.
     """
     from localsvm.runs.preparation.tables import TableOptions, is_table
 
@@ -99,6 +101,11 @@ def table_of(options: dict[str, Any], train_file: str) -> TableOptions | None:
         )
     if options.get("zero_based"):
         raise click.UsageError("--zero-based is for LIBSVM text; columns of a table have names.")
+    for name in (name for name in elsewhere if click.get_current_context().params[name]):
+        flag = f"--{name.replace('_', '-')}"
+        raise click.UsageError(
+            f"{flag} reads LIBSVM text, no tables; rewrite the table by lsvm convert first, or leave {flag} out."
+        )
     if pairs:
         options["class_weights"] = ()  # they are names of labels, which are known when the table is read
     return TableOptions(
@@ -138,21 +145,16 @@ def _form(given: dict[str, Any], file: str) -> TableForm:
     )
 
 
+def is_delimited(output: str | None) -> bool:
+    """True for the name of an output that is to be a table."""
+    from localsvm.runs.preparation.tables import SUFFIXES
+
+    return output is not None and output.lower().endswith(SUFFIXES)
+
+
 def is_tab(path: str) -> bool:
     """True for a name that ends as one of tab-delimited text."""
     return any(part in ("tsv", "tab") for part in path.lower().split(".")[-2:])
-
-
-def check_engine(table: TableOptions | None, **given: Any) -> None:
-    """Raise UsageError for options that do not go with a table; given: their values by their fields."""
-    if table is None:
-        return
-    for name, value in given.items():
-        if value:
-            flag = f"--{name.replace('_', '-')}"
-            raise click.UsageError(
-                f"{flag} reads LIBSVM text, no tables; rewrite the table by lsvm convert first, or leave {flag} out."
-            )
 
 
 def check_table(table: TableRows | None, **given: Any) -> None:
@@ -163,13 +165,23 @@ def check_table(table: TableRows | None, **given: Any) -> None:
             raise click.UsageError(f"{flag} is for LIBSVM text, and this model was trained on a table; leave it out.")
 
 
-def weighed(config: TrainingConfig, table: TableOptions | None, engine: Any) -> TrainingConfig:
-    """The options with the weights of a table's classes, whose labels are known now."""
-    if table is None or not table.class_weights:
-        return config
+def settled(
+    config: TrainingConfig,
+    table: TableOptions | None,
+    engine: Any,
+    options: dict[str, Any],
+    tell: Callable[[str], None],
+) -> TrainingConfig:
+    """The options of a run whose rows are read: with the weights of a table's classes, whose labels are known now.
+
+    tell : gets a note on a -c that has no effect on these rows.
+    """
     from dataclasses import replace
 
-    return replace(config, class_weights=table.weights_of(engine.data))
+    if table is not None and table.class_weights:
+        config = replace(config, class_weights=table.weights_of(engine.data))
+    note_undivided(options, config, engine, tell)
+    return config
 
 
 def _text(label: float | str) -> str:

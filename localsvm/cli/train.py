@@ -15,7 +15,7 @@ from localsvm.cli.program import Program, examples
 from localsvm.cli.program import time_limit as limited
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json, summary_text
-from localsvm.cli.table_options import check_engine, of_table, table_of, weighed
+from localsvm.cli.table_options import of_table, settled, table_of
 
 if TYPE_CHECKING:
     from localsvm.engines.base import Engine
@@ -70,10 +70,9 @@ def train(
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
-    TRAIN_FILE is LIBSVM text or a table (CSV), plain or compressed, - for stdin. Without MODEL_FILE, train.libsvm gives
-    train.model.h5 beside it; - is stdout. Without options: one cell up to 2000 rows, Voronoi cells of at most 2000
-    beyond; features divided by their deviations, a learned metric if it predicts held-out rows better, gamma and C by
-    cross-validation.
+    TRAIN_FILE is LIBSVM text or a table (CSV), or - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
+    beside it; - is stdout. Without options: one cell up to 2000 rows, Voronoi cells of at most 2000 beyond; features
+    divided by their deviations, a learned metric if it predicts held-out rows better, gamma and C by cross-validation.
     """
     from localsvm.runs import train as training
     from localsvm.runs.cells.schedule import Resources
@@ -84,8 +83,7 @@ def train(
     check_model_output(output, resume, time_limit, as_json)
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights], [output])
-    table = table_of(options, train_file)
-    check_engine(table, metric_file=metric_file, out_of_core=out_of_core, stream=stream, backend=backend)
+    table = table_of(options, train_file, ("metric_file", "out_of_core", "stream", "backend"))
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
@@ -100,11 +98,9 @@ def train(
             summary = train_stream(train_file, config, path, may, force=force, weights=weights)
         else:
             rows = _rows(train_file, weights, config, clock, may, out_of_core, table)
-            config = weighed(config, table, rows)
-            opt.note_undivided(options, config, rows, progress.note)
-            summary = training.train(
-                rows, config, path, may, force=force, resume=resume, partition_file=partition_file, given=given
-            )
+            config = settled(config, table, rows, options, progress.note)
+            files: dict[str, Any] = {"partition_file": partition_file, "given": given}
+            summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
     summary.seconds = clock.seconds | summary.seconds
     _print(summary, config, output, quiet, as_json)
 

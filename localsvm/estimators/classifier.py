@@ -190,7 +190,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, for `localsvm.load` and `lsvm-predict`. What is at `path` is overwritten.
 
-        `lsvm-predict` gives labels that are no numbers as 0, 1, ..., their places in classes_.
+        `lsvm-predict` writes labels as they are in classes_, and takes 0, 1, ..., their places there, for those of a
+        test file in LIBSVM text.
 
         Raises
         ------

@@ -147,7 +147,9 @@ class LocalModel:
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
     ) -> Iterator[Dataset]:
-        """Rows of a LIBSVM file, block by block, as `predict_blocks` takes them; see `read_blocks`."""
+        """Rows of a file, block by block, as `predict_blocks` takes them; see `read_blocks`, or `TableRows`."""
+        if self.table is not None:
+            return self.table.blocks(str(path), self._jobs)
         return read_blocks(
             path, self.chain.reading, zero_based=zero_based, jobs=self._jobs, tell=tell,
             block_bytes=self._extent.text, longest=self._extent.longest,

@@ -74,9 +74,7 @@ def train(
                 _write(output, prepared, journal, trained, calibration, force)
             journal.delete()
     return summarise(
-        TrainingRows(
-            prepared.labels, prepared.class_rows, prepared.head.features, prepared.chain.width, prepared.head.classes
-        ),
+        _rows_of(prepared),
         TrainedCells(
             trained.partition.name, trained.sizes, trained.reports, config.repeats, trained.partition.cells_by_coarse
         ),
@@ -84,6 +82,11 @@ def train(
         calibration=calibration,
         metric=prepared.measured.told,
     )
+
+
+def _rows_of(prepared: PreparedRun) -> TrainingRows:
+    head = prepared.head
+    return TrainingRows(prepared.labels, prepared.class_rows, head.features, prepared.chain.width, head.classes)
 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
