@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.metrics import log_loss
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
+from localsvm.data.blocks.dealing import Mates
 from localsvm.data.writers.libsvm import write
 from localsvm.methods import methods
 from localsvm.partition import copies
@@ -126,14 +127,14 @@ def test_a_metric_that_learned_copies_by_heart_is_not_chosen() -> None:
     once = {EUCLIDEAN: np.zeros((2, 400)), "diag": np.stack([difference, difference])}
     both = {name: np.tile(values, 2) for name, values in once.items()}
     alone = judged_by(once, np.ones(400))
-    np.testing.assert_allclose(judged_by(both, np.ones(800), np.tile(np.arange(400), 2)).z, alone.z)
+    np.testing.assert_allclose(judged_by(both, np.ones(800), Mates(np.tile(np.arange(400), 2))).z, alone.z)
     np.testing.assert_allclose(judged_by(both, np.ones(800)).z, np.sqrt(2) * np.asarray(alone.z))
 
 
 def test_parts_of_svml_share_no_row() -> None:
     y = np.repeat(noise(400)[1], 2)
     pairs = np.arange(800) // 2
-    parts = split(y, np.random.default_rng(0), pairs)
+    parts = split(y, np.random.default_rng(0), Mates(pairs))
     assert parts is not None and [len(part) for part in parts] == [400, 200, 200]
     seen = [set(pairs[part]) for part in parts]
     assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])

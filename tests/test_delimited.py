@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localsvm.data.blocks.table import Table, together
-from localsvm.data.readers.delimited import TableForm, open_table
+from localsvm.data.readers.delimited import TableForm, open_delimited
 from localsvm.errors import DataError
 from localsvm.naming import on_command_line
 
@@ -25,7 +25,7 @@ BLOCK = 64  # bytes, so that rows are cut everywhere
 def table_of(
     path: Path, form: TableForm = PLAIN, text: tuple[str, ...] = (), jobs: int = 1, block: int = BLOCK
 ) -> Table:
-    with open_table(str(path), form, lambda names, header: text) as reader:
+    with open_delimited(str(path), form, lambda names, header: text) as reader:
         return together(list(reader.blocks(jobs, block)))
 
 

@@ -95,7 +95,7 @@ def test_the_gradient_by_the_metric_is_that_of_differences(shape: tuple[int, ...
     X, y = rows(classes=classes)
     Y = np.where(y[:, None] == np.arange(1, 2 if classes == 2 else classes + 1) % classes, 1.0, -1.0)
     rng = np.random.default_rng(1)
-    learner = MetricLearner(X + 100.0, Y.astype(np.float32), rng.random(240) + 0.1, np.arange(240), 40)
+    learner = MetricLearner(X + 100.0, Y.astype(np.float32), rng.random(240) + 0.1, None, np.arange(240), 40)
     part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
     slope, scalar_slope = learner._gradient(RidgeLoss(40, Y.shape[1]), part, values, scalars)
     step = 1e-5

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localsvm.data.blocks.dealing import first_rows
+from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, stratified
@@ -31,7 +31,7 @@ def test_folds_are_stratified(counts: list[int], n_folds: int, seed: int) -> Non
         assert share.max() - share.min() <= 1
     order, rows = fold_order(y, n_folds, np.random.default_rng(seed))
     np.testing.assert_array_equal(folds[order], np.repeat(np.arange(used), rows))
-    alone = fold_order(y, n_folds, np.random.default_rng(seed), np.arange(len(y)))
+    alone = fold_order(y, n_folds, np.random.default_rng(seed), Mates(np.arange(len(y))))
     np.testing.assert_array_equal(order, alone[0])
 
 
@@ -44,7 +44,7 @@ def test_folds_are_stratified(counts: list[int], n_folds: int, seed: int) -> Non
 def test_copies_stay_in_one_fold(labels: list[int], values: int, n_folds: int, seed: int) -> None:
     y, rng = np.asarray(labels, np.float64), np.random.default_rng(seed)
     copies = rng.integers(0, values, len(y))
-    order, rows = fold_order(y, n_folds, rng, copies)
+    order, rows = fold_order(y, n_folds, rng, Mates(copies))
     folds = np.empty(len(y), np.int64)
     folds[order] = np.repeat(np.arange(len(rows)), rows)
     assert (rows > 0).all() and sorted(order) == list(range(len(y)))
@@ -59,14 +59,15 @@ def test_folds_of_pairs_are_stratified() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat(rng.choice(3, 301, p=[0.7, 0.25, 0.05]), 2).astype(np.float64)
     y[::7] = 2.0  # some pairs have two labels
-    folds = stratified(y, 5, rng, np.arange(len(y)) // 2)
+    folds = stratified(y, 5, rng, Mates(np.arange(len(y)) // 2))
     assert np.ptp(np.bincount(folds)) <= 4
     assert all(np.ptp(np.bincount(folds[y == label])) <= 4 for label in range(3))
 
 
 def test_a_frequent_value_is_dealt_out_row_by_row() -> None:
     y = np.tile([0.0, 1.0], 50)
-    folds = stratified(y, 5, np.random.default_rng(0), np.r_[np.zeros(60, np.int64), 1 + np.arange(40) // 2])
+    mates = Mates(np.r_[np.zeros(60, np.int64), 1 + np.arange(40) // 2])
+    folds = stratified(y, 5, np.random.default_rng(0), mates)
     assert np.ptp(np.bincount(folds[:60])) <= 8 and np.bincount(folds).tolist() == [20] * 5
 
 
@@ -75,13 +76,32 @@ def test_copies_stay_on_one_side_of_a_draw(n: int, values: int, seed: int) -> No
     rng = np.random.default_rng(seed)
     order, copies = rng.permutation(n), rng.integers(0, values, n)
     count = int(rng.integers(n))
-    np.testing.assert_array_equal(first_rows(order, count, np.arange(n)), order[:count])
-    taken = first_rows(order, count, copies)
+    np.testing.assert_array_equal(first_rows(order, count, Mates(np.arange(n))), order[:count])
+    taken = first_rows(order, count, Mates(copies))
     assert len(set(taken)) == len(taken) <= count
     room = min(count, n - count)
     rare = np.bincount(copies)[copies] <= room
     assert not np.isin(copies[taken[rare[taken]]], np.delete(copies, taken)).any()
     assert len(taken) > count - np.bincount(copies).max()
+
+
+@given(
+    labels=st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    groups=st.integers(1, 8),
+    n_folds=st.integers(1, 7),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_groups_stay_whole_however_large(labels: list[int], groups: int, n_folds: int, seed: int) -> None:
+    y, rng = np.asarray(labels, np.float64), np.random.default_rng(seed)
+    group = rng.integers(0, groups, len(y))
+    folds = stratified(y, n_folds, rng, Mates(group, whole=True))
+    assert all(len(set(folds[group == number])) == 1 for number in np.unique(group))
+    if len(np.unique(group)) < len(y):
+        assert len(set(folds)) == min(n_folds, len(np.unique(group)))
+    order, count = rng.permutation(len(y)), int(rng.integers(len(y)))
+    taken = first_rows(order, count, Mates(group, whole=True))
+    if count:
+        assert len(taken) and not np.isin(group[taken], np.delete(group, taken)).any()
 
 
 def test_folds_depend_on_the_generator() -> None:

@@ -27,6 +27,7 @@ OTHERWISE = {
     "partition_file": ("--partition-file", "coarse cells are found in the run"),
     "metric_file": ("--metric-file", "rows are read as its columns and origins ask only on one machine"),
     "weights": ("--weights FILE", "its lines would have to be brought to their rows"),
+    "group_file": ("--group-file", "its lines would have to be brought to their rows"),
     "report": ("--report", "its sums depend on the order of the rows"),
 }
 

@@ -30,6 +30,7 @@ from localsvm.cli.table_options import of_table, settled, table_of
 @opt.repeats
 @opt.selection
 @opt.weights
+@opt.groups
 @opt.seed
 @opt.partition_file
 @opt.plot("the error over the grid")
@@ -58,15 +59,15 @@ def cv(
     from localsvm.runs.progress import Clock
 
     weights = opt.weights_file(options, train_file)
-    check_outputs(force, [train_file, partition_file, metric_file, weights], [plot])
+    check_outputs(force, [train_file, partition_file, metric_file, weights, groups := options["group_file"]], [plot])
     plotting.check(plot)
-    table = table_of(options, train_file, ("metric_file", "out_of_core"))
+    table = table_of(options, train_file, ("metric_file",))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     with Progress(quiet) as progress:
         clock, budget, count = Clock(progress), Budget.of(memory), opt.job_count(jobs)
         opt.note_cell_size(options, progress.note)
         with clock("read"):
-            engine = engine_for(train_file, config, out_of_core, progress.note, weights, count, budget, table)
+            engine = engine_for(train_file, config, out_of_core, progress.note, weights, count, budget, table, groups)
         config = settled(config, table, engine, options, progress.note)
         extra: dict[str, Any] = {"jobs": count, "memory": memory, "partition_file": partition_file}
         result = cross_validate(engine, config, given=given, observer=progress, **extra)

@@ -10,7 +10,7 @@ from localsvm.cli.reporting import Name, accuracy_text, label_text, names_of, pr
 
 if TYPE_CHECKING:
     from localsvm.runs.predict import Predicted, Score
-    from localsvm.runs.preparation.tables import TableRows
+    from localsvm.runs.prediction.table_rows import TableRows
     from localsvm.targets.classification import Classification
 
 

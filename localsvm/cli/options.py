@@ -18,9 +18,11 @@ from localsvm.cli import method_options, other_tools
 from localsvm.cli.given_files import of_partition
 from localsvm.cli.reporting import label_text
 from localsvm.cli.value_types import (
+    Blocks,
     CellSizeType,
     DurationType,
     FileName,
+    FoldsType,
     Group,
     Label,
     MemoryType,
@@ -147,9 +149,11 @@ metric_file = option(
 folds = option(
     "-v",
     "--folds",
-    type=WholeNumber(2, 100),
+    type=FoldsType(2, 100),
+    metavar="INTEGER|blocks[:INTEGER]",
     show_default="5",
-    help="Folds of the cross-validation that chooses the parameters of each cell.",
+    help="Folds of the cross-validation that chooses the parameters of each cell. blocks: they are stretches of "
+    "consecutive rows, so that the error is that of later rows, where rows are in the order of time.",
     group=Group.SELECTION,
 )
 grid = option(
@@ -206,6 +210,13 @@ weights = option(
     metavar="FILE|balanced",
     help="Multiply C by a weight for each row. FILE has one number a line for each row of TRAIN_FILE, and a row of "
     "weight 0 is left out; with balanced, all classes weigh the same.",
+    group=Group.SELECTION,
+)
+groups = option(
+    "--group-file",
+    metavar="FILE",
+    help="Hold the rows of a group out together, so that the error is that of new groups. FILE has the name of a group "
+    "a line, for each row of TRAIN_FILE.",
     group=Group.SELECTION,
 )
 probability = option(
@@ -319,6 +330,10 @@ def training_config(options: dict[str, Any], file: str | None = None, metric: Gi
     if given.get("weights") == BALANCED:
         given["balanced"] = True
     given.pop("weights", None)
+    given.pop("group_file", None)
+    if isinstance(given.get("folds"), Blocks):
+        given["blocks"] = True
+        given["folds"] = int(given["folds"])
     shared = {name: given.pop(name) for name in [f.name for f in fields(TrainingConfig)] if name in given}
     shared["method"] = method_options.create(shared.get("method", "svm"), given)
     config = TrainingConfig(**(shared | of_partition(shared, file) if file else shared))
@@ -326,10 +341,14 @@ def training_config(options: dict[str, Any], file: str | None = None, metric: Gi
 
 
 def weights_file(options: dict[str, Any], train_file: str) -> str | None:
-    """The file of --weights, if one was given; UsageError where it and the training file are stdin."""
+    """The file of --weights, if one was given; UsageError where it and another file are stdin."""
     file: str | None = options["weights"]
-    if file == train_file == "-":
-        raise click.UsageError("TRAIN_FILE and --weights cannot both come from stdin.")
+    names = {"TRAIN_FILE": train_file, "--weights": file, "--group-file": options["group_file"]}
+    from_stdin = [name for name, value in names.items() if value == "-"]
+    if len(from_stdin) > 1:
+        raise click.UsageError(f"{' and '.join(from_stdin)} cannot both come from stdin.")
+    if options["group_file"] and isinstance(options["folds"], Blocks):
+        raise click.UsageError("--group-file and --folds blocks both say what is held out together; leave one out.")
     return None if file == BALANCED else file
 
 

@@ -54,7 +54,7 @@ def partition(
 
     check_outputs(force, [train_file, metric_file], [seekable(output, "a partition"), plot])
     plotting.check(plot)
-    table = table_of(options, train_file, ("metric_file", "out_of_core"))
+    table = table_of(options, train_file, ("metric_file",))
     given = given_metric(metric_file, options)
     config = opt.training_config(options, None, given)
     with Progress(quiet) as progress:

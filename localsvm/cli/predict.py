@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from localsvm.runs.predict import IndexBase, LocalModel, Predicted, Score
     from localsvm.runs.prediction.scores import ProbabilityScores
-    from localsvm.runs.preparation.tables import TableRows
+    from localsvm.runs.prediction.table_rows import TableRows
 
 
 @click.command(

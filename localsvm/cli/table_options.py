@@ -9,25 +9,31 @@ import click
 
 from localsvm.cli.options import note_undivided, option, together
 from localsvm.cli.reporting import label_text
-from localsvm.cli.value_types import Group, Names
+from localsvm.cli.value_types import Blocks, FileName, Group, Names
 
 if TYPE_CHECKING:
     from localsvm.data.readers.delimited import TableForm
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.preparation.tables import TableOptions, TableRows
+    from localsvm.runs.prediction.table_rows import TableRows
+    from localsvm.runs.preparation.tables import TableOptions
 
-FORMATS = ("csv", "libsvm")
+FORMATS = ("csv", "parquet", "arrow", "npy", "libsvm")
+ENCODINGS = ("auto", "one-hot", "target", "ordinal")
 FIELDS = (  # of the options below
-    "label", "weight_column", "drop_unlabelled", "ignore", "ids", "categorical", "missing", "header", "delimiter",
+    "label", "weight_column", "group_column", "drop_unlabelled", "ignore", "ids", "categorical", "missing", "encode",
+    "dates", "columns", "header", "delimiter",
 )  # fmt: skip
+FLAGS = {"ids": "--id-column"}  # where an option is not called as its field
+EVERY, NONE = "auto", "none"  # values of --categorical and --dates
 TABS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
 of_table = together(
     option(
         "--format",
         type=Names(FORMATS),
-        show_default="csv for .csv, .tsv and .tab, else libsvm",
-        help="Format of TRAIN_FILE: a table as delimited text, or LIBSVM text.",
+        show_default="by the ending of the name, then by the first line",
+        help="Format of TRAIN_FILE. csv: a table as delimited text; parquet, arrow (Feather): by pyarrow; npy: arrays "
+        "of numpy, also .npz; libsvm: LIBSVM text.",
         group=Group.TABLE,
     ),
     option(
@@ -43,6 +49,13 @@ of_table = together(
         help="Column of weights: factors on C and on the held-out error of the rows, as --weights FILE has them.",
         group=Group.TABLE,
     ),
+    option(
+        "--group-column",
+        metavar="NAME",
+        help="Column of groups, as of patients: no feature, and the rows of a group are held out together, so that the "
+        "error is that of new groups.",
+        group=Group.TABLE,
+    ),
     option("--drop-unlabelled", is_flag=True, help="Leave out rows without a label.", group=Group.TABLE),
     option("--ignore", metavar="NAMES", help="Columns that are not read, as in a,b.", group=Group.TABLE),
     option(
@@ -54,8 +67,9 @@ of_table = together(
     ),
     option(
         "--categorical",
-        metavar="NAMES",
-        help="Columns whose numbers are levels. Columns of text always have levels.",
+        metavar="auto|none|NAMES",
+        show_default="auto",
+        help="Columns whose numbers are levels. Columns of text always have levels; none: they are left out.",
         group=Group.TABLE,
     ),
     option(
@@ -63,6 +77,30 @@ of_table = together(
         metavar="WORDS",
         show_default="NA,NaN,nan,?,null,NULL",
         help="Words that stand for no value, beside the empty field.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--encode",
+        type=Names(ENCODINGS),
+        show_default="auto",
+        help="How levels become features. one-hot: a feature a level; target: the share of each class among the rows "
+        "of the level; ordinal: the number of the level; auto: one-hot up to nine levels, target beyond.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--dates",
+        type=Names((EVERY, NONE)),
+        show_default="auto",
+        help="Columns of dates (YYYY-MM-DD, with or without a time). auto: year, month, weekday and hour are features; "
+        "none: they are text.",
+        group=Group.TABLE,
+    ),
+    option(
+        "--columns",
+        metavar="FILE",
+        type=FileName(),
+        help="Column description as CatBoost has it: lines of a number from 0, a tab, and Label, Num, Categ, Weight, "
+        "GroupId, SampleId or Auxiliary.",
         group=Group.TABLE,
     ),
     option(
@@ -88,19 +126,27 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
     elsewhere : fields of options of the command that tables do not go with. UsageError where one is given, for other
         options of LIBSVM text with a table, and for those of tables with LIBSVM text.
     """
-    from localsvm.runs.preparation.tables import TableOptions, is_table
+    from localsvm.data.readers.tables import format_of
+    from localsvm.runs.preparation.tables import TableOptions
 
     given = {name: options.pop(name) for name in FIELDS}
     pairs = tuple(options.get("class_weights") or ())
-    if (options.pop("format") or ("csv" if is_table(train_file) else "libsvm")) == "libsvm":
+    kind = options.pop("format") or ("csv" if is_asked(given) and train_file == "-" else format_of(train_file))
+    if kind == "libsvm":
         _refuse_of_table(given, pairs, train_file)
         return None
     if given["weight_column"] and options.get("weights") not in (None, "balanced"):
         raise click.UsageError(
             "--weight-column and --weights FILE both give the rows weights; leave one of the two out."
         )
+    if given["group_column"] and options.get("group_file"):
+        raise click.UsageError("--group-column and --group-file both give the rows groups; leave one of the two out.")
+    if given["group_column"] and isinstance(options.get("folds"), Blocks):
+        raise click.UsageError("--group-column and --folds blocks both say what is held out together; leave one out.")
     if options.get("zero_based"):
         raise click.UsageError("--zero-based is for LIBSVM text; columns of a table have names.")
+    if given["columns"]:
+        _described(given, train_file, kind)
     for name in (name for name in elsewhere if click.get_current_context().params[name]):
         flag = f"--{name.replace('_', '-')}"
         raise click.UsageError(
@@ -109,11 +155,14 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
     if pairs:
         options["class_weights"] = ()  # they are names of labels, which are known when the table is read
     return TableOptions(
-        _form(given, train_file),
+        _form(given, train_file, kind),
         label=given["label"] or None,
         ids=tuple(_names(given["ids"])),
         weight=given["weight_column"] or None,
+        group=given["group_column"] or None,
         drops=given["drop_unlabelled"],
+        encode=given["encode"] or EVERY,
+        dates=given["dates"] != NONE,
         class_weights=tuple((_text(label), weight) for label, weight in pairs),
     )
 
@@ -122,7 +171,7 @@ def _refuse_of_table(given: dict[str, Any], pairs: tuple[tuple[float | str, floa
     """Raise UsageError for an option of tables, or a label that is text."""
     for name, value in given.items():
         if value or (name == "header" and value is not None):
-            flags = {"ids": "--id-column", "header": "--header" if value else "--no-header"}
+            flags = FLAGS | {"header": "--header" if value else "--no-header"}
             flag = flags.get(name, f"--{name.replace('_', '-')}")
             raise click.UsageError(f"{flag} is for tables; if {file} is one, give --format csv.")
     for label, _ in pairs:
@@ -130,7 +179,35 @@ def _refuse_of_table(given: dict[str, Any], pairs: tuple[tuple[float | str, floa
             raise click.UsageError(f"-w {label}: in LIBSVM text, labels are numbers.")
 
 
-def _form(given: dict[str, Any], file: str) -> TableForm:
+def is_asked(given: dict[str, Any]) -> bool:
+    """True where an option says that a file is a table."""
+    return any(value for name, value in given.items() if name != "header") or given["header"] is not None
+
+
+def _described(given: dict[str, Any], file: str, kind: str) -> None:
+    """Put what --columns says in the place of the options that say it, too."""
+    from localsvm.data.readers.columns_file import read_columns
+
+    names = _header_of(given, file, kind)
+    described = read_columns(given["columns"], names)
+    for name, value in described.items():
+        if value and given[name]:
+            flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
+            raise click.UsageError(f"{flag} and --columns both say what a column is; leave one of the two out.")
+        given[name] = given[name] or value
+
+
+def _header_of(given: dict[str, Any], file: str, kind: str) -> tuple[str, ...]:
+    """Names of the columns of a table."""
+    from localsvm.data.readers.tables import open_table
+
+    if file == "-":
+        raise click.UsageError("--columns needs a file that can be read twice; write stdin to a file first.")
+    with open_table(file, _form({**given, "ignore": None, "categorical": None}, file, kind)) as source:
+        return source.layout.names
+
+
+def _form(given: dict[str, Any], file: str, kind: str) -> TableForm:
     from localsvm.data.readers.delimited import MISSING, TableForm
 
     delimiter = TABS.get(given["delimiter"], given["delimiter"]) or ("\t" if is_tab(file) else None)
@@ -140,16 +217,18 @@ def _form(given: dict[str, Any], file: str) -> TableForm:
         delimiter=delimiter,
         header=given["header"],
         missing=tuple(given["missing"].split(",")) if given["missing"] else MISSING,
-        categorical=frozenset(_names(given["categorical"])),
+        categorical=frozenset() if given["categorical"] in (EVERY, NONE) else frozenset(_names(given["categorical"])),
         ignored=frozenset(_names(given["ignore"])),
+        texts=given["categorical"] != NONE,
+        kind=kind,
     )
 
 
 def is_delimited(output: str | None) -> bool:
     """True for the name of an output that is to be a table."""
-    from localsvm.runs.preparation.tables import SUFFIXES
+    from localsvm.data.readers.tables import FORMATS
 
-    return output is not None and output.lower().endswith(SUFFIXES)
+    return output is not None and output.lower().endswith(FORMATS["csv"])
 
 
 def is_tab(path: str) -> bool:
@@ -178,8 +257,11 @@ def settled(
     """
     from dataclasses import replace
 
+    from localsvm.runs.preparation.tables import labels_of
+
     if table is not None and table.class_weights:
-        config = replace(config, class_weights=table.weights_of(engine.data))
+        source = getattr(engine, "data", None) or engine.source
+        config = replace(config, class_weights=table.weights_of(source.name, labels_of(source), source.classes))
     note_undivided(options, config, engine, tell)
     return config
 
@@ -189,4 +271,4 @@ def _text(label: float | str) -> str:
 
 
 def _names(text: str | None) -> list[str]:
-    return [] if text is None else [name for name in text.split(",") if name]
+    return [] if text is None else [name.strip() for name in text.split(",")]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from localsvm.runs.progress import Clock
     from localsvm.runs.summary import Summary
 
-IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file")  # options that a stream does not go with
+# options that a stream does not go with
+IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_file")
 
 
 @click.command(
@@ -46,6 +47,7 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file")  # options
 @opt.repeats
 @opt.selection
 @opt.weights
+@opt.groups
 @opt.grid
 @opt.select
 @opt.probability
@@ -82,8 +84,8 @@ def train(
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)
     weights = opt.weights_file(options, train_file)
-    check_outputs(force, [train_file, partition_file, metric_file, weights], [output])
-    table = table_of(options, train_file, ("metric_file", "out_of_core", "stream", "backend"))
+    check_outputs(force, [train_file, partition_file, metric_file, weights, groups := options["group_file"]], [output])
+    table = table_of(options, train_file, ("metric_file", "stream", "backend"))
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
@@ -97,7 +99,7 @@ def train(
         elif stream:
             summary = train_stream(train_file, config, path, may, force=force, weights=weights)
         else:
-            rows = _rows(train_file, weights, config, clock, may, out_of_core, table)
+            rows = _rows(train_file, (weights, groups), config, clock, may, out_of_core, table)
             config = settled(config, table, rows, options, progress.note)
             files: dict[str, Any] = {"partition_file": partition_file, "given": given}
             summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
@@ -106,15 +108,16 @@ def train(
 
 
 def _rows(
-    file: str, weights: str | None, config: TrainingConfig, clock: Clock, may: Resources, out_of_core: bool,
-    table: TableOptions | None,
+    file: str, of_rows: tuple[str | None, str | None], config: TrainingConfig, clock: Clock, may: Resources,
+    out_of_core: bool, table: TableOptions | None,
 ) -> Engine:  # fmt: skip
+    """The rows of a file. of_rows : the files of their weights and groups."""
     from localsvm.memory import Budget
     from localsvm.runs.preparation.engine import engine_for
 
     with clock("read"):
-        budget = Budget.of(may.memory)
-        return engine_for(file, config, out_of_core, may.observer.note, weights, may.jobs, budget, table)
+        budget, (weights, groups) = Budget.of(may.memory), of_rows
+        return engine_for(file, config, out_of_core, may.observer.note, weights, may.jobs, budget, table, groups)
 
 
 def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, as_json: bool) -> None:
@@ -141,6 +144,8 @@ def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bo
         raise click.UsageError(f"{stream} reads a file several times, and goes without {in_memory[0]}; {remedy}.")
     if once and context.get_parameter_source("folds") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--online full learns each row once and has no folds; leave -v out.")
+    if stream and config.blocks:
+        raise click.UsageError(f"{stream} deals rows out to folds at random; give -v a number.")
     if out_of_core and stream:
         raise click.UsageError(f"{stream} keeps no rows, in memory or on a disk; leave --out-of-core out.")
     return stream is not None

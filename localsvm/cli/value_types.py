@@ -136,6 +136,9 @@ def whole(text: str) -> int | None:
     return None if rest else value
 
 
+DEFAULT_FOLDS = 5
+
+
 class WholeNumber(click.IntRange):
     """A whole number in a range, which may be written as 2e4."""
 
@@ -147,6 +150,25 @@ class WholeNumber(click.IntRange):
             least = "" if self.min is None else f" from {self.min}"
             self.fail(f"{value!r} is not a whole number{least}.", param, ctx)
         return super().convert(number, param, ctx)
+
+
+class Blocks(int):
+    """A number of folds that are stretches of consecutive rows."""
+
+    def __str__(self) -> str:
+        return f"blocks:{int(self)}"
+
+
+class FoldsType(WholeNumber):
+    """A number of folds, or blocks, or blocks:N."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, Blocks):
+            return value
+        word, colon, count = str(value).partition(":")
+        if word != "blocks":
+            return super().convert(value, param, ctx)
+        return Blocks(super().convert(count if colon else DEFAULT_FOLDS, param, ctx))
 
 
 class CellSizeType(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click

@@ -43,6 +43,7 @@ class Head:
     entries : values other than 0.
     columns, shift : the columns that are kept, and which of them are read from an origin.
     weighted, left_out : whether rows have weights, and how many have the weight 0.
+    grouped : whether rows have groups.
     absent : how many of the columns that were asked for occur in no row.
     classes, table : what the labels stand for, and how a table became these rows; see Dataset.
     """
@@ -57,6 +58,7 @@ class Head:
     absent: int = 0
     classes: dict[str, Any] | None = None
     table: dict[str, Any] | None = None
+    grouped: bool = False
 
     @property
     def features(self) -> int:
@@ -84,6 +86,7 @@ class Block:
     X, y : (n, d) and (n,).
     weight : (n,) above 0; None where rows have none.
     columns : which columns of the data X has; None for all.
+    group : (n,) numbers of the rows' groups; None where rows have none.
     """
 
     first: int
@@ -91,6 +94,7 @@ class Block:
     y: Vector
     weight: Vector | None = None
     columns: Columns | None = None
+    group: Numbers | None = None
 
     @property
     def numbers(self) -> Numbers:
@@ -106,21 +110,24 @@ class Block:
         """Block of the rows with the numbers first .. last - 1."""
         part = slice(first - self.first, last - self.first)
         weight = None if self.weight is None else self.weight[part]
-        return Block(first, between(self.X, part.start, part.stop), self.y[part], weight, self.columns)
+        group = None if self.group is None else self.group[part]
+        return Block(first, between(self.X, part.start, part.stop), self.y[part], weight, self.columns, group)
 
     def rows(self, chosen: NDArray[np.intp]) -> Drawn:
         """Some of the rows, by their places in the block."""
         weight = None if self.weight is None else self.weight[chosen]
-        return Drawn(self.first + chosen, rows_of(self.X, chosen), self.y[chosen], weight)
+        group = None if self.group is None else self.group[chosen]
+        return Drawn(self.first + chosen, rows_of(self.X, chosen), self.y[chosen], weight, group)
 
 
 class Drawn(NamedTuple):
-    """Some rows: their numbers (n,), X (n, d), y (n,), and their weights if they have any."""
+    """Some rows: their numbers (n,), X (n, d), y (n,), and their weights and groups if they have any."""
 
     numbers: Numbers
     X: Examples
     y: Vector
     weight: Vector | None = None
+    group: Numbers | None = None
 
     def through(self, step: Step) -> Drawn:
         """The rows after a step."""
@@ -129,7 +136,7 @@ class Drawn(NamedTuple):
     @property
     def dataset(self) -> Dataset:
         """Data set of the rows, without their numbers."""
-        return Dataset(self.X, self.y, weight=self.weight)
+        return Dataset(self.X, self.y, weight=self.weight, group=self.group)
 
 
 class CoarseRows(NamedTuple):
@@ -169,18 +176,18 @@ class Labels:
 
 
 class Digest:
-    """Sums modulo 2^64 of hashes: of rows with their labels and numbers, and of their weights with their numbers."""
+    """Sums modulo 2^64 of hashes: of rows with their labels and numbers, and of their weights and groups with these."""
 
-    def of(self, block: Block) -> tuple[int, int]:
-        """Digests of the rows of a block and of their weights."""
-        weights = 0
-        if block.weight is not None:
-            weights = digest(block.weight.view(np.uint64), np.zeros(len(block.y)), block.first)
-        return digest(block.contents, block.y, block.first), weights
+    def of(self, block: Block) -> tuple[int, int, int]:
+        """Digests of the rows of a block, of their weights, and of their groups."""
+        zeros = np.zeros(len(block.y))
+        weights = 0 if block.weight is None else digest(block.weight.view(np.uint64), zeros, block.first)
+        groups = 0 if block.group is None else digest(block.group.view(np.uint64), zeros, block.first)
+        return digest(block.contents, block.y, block.first), weights, groups
 
-    def merge(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    def merge(self, a: tuple[int, int, int], b: tuple[int, int, int]) -> tuple[int, int, int]:
         """Add up the digests."""
-        return (a[0] + b[0]) % (1 << 64), (a[1] + b[1]) % (1 << 64)
+        return (a[0] + b[0]) % (1 << 64), (a[1] + b[1]) % (1 << 64), (a[2] + b[2]) % (1 << 64)
 
 
 class Spread:
@@ -213,11 +220,13 @@ class Sample:
 def together(parts: Sequence[Drawn]) -> Drawn:
     """Rows of all parts, one part after the other."""
     weights = [part.weight for part in parts if part.weight is not None]
+    groups = [part.group for part in parts if part.group is not None]
     return Drawn(
         np.concatenate([part.numbers for part in parts]),
         joined([part.X for part in parts]),
         np.concatenate([part.y for part in parts]),
         np.concatenate(weights) if weights else None,
+        np.concatenate(groups) if groups else None,
     )
 
 

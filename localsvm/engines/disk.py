@@ -21,12 +21,8 @@ from localsvm.data.blocks.columns import Columns, occurring, put_columns
 from localsvm.data.blocks.dataset import Dataset, Examples, between, prefers_dense, rows_of
 from localsvm.data.blocks.scratch import FileArray, ScratchRows, check_room, scratch_folder
 from localsvm.data.readers.compression import read_once
-from localsvm.data.readers.faults import LONGEST_LINE
-from localsvm.data.readers.libsvm import Layout, read, read_blocks
-from localsvm.data.readers.measuring import measure, shift_in
 from localsvm.data.readers.origin import rounded
-from localsvm.data.readers.pieces import BLOCK_BYTES, Counts
-from localsvm.data.readers.weights import read_weights
+from localsvm.data.readers.pieces import Counts
 from localsvm.engines.base import (
     Block,
     CoarseRouting,
@@ -41,6 +37,7 @@ from localsvm.engines.base import (
     joined,
 )
 from localsvm.engines.memory import Memory
+from localsvm.engines.sources import RowSource, TextSource
 from localsvm.errors import DataError, OptionError
 from localsvm.features.columns import KeptColumns
 from localsvm.memory import MORE, UNBOUNDED, Budget
@@ -53,12 +50,13 @@ WRITTEN = 1 << 22  # values that are read, sorted into coarse cells, and written
 
 
 class Disk:
-    """The rows and labels of a LIBSVM file, in scratch files in the folder of temporary files (TMPDIR).
+    """The rows and labels of a file, in scratch files in the folder of temporary files (TMPDIR).
 
     Parameters
     ----------
-    path, weights : the file, and that of the rows' weights.
-    zero_based, shifts : as of `data.readers.libsvm.read`.
+    source : LIBSVM text by its name, or a source of rows.
+    weights, groups : files of the rows' weights and groups, of LIBSVM text.
+    zero_based, shifts : as of `data.readers.libsvm.read`, of LIBSVM text.
     budget : the memory of the run.
     counts : what the file holds, where that is known.
     block_bytes : of text, which is read at once; None where that may follow the budget.
@@ -71,37 +69,39 @@ class Disk:
     """
 
     def __init__(
-        self, path: str | Path, *, zero_based: bool = False, shifts: bool = False, weights: str | Path | None = None,
-        budget: Budget = UNBOUNDED, counts: Counts | None = None, block_bytes: int | None = None,
+        self, source: str | Path | RowSource, *, zero_based: bool = False, shifts: bool = False,
+        weights: str | Path | None = None, groups: str | Path | None = None, budget: Budget = UNBOUNDED,
+        counts: Counts | None = None, block_bytes: int | None = None,
     ) -> None:  # fmt: skip
-        if read_once(path):
+        self.source: RowSource = (
+            TextSource(source, zero_based, shifts, weights, groups, budget, counts, block_bytes)
+            if isinstance(source, str | Path)
+            else source
+        )
+        self.name = self.source.name
+        if read_once(self.name):
             raise OptionError(f"{opt.out_of_core} reads a file twice, and cannot from a pipe; write it to a file first")
-        self.name, self._zero_based, self._shifts, self._weights = str(path), zero_based, shifts, weights
-        self.threads, self._budget, self._counts = ALONE, budget, counts
-        self._block_bytes, self._text_blocks = block_bytes, list[int]()
-        self._seen = _signature(path)
+        self.threads, self._budget, self._text_blocks = ALONE, budget, list[int]()
+        self._weight: NDArray[np.float64] | None = None
+        self._group: NDArray[np.int64] | None = None
+        self._seen = _signature(self.name)
         self._steps: list[Step] = []
         self._head: Head | None = None
 
     def head(self, columns: KeptColumns | None = None, all_rows: bool = False) -> Head:
         """Take the first look, and write the rows down; see `Engine.head`."""
-        jobs, weight = self.threads.count, None
-        self._counts = counts = self._counts or counts_of(self.name, self._zero_based, self._budget, jobs)
-        if self._weights is not None:
-            weight = read_weights(self._weights, counts.rows)
+        jobs = self.threads.count
+        counts = self.source.counts(jobs)
+        weight, self._group = self.source.of_rows(counts.rows)
         dense = prefers_dense(counts.rows, counts.width, counts.entries)
         size = 4 * counts.rows * counts.width if dense else 8 * (counts.entries + counts.rows)
         check_room(folder := scratch_folder(), FILES * size)
-        shift = shift_in(self.name, zero_based=self._zero_based) if self._shifts else None
-        blocks = read_blocks(
-            self.name, Layout(counts.width, dense, shift=shift), zero_based=self._zero_based, jobs=jobs,
-            block_bytes=self._block_bytes or self._budget.block_bytes(BLOCK_BYTES, jobs),
-            longest=self._budget.text_bytes(LONGEST_LINE),
-        )  # fmt: skip
+        blocks = self.source.blocks(counts, dense, jobs)
         self._folder, self._rows = folder, ScratchRows(folder, counts.width, dense)
         self._y, self._weight = FileArray(folder, np.float64), weight
         nonzero, entries = self._written(blocks, counts.rows, all_rows)
-        self._shift, constant = shift, None
+        self._shift = shift = self.source.shift
+        constant = None
         if shift is not None:
             varies = np.isin(shift.columns, nonzero)
             constant = None if varies.all() else shift.columns[~varies]
@@ -114,6 +114,7 @@ class Disk:
         if weight is not None:
             left_out = counts.rows - int(np.count_nonzero(weight))
             self._head = replace(self._head, weighted=True, left_out=left_out)
+        self._head = replace(self._head, grouped=self._group is not None, **self.source.described)
         return self._head
 
     def _written(self, blocks: Generator[Dataset], rows: int, all_rows: bool) -> tuple[Columns, int]:
@@ -142,6 +143,7 @@ class Disk:
         if read != rows or _signature(self.name) != self._seen:
             raise DataError(f"{self.name}: the file changed while it was read; train again when it is complete")
         if self._weight is not None and not all_rows:
+            self._group = None if self._group is None else self._group[self._weight > 0]
             self._weight = self._weight[self._weight > 0]
         return np.flatnonzero(occurs), entries
 
@@ -164,20 +166,16 @@ class Disk:
     def in_memory(self) -> Memory:
         """Read all rows into memory; see `Engine.in_memory`."""
         if self._head is None:
-            data = read(
-                self.name, zero_based=self._zero_based, shifts=self._shifts, jobs=self.threads.count,
-                budget=self._budget,
-            )  # fmt: skip
-            data.weight = None if self._weights is None else read_weights(self._weights, len(data.y))
-            return self._taken(data, None)
+            return self._taken(self.source.read(self.threads.count), None)
         head = self._head
         size = 4 * head.rows * head.features if head.columns.dense else 8 * (head.entries + head.rows)
         what = f"{self.name}: the {head.rows:,} rows are divided at once, which"
         self._budget.check(f"{what} needs", 2 * size, f"{MORE}, or divide them in two steps ({opt.coarse_size})")
         parts = [block.X for block in self._blocks()]
         data = Dataset(
-            joined(parts), self._y.read(0, head.rows), None, head.columns.kept, head.shift, self._weight, self.name
-        )
+            joined(parts), self._y.read(0, head.rows), head.classes, head.columns.kept, head.shift, self._weight,
+            self._group, self.name, head.table,
+        )  # fmt: skip
         return self._taken(data, head)
 
     def _taken(self, data: Dataset, head: Head | None) -> Memory:
@@ -227,8 +225,9 @@ class Disk:
     def _block(self, first: int, last: int) -> Block:
         assert self._head is not None, "after the first look"
         weight = None if self._weight is None else self._weight[first:last]
+        group = None if self._group is None else self._group[first:last]
         X, y = self._read(self._rows, first, last), self._y.read(first, last)
-        return Block(first, X, y, weight, self._head.columns.kept)
+        return Block(first, X, y, weight, self._head.columns.kept, group)
 
     def _step(self, values: int) -> int:
         """Number of rows with so many values."""
@@ -270,7 +269,8 @@ class Disk:
                 chosen = numbers[first:last]
                 X = self._stepped(self._read(arranged, first, last))
                 weight = None if self._weight is None else self._weight[chosen]
-                yield CoarseRows(number, Drawn(chosen, X, y[chosen], weight))
+                mates = None if self._group is None else self._group[chosen]
+                yield CoarseRows(number, Drawn(chosen, X, y[chosen], weight, mates))
 
     def _arranged(self, coarse: NDArray[np.int32], order: NDArray[np.int64], bounds: NDArray[np.int64]) -> ScratchRows:
         """Scratch files of the rows as they are, coarse cell after coarse cell."""
@@ -297,9 +297,3 @@ def _signature(path: str | Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def counts_of(path: str | Path, zero_based: bool, budget: Budget, jobs: int) -> Counts:
-    """Counts of a file."""
-    block, longest = budget.block_bytes(BLOCK_BYTES, jobs), budget.text_bytes(LONGEST_LINE)
-    return measure(path, zero_based=zero_based, jobs=jobs, block_bytes=block, longest=longest).counts

@@ -95,7 +95,7 @@ class Memory:
         entries = X.size if isinstance(X, np.ndarray) else X.nnz
         return Head(
             data.name, len(data.y), entries, kept, data.shift, data.weight is not None, left_out, absent, data.classes,
-            data.table,
+            data.table, data.group is not None,
         )  # fmt: skip
 
     def _dense(self, size: int) -> None:
@@ -125,7 +125,8 @@ class Memory:
     def _block(self, first: int, last: int) -> Block:
         data = self.data
         weight = None if data.weight is None else data.weight[first:last]
-        return Block(first, between(data.X, first, last), data.y[first:last], weight, data.columns)
+        group = None if data.group is None else data.group[first:last]
+        return Block(first, between(data.X, first, last), data.y[first:last], weight, data.columns, group)
 
     def through(self, step: Step) -> None:
         """Apply a step to the rows; see `Engine.through`."""
@@ -145,9 +146,9 @@ class Memory:
 
     def _all(self, coarse: int, last: bool) -> CoarseRows:
         data = self.data
-        rows = Drawn(np.arange(len(data.y)), data.X, data.y, data.weight)
+        rows = Drawn(np.arange(len(data.y)), data.X, data.y, data.weight, data.group)
         if last:
-            data.X = data.y = data.weight = None  # type: ignore[assignment]
+            data.X = data.y = data.weight = data.group = None  # type: ignore[assignment]
         return CoarseRows(coarse, rows)
 
     def _coarse(self, cells: CoarseRouting, wanted: Sequence[int]) -> Iterator[CoarseRows]:
@@ -161,7 +162,8 @@ class Memory:
             for coarse in todo:
                 chosen = rows[bounds[coarse - coarse_cells.start] : bounds[coarse - coarse_cells.start + 1]]
                 weight = None if data.weight is None else data.weight[chosen]
-                yield CoarseRows(coarse, Drawn(chosen, rows_of(data.X, chosen), data.y[chosen], weight))
+                mates = None if data.group is None else data.group[chosen]
+                yield CoarseRows(coarse, Drawn(chosen, rows_of(data.X, chosen), data.y[chosen], weight, mates))
 
     def _routed(self, cells: CoarseRouting, repeat: int) -> Any:
         """Coarse cell (n,) int32 of each row, among those of the repeat."""

@@ -1,13 +1,14 @@
-"""Features of a table: numbers without gaps, a column for each of few levels, and what the labels say of many levels.
+"""Features of a table: numbers without gaps, parts of dates, levels, and what the labels say of many levels.
 
 An encoding is learned from the training table and kept in the model, so that any table with the same names of columns
-becomes the same features.
+becomes the same features. `features.survey` learns it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.table import Levels, Table
+from localsvm.errors import DataError
+from localsvm.naming import opt
 from localsvm.store.pieces import Unsound
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
 
-FEW_LEVELS = 9  # up to so many, each has a column
-GAPS = 0.01  # share of missing numbers from which on a column says where they are
-SMOOTHING = 10.0  # rows of the mean over all rows that each level is given
-FOLDS = 5  # of the rows, whose labels say nothing of themselves
-MOST_CLASSES = 12  # with more, only the frequency of many levels is a feature
+DATE = re.compile(
+    r"[0-9]{4}-[01][0-9]-[0-3][0-9]([T ][0-2][0-9]:[0-5][0-9](:[0-6][0-9](\.[0-9]{1,9})?)?)?(Z|[+-][0-9:]+)?"
+)
+PARTS = ("year", "month", "weekday", "hour")  # of a date
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,6 @@ class Number:
     name: str
     fill: float
     gaps: bool
-
-    @classmethod
-    def fit(cls, name: str, values: Floats) -> Number:
-        """Learn from the values (n,), nan where they are missing."""
-        missing = np.isnan(values)
-        fill = 0.0 if missing.all() else float(np.median(values[~missing]))
-        return cls(name, fill, bool(missing.mean() > GAPS and not missing.all()))
 
     def apply(self, values: Floats) -> Floats:
         """Features (n, 1 or 2)."""
@@ -86,10 +82,36 @@ class FewLevels:
 
 
 @dataclass(frozen=True)
+class Ordinal:
+    """A column of levels as numbers from 0, in the order of their texts.
+
+    Attributes
+    ----------
+    name, levels : of the column, and its levels.
+    fill : stands for a missing or unknown value.
+    """
+
+    kind: ClassVar[str] = "ordinal"
+    name: str
+    levels: tuple[str, ...]
+    fill: float
+
+    def apply(self, column: Levels) -> Floats:
+        """Features (n, 1)."""
+        codes = column.coded(self.levels)
+        return np.where(codes < 0, self.fill, codes)[:, None]
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features."""
+        return [self.name]
+
+
+@dataclass(frozen=True)
 class ManyLevels:
     """A column of many levels: how frequent each is, and the share of each class among its rows.
 
-    Shares are smoothed: each level gets SMOOTHING rows of the mean over all rows. So a rare level says little.
+    Shares are smoothed: each level gets some rows of the mean over all rows. So a rare level says little.
 
     Attributes
     ----------
@@ -102,16 +124,14 @@ class ManyLevels:
     levels: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
 
-    @classmethod
-    def fit(cls, name: str, column: Levels, codes: NDArray[np.intp], classes: int) -> ManyLevels:
-        """Learn from the levels of rows and the codes (n,) of their classes."""
-        values = _statistics(column.codes, len(column.names), codes, classes)
-        return cls(name, column.names, tuple(map(tuple, values.tolist())))
-
     def apply(self, column: Levels) -> Floats:
         """Features (n, features), of rows that were not learned from."""
+        return self._array[self.places(column)]
+
+    def places(self, column: Levels) -> Codes:
+        """Row (n,) of `values` for each row of a column."""
         codes = column.coded(self.levels)
-        return self._array[np.where(codes < 0, len(self.levels), codes)]
+        return np.where(codes < 0, len(self.levels), codes)
 
     @cached_property
     def _array(self) -> Floats:
@@ -124,74 +144,87 @@ class ManyLevels:
         return [*(f"{self.name}: share of class {i + 1}" for i in range(shares)), f"{self.name}: frequency"]
 
 
-def _statistics(levels: NDArray[np.int32], n_levels: int, codes: NDArray[np.intp], classes: int) -> Floats:
-    """Smoothed shares of the classes (all but the first of two), and log10 of the rows: (n_levels + 1, features)."""
-    shown = range(1, 2) if classes == 2 else range(classes if classes <= MOST_CLASSES else 0)
-    place = np.where(levels < 0, n_levels, levels)
-    rows = np.bincount(place, minlength=n_levels + 1).astype(np.float64)
-    columns = []
-    for number in shown:
-        share = float(np.mean(codes == number)) if len(codes) else 0.0
-        of_class = np.bincount(place[codes == number], minlength=n_levels + 1)
-        columns.append((of_class + SMOOTHING * share) / (rows + SMOOTHING))
-    return np.column_stack([*columns, np.log10(1.0 + rows)])
+@dataclass(frozen=True)
+class Dates:
+    """A column of dates (ISO 8601): year, month (1 to 12), weekday (0 is Monday) and hour, those that vary.
+
+    Attributes
+    ----------
+    name, parts : of the column, and which of PARTS are features.
+    fill : stands for each part of a missing date.
+    gaps : whether a further feature is 1 where the date is missing.
+    """
+
+    kind: ClassVar[str] = "dates"
+    name: str
+    parts: tuple[str, ...]
+    fill: tuple[float, ...]
+    gaps: bool
+
+    def apply(self, column: Levels) -> Floats:
+        """Features (n, parts). DataError for a text that is no date."""
+        table = np.full((len(column.names) + 1, len(PARTS)), np.nan)
+        for number, text in enumerate(column.names):
+            parts = parts_of(text)
+            if parts is None:
+                what = f"column {self.name!r} has dates, and here {text[:40]!r}"
+                raise DataError(f"{what}; write YYYY-MM-DD, or train with {opt.dates('none')}")
+            table[number] = parts
+        values = table[:, [PARTS.index(part) for part in self.parts]][column.codes]  # a code of -1 takes the last
+        missing = np.isnan(values[:, :1])
+        filled = np.where(missing, self.fill, values)
+        return np.hstack([filled, missing]) if self.gaps else filled
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features."""
+        return [*(f"{self.name}: {part}" for part in self.parts), *([f"{self.name} is missing"] if self.gaps else [])]
 
 
-Coding = Number | FewLevels | ManyLevels
-KINDS: dict[str, Any] = {each.kind: each for each in (Number, FewLevels, ManyLevels)}
+def parts_of(text: str) -> tuple[float, ...] | None:
+    """Parts of a date; None for a text that is none."""
+    if not DATE.fullmatch(text):
+        return None
+    try:
+        date = datetime.fromisoformat(re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", text))
+    except ValueError:
+        return None
+    return float(date.year), float(date.month), float(date.weekday()), float(date.hour)
+
+
+Coding = Number | FewLevels | Ordinal | ManyLevels | Dates
+KINDS: dict[str, Any] = {each.kind: each for each in (Number, FewLevels, Ordinal, ManyLevels, Dates)}
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Codings of the columns of a table, in the order of the features."""
+    """Codings of the columns of a table, in the order of the features.
+
+    Attributes
+    ----------
+    others : of columns of many levels, by their names, (folds, levels + 1, features): as `ManyLevels.values`, but what
+        the rows of all other folds say. Training rows get these; a model does not keep them.
+    """
 
     codings: tuple[Coding, ...]
+    others: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)
 
-    @classmethod
-    def fit(cls, table: Table, names: Sequence[str], codes: NDArray[np.intp], seed: int) -> tuple[Encoding, Floats]:
-        """Learn from a table; the encoding, and the features (n, features) of the rows that it was learned from.
+    def apply(self, table: Table, folds: Codes | None = None) -> Floats:
+        """Features (n, features); all columns of the encoding are in the table.
 
-        What the labels say of a row's level comes from rows of other folds alone.
-
-        Parameters
-        ----------
-        names : of the columns that are features.
-        codes : (n,) numbers of the rows' classes, from 0.
-        seed : of the folds.
+        folds : (n,) of rows that the encoding was learned from; None for other rows.
         """
-        classes = int(codes.max(initial=0)) + 1
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1 << 20,)))
-        folds = rng.permutation(table.rows) % FOLDS
-        codings: list[Coding] = []
-        features = []
-        for name in names:
-            if name in table.numbers:
-                number = Number.fit(name, table.numbers[name])
-                codings.append(number)
-                features.append(number.apply(table.numbers[name]))
-                continue
-            column = table.levels[name]
-            if len(column.names) <= FEW_LEVELS:
-                few = FewLevels(name, column.names)
-                codings.append(few)
-                features.append(few.apply(column))
-            else:
-                many = ManyLevels.fit(name, column, codes, classes)
-                codings.append(many)
-                features.append(_from_other_folds(column, codes, classes, folds))
-        return cls(tuple(codings)), np.hstack(features) if features else np.empty((table.rows, 0))
-
-    def apply(self, table: Table) -> Floats:
-        """Features (n, features) of rows that were not learned from; all columns of the encoding are in the table."""
         columns: list[Floats] = []
         for coding in self.codings:
             if isinstance(coding, Number):
                 columns.append(coding.apply(table.numbers[coding.name]))
+            elif isinstance(coding, ManyLevels) and folds is not None:
+                columns.append(self.others[coding.name][folds, coding.places(table.levels[coding.name])])
             else:
                 columns.append(coding.apply(table.levels[coding.name]))
-        return np.hstack(columns)
+        return np.hstack(columns) if columns else np.empty((table.rows, 0))
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of the features."""
         return [name for coding in self.codings for name in coding.features]
@@ -201,6 +234,19 @@ class Encoding:
         """Numbers of the features that are 0 or 1, and mean a level."""
         of_level = [isinstance(coding, FewLevels) for coding in self.codings for _ in coding.features]
         return [i for i, level in enumerate(of_level) if level]
+
+    @property
+    def columns(self) -> list[int]:
+        """Number of the column that each feature is of, where the features of a column have one weight in a metric.
+
+        These are the features of few levels; each other feature counts as a column of its own.
+        """
+        numbers: list[int] = []
+        for coding in self.codings:
+            first = numbers[-1] + 1 if numbers else 0
+            count = len(coding.features)
+            numbers += [first] * count if isinstance(coding, FewLevels) else range(first, first + count)
+        return numbers
 
     def as_dict(self) -> dict[str, Any]:
         """What a model keeps, as JSON can hold it."""
@@ -221,11 +267,17 @@ def _coding(state: dict[str, Any]) -> Coding:
         raise ValueError("a name is no text")
     if kind is Number:
         return Number(state["name"], _finite(state["fill"]), bool(state["gaps"]))
-    if "levels" in state:
-        state["levels"] = tuple(str(level) for level in state["levels"])
-        if len(set(state["levels"])) < len(state["levels"]):
-            raise ValueError("a level occurs twice")
-    if "values" in state:
+    if kind is Dates:
+        parts, fill = tuple(state["parts"]), tuple(map(_finite, state["fill"]))
+        if not set(parts) <= set(PARTS) or len(fill) != len(parts) or not parts:
+            raise ValueError("parts of dates do not fit")
+        return Dates(state["name"], parts, fill, bool(state["gaps"]))
+    state["levels"] = tuple(str(level) for level in state["levels"])
+    if len(set(state["levels"])) < len(state["levels"]):
+        raise ValueError("a level occurs twice")
+    if kind is Ordinal:
+        state["fill"] = _finite(state["fill"])
+    if kind is ManyLevels:
         state["values"] = tuple(tuple(_finite(v) for v in row) for row in state["values"])
         if len(state["values"]) != len(state["levels"]) + 1 or len({len(row) for row in state["values"]}) != 1:
             raise ValueError("values and levels differ")
@@ -238,23 +290,3 @@ def _finite(value: Any) -> float:
     if not np.isfinite(number):
         raise ValueError("a value is not finite")
     return number
-
-
-def _from_other_folds(
-    column: Levels, codes: NDArray[np.intp], classes: int, folds: NDArray[np.int64]
-) -> Floats:  # fmt: skip
-    """Features (n, features) of a column of many levels, of each row by the rows of other folds.
-
-    The frequency is that among all rows, since it says nothing of labels.
-    """
-    n_levels = len(column.names)
-    whole = _statistics(column.codes, n_levels, codes, classes)
-    out = whole[column.codes]
-    for fold in range(FOLDS):
-        mine, others = folds == fold, folds != fold
-        shares = _statistics(column.codes[others], n_levels, codes[others], classes)[:, :-1]
-        if classes > MOST_CLASSES or not others.any():
-            continue
-        width = min(shares.shape[1], out.shape[1] - 1)
-        out[mine, :width] = shares[column.codes[mine], :width]
-    return out

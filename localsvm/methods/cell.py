@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Examples
+from localsvm.data.blocks.dealing import Mates
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import ALL, WHOLE
 from localsvm.targets.base import Target
@@ -30,6 +31,7 @@ class Cell:
     cost : (n,) float64, factor on C (class weights).
     folds : (n,) int64 ascending, the fold that holds the row out.
     behind : how many rows these stand for; None where each has a mass of its number of rows.
+    mates : rows that stay together wherever rows are held out, where the user says so; None else.
     random : for what a method draws; of this cell alone.
     threads, scratch, room : what the worker lends to the work on this cell, of no influence on its result; room are
         bytes beside those of `Method.memory`, for what would be computed again.
@@ -42,6 +44,7 @@ class Cell:
     cost: Floats
     folds: NDArray[np.int64]
     behind: float | None = None
+    mates: Mates | None = None
     random: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
     threads: Threads = field(default=ALONE, repr=False)
     scratch: Scratch = field(default_factory=Scratch, repr=False)

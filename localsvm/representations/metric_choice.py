@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
-from localsvm.data.blocks.dealing import folds_of_groups
+from localsvm.data.blocks.dealing import Mates, folds_of_groups
 from localsvm.partition import create
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_learning import (
@@ -25,6 +25,7 @@ from localsvm.representations.metric_learning import (
     LearningPlan,
     MetricLearner,
     Rows,
+    Ties,
     centre_of,
     learning_bytes,
     mapped,
@@ -41,11 +42,15 @@ RISK = 0.05  # of leaving the Euclidean metric without a reason, all candidates 
 
 
 class MetricRows(NamedTuple):
-    """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss."""
+    """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss.
+
+    ties : see `MetricLearner`.
+    """
 
     X: Examples
     Y: Dense
     weight: Floats
+    ties: Ties | None = None
 
 
 @dataclass(frozen=True)
@@ -74,15 +79,15 @@ NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
 
 
 def stratified_folds(
-    codes: NDArray[np.intp], rng: np.random.Generator, copies: NDArray[np.int64] | None = None
+    codes: NDArray[np.intp], rng: np.random.Generator, mates: Mates | None = None
 ) -> NDArray[np.int64]:
     """Fold (n,) of each row: the rows of each class are dealt out at random.
 
     codes : (n,) the classes' numbers.
-    copies : (n,) a number that equal rows have in common, which stay together; None where all rows differ.
+    mates : which rows stay together; None where none do.
     """
-    if copies is not None:
-        return folds_of_groups(codes.astype(np.float64), FOLDS, rng, copies)
+    if mates is not None:
+        return folds_of_groups(codes.astype(np.float64), FOLDS, rng, mates)
     order = np.lexsort((rng.random(len(codes)), codes))
     folds = np.empty(len(codes), np.int64)
     folds[order] = np.arange(len(codes)) % FOLDS
@@ -91,7 +96,7 @@ def stratified_folds(
 
 def choose(
     data: MetricRows, rows: Rows, folds: NDArray[np.int64], plan: LearningPlan, seed: int, threads: Threads,
-    copies: NDArray[np.int64] | None = None,
+    mates: Mates | None = None,
 ) -> Choice:  # fmt: skip
     """Judge the candidates of a plan; where not every fold has rows, the Euclidean metric is the choice.
 
@@ -100,7 +105,7 @@ def choose(
     rows, folds : (m,) the rows that may be looked at, and their folds.
     plan : what is learned.
     threads : of no influence on the result.
-    copies : (m,) a number that equal rows have in common; None where all rows differ.
+    mates : of the (m,) rows, which stay together; None where none do.
     """
     if len(np.unique(folds)) < FOLDS:
         return NONE_TRIED
@@ -116,7 +121,7 @@ def choose(
 
     results = threads.map(of_fold, FOLDS)
     order = np.concatenate([np.flatnonzero(folds == fold) for fold in range(FOLDS)])
-    same = None if copies is None else copies[order]
+    same = None if mates is None else mates.of(order)
     return tested(
         {name: np.hstack([of[name] for of in results]) for name in results[0]}, data.weight[rows[order]], same
     )
@@ -133,7 +138,7 @@ def choosing_bytes(rows: int, columns: int, dense: bool, plan: LearningPlan, thr
     return min(threads, FOLDS) * max(learning, judging)
 
 
-def tested(results: Mapping[str, Floats], weight: Floats, copies: NDArray[np.int64] | None = None) -> Choice:
+def tested(results: Mapping[str, Floats], weight: Floats, mates: Mates | None = None) -> Choice:
     """Choose the candidate of the least loss, if tests find it better than the Euclidean metric.
 
     One-sided paired z-tests over the rows have to find both its loss and its share of wrong rows smaller than those of
@@ -145,8 +150,7 @@ def tested(results: Mapping[str, Floats], weight: Floats, copies: NDArray[np.int
     ----------
     results : for each metric (2, rows), what `judged` gives.
     weight : (rows,)
-    copies : (rows,) a number that equal rows have in common; they count as much as one row of their weight. None where
-        all rows differ.
+    mates : which rows stay together; they count as much as one row of their weight. None where none do.
     """
     from scipy.special import ndtri
 
@@ -157,10 +161,10 @@ def tested(results: Mapping[str, Floats], weight: Floats, copies: NDArray[np.int
     difference = results[best] - results[EUCLIDEAN]
     gain = mean[best] - mean[EUCLIDEAN]
     away = difference - gain[:, None]
-    if copies is None:
+    if mates is None:
         spread = np.sqrt(np.square(away) @ np.square(share))
     else:
-        number = np.unique(copies, return_inverse=True)[1].reshape(-1)
+        number = np.unique(mates.number, return_inverse=True)[1].reshape(-1)
         spread = np.sqrt([np.square(np.bincount(number, each * share)).sum() for each in away])
     z = np.divide(gain, spread, out=np.zeros(2), where=spread > 0.0)
     bound = ndtri([RISK / len(names), RISK])

@@ -19,6 +19,7 @@ from localsvm.solvers._ridge import RidgeLoss
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Ties = NDArray[np.int64]
 SAMPLE = 700  # rows of a sample; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
 SHARE = 4  # a sample is at most one in so many rows
 POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
@@ -89,6 +90,7 @@ class MetricLearner:
     X : (n, d), scaled.
     Y : (n, problems) float32, -1 or +1.
     weight : (n,) float64, of the rows in the loss.
+    ties : (d,) a number that features have in common which have one weight; None where each has its own.
     rows : (m,) int64 ascending, the rows that may be looked at.
     sample : rows of a sample, at most.
     check : is called before each step; what it raises ends the learning.
@@ -100,10 +102,11 @@ class MetricLearner:
     """
 
     def __init__(
-        self, X: Examples, Y: Dense, weight: Floats, rows: Rows, sample: int = SAMPLE,
+        self, X: Examples, Y: Dense, weight: Floats, ties: Ties | None, rows: Rows, sample: int = SAMPLE,
         check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
+        self._ties = ties
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
         self._size = _sample_size(len(rows), sample)
         self._centre = centre_of(dense_rows(X, rows[:: max(1, -(-len(rows) // sample))]))
@@ -139,6 +142,8 @@ class MetricLearner:
                 pool = self._pool(values, rng)
             part = self._near(pool, rng) if near else self._random(rng)
             slope, scalar_slope = self._gradient(loss, part, values, scalars)
+            if self._ties is not None and values.ndim == 1:
+                slope = np.asarray(np.bincount(self._ties, slope)[self._ties], np.float64)
             size = rate * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
             values = values - size * course.unit * step(course.unit * slope)
             scalars = scalars - size * np.asarray([2.0, 3.0]) * scalar_step(scalar_slope)

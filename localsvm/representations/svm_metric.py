@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from localsvm.data.blocks.dealing import folds_of_groups
+from localsvm.data.blocks.dealing import Mates, folds_of_groups
 from localsvm.solvers.squared_hinge import Solution, ridge_of, solve
 
 Floats = NDArray[np.float64]
@@ -184,18 +184,16 @@ def learn(train: ProblemRows, validation: ProblemRows, check: ProblemRows, L0: F
     return Learned(best[:-1].reshape(L0.shape), float(np.exp(best[-1])), objective.solved)
 
 
-def split(
-    y: Floats, random: np.random.Generator, copies: NDArray[np.int64] | None = None
-) -> list[NDArray[np.intp]] | None:
+def split(y: Floats, random: np.random.Generator, mates: Mates | None = None) -> list[NDArray[np.intp]] | None:
     """Rows of a half, a quarter and a quarter of each class, at most MOST_ROWS rows in all; None where one has too few.
 
-    copies : (n,) a number that equal rows have in common, which stay together; None where all rows differ.
+    mates : which rows stay together; None where none do.
     """
     classes = [random.permutation(np.flatnonzero(y == side)) for side in (-1.0, 1.0)]
     if min(map(len, classes)) < LEAST_ROWS:
         return None
-    if copies is not None:
-        quarters = folds_of_groups(y, 4 * -(-len(y) // MOST_ROWS), random, copies)
+    if mates is not None:
+        quarters = folds_of_groups(y, 4 * -(-len(y) // MOST_ROWS), random, mates)
         parts = [np.flatnonzero((quarters >= first) & (quarters < last)) for first, last in ((0, 2), (2, 3), (3, 4))]
         return parts if all(len(np.unique(y[rows])) == 2 for rows in parts) else None
     share = min(1.0, MOST_ROWS / len(y))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.blocks.dealing import Mates
 from localsvm.errors import DataError, OptionError
 from localsvm.features.scaling import CENTRED, MODES
 from localsvm.methods import default_method, method_from
@@ -24,9 +25,11 @@ from localsvm.targets.classification import ACCURACY, SCHEMES, SCORES, Classific
 DEFAULT_CELL_SIZE = 2000
 MOST_ROWS = 1 << 40
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
-WHERE_TRUE = ("zero_based", "probability", "balanced")
+WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks")
 # a model without these options has their defaults
-LATER = {"metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring"}
+LATER = {
+    "metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring", "blocks",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class TrainingConfig:
     metric : of the scaled rows, "none" or one of those that `preparation.metric` learns; None for what the method does
         by default.
     folds : of cross-validation, at least 2.
+    blocks : folds are stretches of consecutive rows, as of time; else rows are dealt out at random.
     grid : how a grid is searched, "adaptive" or "full".
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
     multiclass : "ova" or "ava".
@@ -78,6 +82,7 @@ class TrainingConfig:
     force_classes: bool = False
     scoring: str = ACCURACY
     coarse_size: int | None = None
+    blocks: bool = False
 
     def __post_init__(self) -> None:
         self._check_choices()
@@ -148,6 +153,18 @@ class TrainingConfig:
     def shifts(self) -> bool:
         """True where columns may be read from an origin: a shift of all rows changes nothing after scaling."""
         return self.scale in CENTRED or (self.scale != "row" and self.method.shift_invariant)
+
+    def mates_of(self, numbers: NDArray[np.int64], group: NDArray[np.int64] | None, rows: int) -> Mates | None:
+        """Rows that stay together wherever rows are held out: of groups, or of a block; None where the user says none.
+
+        Parameters
+        ----------
+        numbers, group : (n,) numbers of some rows, and of their groups if they have any.
+        rows : how many there are in all.
+        """
+        if group is not None:
+            return Mates(group, whole=True)
+        return Mates(numbers * self.folds // rows, whole=True) if self.blocks else None
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> TrainingConfig:

@@ -15,6 +15,7 @@ from scipy import sparse
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, between, size_of, within_reach
 from localsvm.data.readers.libsvm import blocks_of, read_blocks
 from localsvm.data.readers.pieces import Counts, TextPiece
+from localsvm.data.readers.tables import is_table
 from localsvm.errors import DataError, ModelError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns
@@ -25,8 +26,8 @@ from localsvm.methods.saved import check_of
 from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
+from localsvm.runs.prediction.table_rows import TableRows
 from localsvm.runs.preparation.stored import calibration_of, options_of
-from localsvm.runs.preparation.tables import TableRows, is_table
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.targets.classification import Classification, known_recalls, recalls

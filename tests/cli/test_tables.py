@@ -105,9 +105,9 @@ def test_what_is_missing_is_told(options: list[str], message: str, folder: Path,
     ("options", "message"),
     [
         (["--zero-based"], "--zero-based is for LIBSVM text"),
-        (["--out-of-core"], "--out-of-core reads LIBSVM text, no tables"),
+        (["--stream"], "--stream reads LIBSVM text, no tables"),
         (["--delimiter", "ab"], "one character, or tab"),
-        (["--format", "parquet"], "'parquet' is not one of 'csv', 'libsvm'"),
+        (["--format", "excel"], "'excel' is not one of 'csv', 'parquet', 'arrow', 'npy', 'libsvm'"),
         (["--format", "libsvm"], "--label is for tables"),
     ],
 )
@@ -118,10 +118,10 @@ def test_options_that_do_not_fit_are_refused(options: list[str], message: str, f
 def test_rows_without_a_label_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\n1,2\n,3\n2,4\n")
     assert error("train", tmp_path / "t.csv", tmp_path / "m.h5").startswith(
-        f"{tmp_path}/t.csv: 1 of 3 rows have no label in 'label', first row 2; give --drop-unlabelled, or remove them"
+        f"{tmp_path}/t.csv: row 2 has no label in 'label'; if such rows are to be left out, give --drop-unlabelled"
     )
     result = invoke("train", *FAST, "--drop-unlabelled", tmp_path / "t.csv", tmp_path / "m.h5", code=None)
-    assert "note: 1 rows without a label are left out" in result.stderr
+    assert "note: 1 row without a label is left out" in result.stderr
 
 
 def test_ids_and_constants_are_left_out_with_a_note(folder: Path, tmp_path: Path) -> None:

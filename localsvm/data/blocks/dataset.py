@@ -40,6 +40,7 @@ class Dataset:
     columns : (d,) int64, ascending: which columns of the file X has; None for all of them.
     shift : columns of X from which an origin was subtracted before rounding (data.readers.origin); None for nothing.
     weight : (n,) float64 factors on the cost and the held-out loss of the rows, None for 1.
+    group : (n,) int64 numbers of the rows' groups, which stay together wherever rows are held out; None for none.
     name : of the file, for messages; "" for none.
     table : of rows that were a table, how its columns became features, as JSON can hold it; for the model to keep.
     """
@@ -50,6 +51,7 @@ class Dataset:
     columns: npt.NDArray[np.int64] | None = None
     shift: Shift | None = None
     weight: npt.NDArray[np.float64] | None = None
+    group: npt.NDArray[np.int64] | None = None
     name: str = ""
     table: dict[str, Any] | None = None
 

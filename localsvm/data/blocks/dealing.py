@@ -1,11 +1,37 @@
-"""Dealing rows out: to folds, to the two sides of a draw. Copies of a row go together."""
+"""Dealing rows out: to folds, to the two sides of a draw. Copies of a row, and the rows of a group, go together."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
+
+
+class Mates(NamedTuple):
+    """Rows that stay together wherever some rows are held out.
+
+    Attributes
+    ----------
+    number : (n,) int64 that the rows of a group, or equal rows, have in common.
+    whole : whether a group stays together however large it is. Equal rows do not: where there are more of them than a
+        fold has room for, each is dealt out by itself.
+    """
+
+    number: Numbers
+    whole: bool = False
+
+    def of(self, rows: NDArray[np.integer] | slice) -> Mates:
+        """The same of some rows."""
+        return self._replace(number=self.number[rows])
+
+    def numbered(self, most: int) -> Numbers:
+        """Numbers (n,) from 0 of what stays together; `most`: rows that there is room for."""
+        if not self.whole:
+            return taken_apart(self.number, most)
+        return np.unique(self.number, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def taken_apart(groups: Numbers, most: int) -> Numbers:
@@ -23,38 +49,38 @@ def taken_apart(groups: Numbers, most: int) -> Numbers:
     return apart
 
 
-def first_rows(order: Numbers, count: int, groups: Numbers | None) -> Numbers:
-    """The first rows of a random order of all, about `count` of them: of a group, all rows or none.
+def first_rows(order: Numbers, count: int, mates: Mates | None) -> Numbers:
+    """The first rows of a random order of all, about `count` of them: of rows that stay together, all or none.
 
     Parameters
     ----------
     count : below the number of rows.
-    groups : (n,) numbers of the groups of equal rows; None where all differ, and then exactly `count` are taken.
+    mates : which rows stay together; None where none do, and then exactly `count` are taken.
     """
-    if groups is None or count == 0:
+    if mates is None or count == 0:
         return order[:count]
-    group_of_row = taken_apart(groups, min(count, len(order) - count))[order]
+    group_of_row = mates.numbered(min(count, len(order) - count))[order]
     first, number = np.unique(group_of_row, return_index=True, return_inverse=True)[1:]
     turn = first[number.reshape(-1)]  # that of the first row of its group
     together = np.argsort(turn, kind="stable")
     ends = np.flatnonzero(np.diff(turn[together], append=-1)) + 1  # of groups, so many rows are before them
-    return order[together[: ends[np.searchsorted(ends, count, side="right") - 1]]]
+    taken = max(0, int(np.searchsorted(ends, count, side="right")) - 1)  # the first group, however large it is
+    return order[together[: ends[taken]]]
 
 
-def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator, groups: Numbers) -> Numbers:
-    """Fold (n,) int64 that holds out each row, each group in one of them.
+def folds_of_groups(y: NDArray[np.float64], n_folds: int, rng: np.random.Generator, mates: Mates) -> Numbers:
+    """Fold (n,) int64 that holds out each row; those that stay together are in one fold.
 
     Groups are dealt out by the label that most of their rows have, the largest ones first, each to the fold with the
-    fewest rows of that label, and then the fewest rows. Of single rows this makes stratified folds. A group of more
-    rows than a fold has room for is dealt out row by row.
+    fewest rows of that label, and then the fewest rows. Of single rows this makes stratified folds.
 
     Parameters
     ----------
     y : (n,) labels.
     n_folds : at least 1; there are fewer where there are fewer groups.
-    groups : (n,) numbers of the rows' groups.
+    mates : which rows stay together.
     """
-    group_of_row = taken_apart(groups, -(-len(y) // n_folds))
+    group_of_row = mates.numbered(-(-len(y) // n_folds))
     labels, code = np.unique(y, return_inverse=True)
     size = np.bincount(group_of_row)
     dealer = _Dealer(min(n_folds, len(size)), len(labels))

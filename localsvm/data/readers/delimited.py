@@ -48,6 +48,8 @@ class TableForm:
     missing : words that stand for no value; the empty field always does.
     categorical : names of columns whose numbers are levels.
     ignored : names of columns that are not read.
+    kind : format of the file; None to find it.
+    texts : whether columns of text are read; else only those that are asked for.
     """
 
     delimiter: str | None = None
@@ -55,6 +57,8 @@ class TableForm:
     missing: tuple[str, ...] = MISSING
     categorical: frozenset[str] = frozenset()
     ignored: frozenset[str] = frozenset()
+    kind: str | None = None
+    texts: bool = True
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ class _Piece:
 
 
 @contextmanager
-def open_table(
+def open_delimited(
     path: str, form: TableForm, text: Texts = no_texts, known: Mapping[str, int] | None = None
 ) -> Iterator[TableReader]:
     """Open a delimited text, look at its first rows, and close it at the end; a context manager.
@@ -356,7 +360,7 @@ def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], n
             f"if it stands for no value, give {opt.missing(stray)}, and if the column has levels, "
             f"{opt.categorical(column)}"
         )
-    return int(_csv.LEVEL)
+    return int(_csv.LEVEL if form.texts else _csv.SKIP)
 
 
 def _levels(codes: np.ndarray, texts: list[bytes], name: str, column: str) -> Levels:

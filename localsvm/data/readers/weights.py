@@ -64,6 +64,7 @@ def leave_out(data: Dataset) -> None:
         rows = np.flatnonzero(data.weight)
         data.X = rows_of(data.X, rows)
         data.y, data.weight = data.y[rows], data.weight[rows]
+        data.group = None if data.group is None else data.group[rows]
 
 
 def _weight(text: bytes, place: str) -> float:

@@ -129,6 +129,7 @@ class CellTrainer:
             mass=cells.mass.handle(),
             class_weights=self.config.class_weights,
             fresh=None if cells.fresh is None else cells.fresh.handle(),
+            mates=None if cells.mates is None else cells.mates.handle(),
             fit=self.fit,
             probability=self.config.probability,
             search=Search(self.config.grid),
@@ -136,7 +137,8 @@ class CellTrainer:
 
     def divided(self, coarse: CoarseRows, threads: Threads = ALONE) -> SharedCells:
         """Divide a coarse cell into cells."""
-        return shared_cells(coarse, self._cells, self.config, self._measured, threads)
+        mates = self.config.mates_of(coarse.rows.numbers, coarse.rows.group, sum(self.class_rows))
+        return shared_cells(coarse, self._cells, self.config, self._measured, mates, threads)
 
     def records(
         self, coarse: Iterable[CoarseRows], resources: Resources | None = None,

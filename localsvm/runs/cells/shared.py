@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.blocks.dealing import Mates
 from localsvm.data.blocks.shared import SharedArray, SharedExamples
 from localsvm.engines.base import CoarseRows, Drawn, Numbers
 from localsvm.errors import DataError
@@ -33,6 +34,7 @@ class SharedCells:
     X, y : (n, d) float32 and (n,) labels.
     mass : (n,) the weights of the rows that each row stands for, summed.
     fresh : (n,) the share of these rows, by weight, that say what the error is; None where all do.
+    mates : (n,) int64 that rows have in common which stay together; None where the user does not say so.
     edges : (cells + 1,) int64; cell i has the rows edges[i] to edges[i + 1] - 1.
     fold_rows : of each cell, how many of its rows each fold holds out.
     behind : of each cell, how many rows its rows stand for.
@@ -46,6 +48,7 @@ class SharedCells:
     y: SharedArray
     mass: SharedArray
     fresh: SharedArray | None
+    mates: SharedArray | None
     edges: Numbers
     fold_rows: list[tuple[int, ...]]
     behind: list[float]
@@ -56,7 +59,7 @@ class SharedCells:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds."""
-        shared = [self.y, self.mass, *([] if self.fresh is None else [self.fresh])]
+        shared = [self.y, self.mass, *(each for each in (self.fresh, self.mates) if each is not None)]
         arrays = [*(array.array for array in shared), *self.state.values()]
         return self.X.nbytes + sum(int(array.nbytes) for array in arrays)
 
@@ -81,9 +84,13 @@ class SharedCells:
 
 
 def shared_cells(
-    coarse: CoarseRows, cells: CoarseCells, config: TrainingConfig, measured: Measured, threads: Threads = ALONE
-) -> SharedCells:
+    coarse: CoarseRows, cells: CoarseCells, config: TrainingConfig, measured: Measured, mates: Mates | None = None,
+    threads: Threads = ALONE,
+) -> SharedCells:  # fmt: skip
     """Divide a coarse cell, deal the rows of its cells out to folds, and copy them in that order.
+
+    mates : rows that the user wants to stay together. Where all rows of a cell do, its folds are of single rows, and no
+    row says what the error is.
 
     DataError where a cell, of a partition file, has only rows of weight 0.
     """
@@ -91,8 +98,11 @@ def shared_cells(
     fresh = measured.fresh_of(rows)
     weighed = _weighed(rows, division.cells, fresh)
     same = copies(Matrix(rows.X), threads)
-    parts = list(zip(weighed, division.streams, strict=True))
-    orders = threads.map(lambda i: _fold_order(rows.y, *parts[i], config, same), len(parts))
+    held = [_together(cell, mates, same) for cell in weighed]
+    if mates is not None:
+        fresh, weighed = _told(rows, fresh, weighed, held)
+    parts = list(zip(weighed, division.streams, held, strict=True))
+    orders = threads.map(lambda i: _fold_order(rows.y, *parts[i], config), len(parts))
 
     def ordered(of_cells: list[Any]) -> Any:
         return np.concatenate([values[order] for values, (order, _) in zip(of_cells, orders, strict=True)])
@@ -105,6 +115,7 @@ def shared_cells(
         y=SharedArray.copy(rows.y[order]),
         mass=SharedArray.copy(ordered([cell.mass for cell in weighed])),
         fresh=None if fresh is None else SharedArray.copy(ordered([cell.fresh for cell in weighed])),
+        mates=None if mates is None else SharedArray.copy(mates.number[order]),
         edges=np.cumsum([0, *(len(cell.rows) for cell in weighed)]).astype(np.int64),
         fold_rows=[tuple(held.tolist()) for _, held in orders],
         behind=behind,
@@ -115,10 +126,34 @@ def shared_cells(
 
 
 def _fold_order(
-    y: Vector, cell: _WeighedCell, stream: tuple[int, ...], config: TrainingConfig, same: Numbers | None
+    y: Vector, cell: _WeighedCell, stream: tuple[int, ...], mates: Mates | None, config: TrainingConfig
 ) -> tuple[Numbers, Numbers]:
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(*stream, 0)))
-    return fold_order(y[cell.rows], config.folds, rng, None if same is None else same[cell.rows])
+    return fold_order(y[cell.rows], config.folds, rng, mates)
+
+
+def _together(cell: _WeighedCell, mates: Mates | None, same: Numbers | None) -> Mates | None:
+    """Rows of a cell that stay together: as the user says, unless all would, or equal ones; None for none."""
+    if mates is not None and len(np.unique(mates.number[cell.rows])) > 1:
+        return mates.of(cell.rows)
+    return None if same is None else Mates(same[cell.rows])
+
+
+def _told(
+    rows: Drawn, fresh: NDArray[np.bool_] | None, cells: list[_WeighedCell], held: list[Mates | None]
+) -> tuple[NDArray[np.bool_] | None, list[_WeighedCell]]:
+    """Fresh rows and cells, without rows of cells whose folds are not as the user wants them."""
+    alone = [i for i, mates in enumerate(held) if mates is None or not mates.whole]
+    if not alone:
+        return fresh, cells
+    fresh = np.ones(len(rows.y), np.bool_) if fresh is None else fresh.copy()
+    told = []
+    for i, cell in enumerate(cells):
+        share = np.ones(len(cell.rows)) if cell.fresh is None else cell.fresh
+        if i in alone:
+            fresh[cell.rows], share = False, np.zeros(len(cell.rows))
+        told.append(replace(cell, fresh=share))
+    return fresh, told
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.blocks.dealing import Mates
 from localsvm.data.blocks.shared import ExamplesHandle, Handle
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import WHOLE, FitReport, Fitted, Method, State
@@ -86,6 +87,7 @@ class RunInputs:
     method, target, folds, select, seed, class_weights, search : as the options say; see TrainingConfig.
     X, y : how to map all rows, (n, d) float32, and their labels, (n,) float64.
     mass, fresh : (n,) float64 of each row.
+    mates : (n,) int64 numbers that rows have in common which stay together; None where the user does not say so.
     fit : whether cells are trained, or only cross-validated.
     probability : whether held-out values are kept, and one point is cross-validated for their sake.
     """
@@ -103,6 +105,7 @@ class RunInputs:
     fit: bool = True
     probability: bool = False
     search: Search = field(default_factory=Search)
+    mates: Handle | None = None
 
     def cell(
         self, stream: tuple[int, ...], rows: slice, fold_rows: tuple[int, ...], behind: float,
@@ -124,6 +127,7 @@ class RunInputs:
             cost=cost,
             folds=np.repeat(np.arange(len(fold_rows)), fold_rows),
             behind=behind,
+            mates=None if self.mates is None else Mates(self.mates.open()[rows], whole=True),
             random=np.random.SeedSequence(self.seed, spawn_key=(*stream, 1)),
             threads=threads,
             scratch=scratch or Scratch(),

@@ -7,25 +7,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localsvm.data.blocks.dataset import Dataset, prefers_dense, size_of
+from localsvm.data.readers.groups import read_groups
 from localsvm.data.readers.libsvm import read
 from localsvm.data.readers.pieces import Counts
 from localsvm.data.readers.weights import read_weights
 from localsvm.engines.base import Engine
-from localsvm.engines.disk import Disk, counts_of
+from localsvm.engines.disk import Disk
 from localsvm.engines.memory import Memory
+from localsvm.engines.sources import counts_of
 from localsvm.memory import Budget
 from localsvm.naming import opt
 from localsvm.partition.chunks import Chunks
 from localsvm.runs.cells.coarse import CHUNK_ROWS, partition_name, with_coarse_size
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.demand import held_bytes, with_remedy
-from localsvm.runs.preparation.tables import TableOptions, training_rows
+from localsvm.runs.preparation.tables import TableOptions, TrainingTable
 from localsvm.threads import Threads
 
 
 def engine_for(
     path: str | Path, config: TrainingConfig, asked: bool, note: Callable[[str], None],
     weights: str | Path | None = None, jobs: int = 1, budget: Budget | None = None, table: TableOptions | None = None,
+    groups: str | Path | None = None,
 ) -> Engine:  # fmt: skip
     """The rows of a file: read into memory, or for scratch files where that is asked for or chosen.
 
@@ -36,22 +39,32 @@ def engine_for(
     """
     budget = budget or Budget.of(None)
     if table is not None:
-        budget = with_remedy(budget, config, path)
-        data = training_rows(str(path), table, config.seed, config.shifts, note, jobs, budget)
-        if weights is not None:
-            data.weight = read_weights(weights, len(data.y))
-        return Memory(data, budget)
+        return _engine_of_table(str(path), table, config, asked, note, weights, groups, jobs, budget)
     counts = None if asked else needs_disk(path, config, budget, jobs)
     if counts is not None:
         note(f"the rows do not fit into the memory: they go to scratch files ({opt.out_of_core})")
     if asked or counts is not None:
         return Disk(
-            path, zero_based=config.zero_based, shifts=config.shifts, weights=weights, budget=budget, counts=counts
+            path, zero_based=config.zero_based, shifts=config.shifts, weights=weights, groups=groups, budget=budget,
+            counts=counts,
         )  # fmt: skip
     budget = with_remedy(budget, config, path)
     data = read(path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget)
     data.weight = None if weights is None else read_weights(weights, len(data.y))
+    data.group = None if groups is None else read_groups(groups, len(data.y))
     return Memory(data, budget)
+
+
+def _engine_of_table(
+    path: str, options: TableOptions, config: TrainingConfig, asked: bool, note: Callable[[str], None],
+    weights: str | Path | None, groups: str | Path | None, jobs: int, budget: Budget,
+) -> Engine:  # fmt: skip
+    table = TrainingTable(path, options, config.seed, config.shifts, note)
+    if asked:
+        table.look(jobs, budget, keep=False, weights=weights, groups=groups)
+        return Disk(table, budget=budget)
+    budget = with_remedy(budget, config, path)
+    return Memory(table.look(jobs, budget, weights=weights, groups=groups).read(jobs), budget)
 
 
 def engine_of(source: Dataset | Engine, config: TrainingConfig, threads: Threads, memory: int | None) -> Engine:

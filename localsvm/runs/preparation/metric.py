@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localsvm.data.blocks.dataset import Dataset, Examples, is_dense, rows_of, size_of
-from localsvm.data.blocks.dealing import first_rows
+from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.data.blocks.numbering import Hashes, contents, hashed
 from localsvm.engines.base import Block, Drawn
 from localsvm.errors import OptionError
@@ -22,6 +23,7 @@ from localsvm.partition._nearest import Matrix
 from localsvm.partition.two_step import draw_key
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
 from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
+from localsvm.representations.metric_choice import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_choice import NONE_TRIED, MetricRows, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
 from localsvm.runs.config import TrainingConfig
@@ -48,7 +50,9 @@ class Measured:
     metric : None for the Euclidean one.
     description : how it was chosen, for the summary; None where none was asked for.
     fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
-    learned : ascending, the `contents` of the rows that did, mapped, where it was learned from a sample.
+    learned : ascending, the `contents` of the rows that did, mapped, or the groups of rows that have some, where it was
+        learned from a sample; or, where folds are blocks of rows,
+    fresh_from : the first number of the rows that did not.
     from_file : this run did not learn it.
     """
 
@@ -56,15 +60,18 @@ class Measured:
     description: dict[str, Any] | None = None
     fresh: NDArray[np.bool_] | None = None
     learned: Hashes | None = None
+    fresh_from: int | None = None
     from_file: bool = False
 
     def fresh_of(self, rows: Drawn) -> NDArray[np.bool_] | None:
         """Mask (n,) of the mapped rows that are fresh; None where all count."""
         if self.fresh is not None:
             return self.fresh[rows.numbers]
+        if self.fresh_from is not None:
+            return rows.numbers >= self.fresh_from
         if self.learned is None:
             return None
-        hashes = contents(rows.X)
+        hashes = contents(rows.X) if rows.group is None else rows.group.view(np.uint64)
         place = np.searchsorted(self.learned, hashes)
         return np.asarray(self.learned[np.minimum(place, len(self.learned) - 1)] != hashes)
 
@@ -102,11 +109,14 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
     if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels):
         return known
     rng, fresh = LearningPlan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
-    same = copies(Matrix(data.X), threads)
-    fresh[first_rows(rng.permutation(n), learn_rows(n, config.metric_name), same)] = False
+    order, count = rng.permutation(n), learn_rows(n, config.metric_name)
+    if _by_blocks(config, data):
+        fresh[:count] = False
+    else:
+        fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
     labelled, codes = _labelled(data, labels, config)
-    measured = _measured(labelled, codes, rows, rng, config, threads)
+    measured = _measured(labelled, codes, rows, rng, config, threads, _choice_mates(data, config))
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
 
@@ -123,30 +133,69 @@ def measure_drawn(
     if len(drawn.y) > wanted:  # where frequent rows are among them
         places = np.sort(LearningPlan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
         weight = None if drawn.weight is None else drawn.weight[places]
-        drawn = Dataset(rows_of(drawn.X, places), drawn.y[places], weight=weight)
+        group = None if drawn.group is None else drawn.group[places]
+        drawn = replace(drawn, X=rows_of(drawn.X, places), y=drawn.y[places], weight=weight, group=group)
     labelled, codes = _labelled(drawn, labels, config)
-    measured = _measured(labelled, codes, np.arange(len(codes), dtype=np.int64), rng, config, threads)
+    every = np.arange(len(codes), dtype=np.int64)
+    measured = _measured(labelled, codes, every, rng, config, threads, _choice_mates(drawn, config))
     if measured.metric is None:
         return measured
-    return replace(measured, learned=np.unique(contents(measured.metric.apply(drawn.X))))
+    if _by_blocks(config, drawn):
+        return replace(measured, fresh_from=int(LEARN_SHARE * rows))
+    hashes = contents(measured.metric.apply(drawn.X)) if drawn.group is None else drawn.group.view(np.uint64)
+    return replace(measured, learned=np.unique(hashes))
+
+
+def _by_blocks(config: TrainingConfig, data: Dataset) -> bool:
+    """True where the first rows learn, and the later ones say what the error is."""
+    return config.blocks and data.group is None
+
+
+def _mates(data: Dataset, threads: Threads, rows: NDArray[np.int64] | None = None) -> Mates | None:
+    """Rows, or some of them, that stay together: of groups, or equal ones; None for none."""
+    if data.group is not None:
+        return Mates(data.group, whole=True).of(slice(None) if rows is None else rows)
+    same = copies(Matrix(data.X if rows is None else rows_of(data.X, rows)), threads)
+    return None if same is None else Mates(same)
+
+
+def _choice_mates(data: Dataset, config: TrainingConfig) -> Callable[[NDArray[np.int64], Threads], Mates | None]:
+    """Function that gives which of some rows (m,), ascending, stay together where the metric is chosen."""
+
+    def mates(rows: NDArray[np.int64], threads: Threads) -> Mates | None:
+        if _by_blocks(config, data):
+            return Mates(np.arange(len(rows)) * CHOICE_FOLDS // len(rows), whole=True)
+        return _mates(data, threads, rows)
+
+    return mates
 
 
 @dataclass(frozen=True)
 class MetricDraw:
-    """Draw of the rows that a metric is learned from: by their values, so that equal rows go together."""
+    """Draw of the rows that a metric is learned from: by their values or groups, so that these go together.
+
+    Attributes
+    ----------
+    bound, key : of the hashes.
+    before : rows from this number on are not drawn.
+    """
 
     bound: int
     key: int
+    before: int
 
     @classmethod
     def of(cls, config: TrainingConfig, rows: int) -> MetricDraw:
         """Draw from so many rows."""
-        bound = (learn_rows(rows, config.metric_name) << 64) // rows
-        return cls(bound, draw_key(LearningPlan.rng(config.seed, -1, 10)))
+        before = int(LEARN_SHARE * rows) if config.blocks else rows
+        bound = min((learn_rows(rows, config.metric_name) << 64) // before, (1 << 64) - 1)
+        return cls(bound, draw_key(LearningPlan.rng(config.seed, -1, 10)), before)
 
     def __call__(self, block: Block) -> NDArray[np.bool_]:
         """Mask (n,) of the rows of a block that are drawn."""
-        return hashed(block.contents, self.key) < np.uint64(self.bound)
+        if block.group is not None:
+            return hashed(block.group.view(np.uint64), self.key) < np.uint64(self.bound)
+        return (hashed(block.contents, self.key) < np.uint64(self.bound)) & (block.numbers < self.before)
 
 
 def _untried(
@@ -164,16 +213,19 @@ def _untried(
 
 def _measured(
     data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
-    config: TrainingConfig, threads: Threads,
+    config: TrainingConfig, threads: Threads, mates: Callable[[NDArray[np.int64], Threads], Mates | None],
 ) -> Measured:  # fmt: skip
-    """Metric learned from these rows of the data. rng : draws the rows that choose it."""
+    """Metric learned from these rows of the data.
+
+    rng : draws the rows that choose it. mates : see `_choice_mates`.
+    """
     asked, dense, features = config.metric_name, is_dense(data.X), data.X.shape[1]
     name, description = "diag" if asked == "diag" else "full", {"name": asked}
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
             plan = _choice_plan(dense, features)
-            same = copies(Matrix(rows_of(data.X, some)), threads)
+            same = mates(some, threads)
             choice = choose(data, some, stratified_folds(codes[some], rng, same), plan, config.seed, threads, same)
             name, description = choice.name, asdict(choice)
         if name == EUCLIDEAN:
@@ -240,7 +292,16 @@ def _labelled(
     weight = (cost / cost.max())[codes]
     if data.weight is not None:
         weight *= data.weight / data.weight.max()
-    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight), codes
+    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight, _ties(data)), codes
+
+
+def _ties(data: Dataset) -> NDArray[np.int64] | None:
+    """The column of its table that each feature is of; None where no column has several features."""
+    ties = np.asarray((data.table or {}).get("ties", []), np.int64)
+    if data.columns is not None and len(ties):
+        ties = ties[data.columns]
+    numbers = np.unique(ties, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return numbers if 0 < len(np.unique(numbers)) < len(numbers) else None
 
 
 def _learned(data: MetricRows, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:

@@ -214,9 +214,11 @@ class _Preparing:
         rows = [labels[label][0] for label in names.tolist()]
         return names, rows, moments, digests, [together(parts) for parts in others]
 
-    def _content(self, digests: tuple[int, int], head: Head) -> dict[str, str]:
-        rows, weights = (named(total, head.rows) for total in digests)
+    def _content(self, digests: tuple[int, int, int], head: Head) -> dict[str, str]:
+        rows, weights, groups = (named(total, head.rows) for total in digests)
         fingerprints = {CONTENT: rows, "the weights of the rows": weights if head.weighted else ""}
+        if head.grouped:
+            fingerprints["the groups of the rows"] = groups
         if self._file is not None:
             if self._file.config.get("fingerprint") != rows:
                 shifted = SHIFTED if "origin" in self._file.scaling[1] else ""
@@ -259,6 +261,7 @@ class _Preparing:
             with Threads(self._demand.metric(labels)) as some:
                 return measure(self._engine.data, config, some)
         drawn = samples[-1].through(partial(scaled, chain)).dataset
+        drawn.table, drawn.columns = head.table, head.columns.kept
         return measure_drawn(drawn, head.rows, labels, config, self._threads)
 
     def _stored(self, file: PartitionFile, head: Head, chain: Chain) -> Stored:

@@ -1,9 +1,10 @@
-"""Tables as training data and as rows to predict: the schema, the labels, and the encoding between."""
+"""Tables as training data: the schema, the labels, and the encoding, learned in one pass and applied in another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,30 +12,25 @@ from numpy.typing import NDArray
 
 from localsvm.data import _csv
 from localsvm.data.blocks.dataset import Dataset
-from localsvm.data.blocks.table import Levels, Table, together
-from localsvm.data.readers.compression import SUFFIXES as COMPRESSED
-from localsvm.data.readers.delimited import (
-    DELIMITERS,
-    NUMBER,
-    TableForm,
-    TableLayout,
-    TableReader,
-    check_named,
-    nearest,
-    open_table,
-)
-from localsvm.data.readers.origin import from_array
+from localsvm.data.blocks.shift import Shift
+from localsvm.data.blocks.table import Table, together
+from localsvm.data.readers.delimited import NUMBER, TableForm, TableLayout, check_named, nearest
+from localsvm.data.readers.groups import check_groups, read_groups
+from localsvm.data.readers.origin import HEAD_ROWS, settle, shift_of, shifted
+from localsvm.data.readers.pieces import Counts
+from localsvm.data.readers.tables import TableSource, open_table
+from localsvm.data.readers.weights import read_weights
 from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError
-from localsvm.features.encoding import Encoding, Number
+from localsvm.features.encoding import Encoding
+from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
-from localsvm.store.pieces import Unsound
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
-SUFFIXES = (".csv", ".tsv", ".tab")
 SHOWN = 5  # names in a note
 MOST_COLUMNS = 100_000  # features of a table: a matrix of them is dense
+EXACT = 2.0**53  # whole numbers beyond are not all float64
 
 
 @dataclass(frozen=True)
@@ -46,8 +42,9 @@ class TableOptions:
     form : of the text.
     label : name of the column of labels, or its number from 1; None to find it.
     ids : columns that name rows and are no features.
-    weight : name of the column of the rows' weights; None where they have none.
+    weight, group : names of the columns of the rows' weights and groups; None where they have none.
     drops : whether rows without a label are left out; else they are refused.
+    encode, dates : how levels become features, one of `survey.ENCODINGS`; whether dates are told from other text.
     class_weights : pairs of a label, as text, and a factor on C.
     """
 
@@ -55,114 +52,362 @@ class TableOptions:
     label: str | None = None
     ids: tuple[str, ...] = ()
     weight: str | None = None
+    group: str | None = None
     drops: bool = False
+    encode: str = "auto"
+    dates: bool = True
     class_weights: tuple[tuple[str, float], ...] = ()
 
-    def weights_of(self, data: Dataset) -> tuple[tuple[float, float], ...]:
-        """The weights of classes by the numbers of their labels. DataError for a label that no row has."""
-        labels = np.unique(data.y)
-        names = [str(value) for value in (data.classes or {}).get("values") or map(label_text, labels.tolist())]
-        for name, _ in self.class_weights:
-            if name not in names:
-                raise DataError(
-                    f"{data.name}: no row has the label {name!r} of {opt.class_weights}{nearest(name, names)}"
-                )
-        return tuple((float(labels[names.index(name)]), weight) for name, weight in self.class_weights)
+    def weights_of(
+        self, name: str, labels: NDArray[np.float64], classes: Mapping[str, Any] | None
+    ) -> tuple[tuple[float, float], ...]:
+        """The weights of classes by the numbers of their labels. DataError for a label that no row has.
+
+        Parameters
+        ----------
+        name : of the file.
+        labels, classes : (classes,) ascending, and what they stand for; see `Dataset.classes`.
+        """
+        names = [str(value) for value in (classes or {}).get("values") or map(label_text, labels.tolist())]
+        for label, _ in self.class_weights:
+            if label not in names:
+                raise DataError(f"{name}: no row has the label {label!r} of {opt.class_weights}{nearest(label, names)}")
+        return tuple((float(labels[names.index(label)]), weight) for label, weight in self.class_weights)
 
 
-def is_table(path: str) -> bool:
-    """True for the name of a table; LIBSVM text has any other."""
-    name = path.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    return name.endswith(SUFFIXES)
-
-
-def training_rows(
-    path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None], jobs: int = 1,
-    budget: Budget = UNBOUNDED,
-) -> Dataset:  # fmt: skip
-    """Read a table and encode it.
+class TrainingTable:
+    """A table as training rows.
 
     Parameters
     ----------
     path, options : the file, and what the user says of it.
     seed, shifts : of the folds of target statistics; whether features may have origins.
     note : called with messages on what was found.
-    jobs, budget : threads, and memory; the rows do not depend on them.
 
-    Raises
-    ------
-    DataError : a mistake in the file, rows without a label, or no column of features.
-    RunError : the rows do not fit into the memory.
+    Attributes
+    ----------
+    labels, classes : (classes,) float64 ascending, and what they stand for; see `Dataset.classes`.
+    shift : of the features; None for none.
+    kept : description of the table that the model keeps: docs/model-format-groups.md.
+    weight, group : (n,) of the rows; None where they have none.
     """
-    table, layout, label = _table_of(path, options, note, jobs, budget)
-    if options.drops:
-        table = _labelled(table, label, path, note)
-    y, classes = _labels(table.levels[label], label, path)
-    no_features = {label, *options.ids, options.weight, *options.form.ignored}
-    known = table.numbers.keys() | table.levels.keys()
-    chosen = _said(table, [name for name in layout.names if name in known and name not in no_features], note)
-    if not chosen:
-        raise DataError(f"{path}: no column is a feature: beside {label!r} all are ignored, or have one value only")
-    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
-    encoding, X = Encoding.fit(table, chosen, codes, seed)
-    if X.shape[1] > MOST_COLUMNS:
-        raise DataError(f"{path}: {X.shape[1]:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns")
-    rows, shift = from_array(X, shifts)
-    weight = None if options.weight is None else _factors(table, options.weight, path)
-    kept = _kept(encoding, layout, label, {*chosen, label}, options)
-    return Dataset(rows, y, classes=classes, shift=shift, weight=weight, table=kept, name=path)
+
+    def __init__(
+        self, path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None]
+    ) -> None:  # fmt: skip
+        self.name, self._options, self._shifts, self._note = path, options, shifts, note
+        self._survey = Survey(seed)
+        self._labels = _Labels()
+        self._held: list[Table] | None = None
+        self._unlabelled = 0
+        self.shift: Shift | None = None
+        self.weight: NDArray[np.float64] | None = None
+        self.group: NDArray[np.int64] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, after `look`."""
+        return self._survey.rows
+
+    @property
+    def width(self) -> int:
+        """Number of features, after `look`."""
+        return len(self.encoding.names)
+
+    def look(
+        self, jobs: int = 1, budget: Budget = UNBOUNDED, keep: bool = True, weights: str | Path | None = None,
+        groups: str | Path | None = None,
+    ) -> TrainingTable:  # fmt: skip
+        """Take the first pass over the table.
+
+        Parameters
+        ----------
+        jobs, budget : threads, and memory; nothing depends on them.
+        keep : whether the rows stay in memory for the second pass; else they are read again.
+        weights, groups : files of the rows' weights and groups.
+
+        Raises
+        ------
+        DataError : a mistake in the file, rows without a label, or no column of features.
+        RunError : the rows do not fit into the memory.
+        """
+        options, held = self._options, 0
+        self._held = [] if keep else None
+        factors, mates = [], _Groups()
+        with open_table(self.name, options.form, self._texts) as source:
+            layout, label = source.layout, self._label_column(source)
+            features = self._features(source, label)
+            for whole in source.blocks(jobs):
+                table = self._labelled(whole, label)
+                if self._held is not None:
+                    self._held.append(table)
+                    held += table.rows * (8 * len(table.numbers) + 4 * len(table.levels))
+                    budget.check(f"{source.name}: its rows need", 2 * held)
+                group = None if options.group is None else mates.add(table, options.group, self.name, self.rows)
+                if options.weight is not None:
+                    factors.append(self._weights(table, options.weight))
+                self._survey.add(table, features, self._labels.add(table.levels[label]), group)
+        if options.group is not None:
+            self.group = check_groups(mates.all, f"{self.name}: column {options.group!r}")
+        self.weight = np.concatenate(factors) if factors else None
+        if weights is not None:
+            self.weight = read_weights(weights, self.rows)
+        if groups is not None:
+            self.group = read_groups(groups, self.rows)
+        self._settle(layout, label, features)
+        return self
+
+    def _settle(self, layout: TableLayout, label: str, features: list[str]) -> None:
+        """Decide labels and encoding, after the pass."""
+        options, silent = self._options, dict[str, list[str]]()
+        self._check_labelled(label)
+        self.labels, self.classes = self._labels.settled(self.name, label)
+        codes = self._labels.classes
+        self.encoding = self._survey.encoding(
+            features, codes, options.encode, options.dates, lambda name, why: silent.setdefault(why, []).append(name)
+        )
+        for why, columns in silent.items():
+            shown = ", ".join(map(repr, columns[:SHOWN])) + (", ..." if len(columns) > SHOWN else "")
+            one = len(columns) == 1
+            start = "column" if one else f"{len(columns):,} columns"
+            self._note(f"{start} {shown}: {why}, {'is' if one else 'are'} left out")
+        if not self.encoding.codings:
+            raise DataError(
+                f"{self.name}: no column is a feature: beside {label!r} all are ignored, or have one value only"
+            )
+        if self.width > MOST_COLUMNS:
+            raise DataError(
+                f"{self.name}: {self.width:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns"
+            )
+        self.kept = _kept(self.encoding, layout, label, options)
+        self._tell_alone(label)
+
+    def _tell_alone(self, label: str) -> None:
+        """Note a column of levels each of which has one class alone: it may be the label's copy."""
+        for coding in self.encoding.codings:
+            if self._survey.tells_all(coding.name, self._labels.classes):
+                self._note(f"column {coding.name!r} predicts {label!r} alone; if it is not known beforehand, ignore it")
+
+    def blocks(self, counts: Counts, dense: bool, jobs: int) -> Generator[Dataset]:
+        """The encoded rows; see `engines.sources.RowSource`."""
+        yield from self._encoded(jobs)
+
+    def counts(self, jobs: int = 1) -> Counts:
+        """Counts of the rows, after `look`."""
+        return Counts(self.rows, self.rows, self.rows * self.width, self.width)
+
+    def of_rows(self, rows: int) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
+        """Weights and groups of the rows."""
+        return self.weight, self.group
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What the labels stand for, and how the table becomes rows: fields of `engines.base.Head`."""
+        return {"classes": self.classes, "table": self.kept}
+
+    def _encoded(self, jobs: int = 1) -> Iterator[Dataset]:
+        """The encoded rows, block by block: float32, some columns from their origins."""
+        first = 0
+        for table in _headed(self._read(jobs)):
+            last = first + table.rows
+            group = None if self.group is None else self.group[first:last]
+            X = self.encoding.apply(table, self._survey.folds(table, first, group))
+            if first == 0 and self._shifts:
+                self.shift = shift_of(X[:HEAD_ROWS], np.arange(X.shape[1]))
+            y = self._labels.values(table.levels[self.kept["label"]])
+            yield Dataset(shifted(X, self.shift), y, shift=self.shift, name=self.name)
+            first = last
+
+    def _read(self, jobs: int) -> Iterator[Table]:
+        """The labelled rows; those in memory are let go."""
+        if self._held is not None:
+            while self._held:
+                yield self._held.pop(0)
+            return
+        texts = self._texts
+        with open_table(self.name, self._options.form, texts) as source:
+            for table in source.blocks(jobs):
+                labelled = table.levels[self.kept["label"]].codes >= 0
+                yield table if labelled.all() else table.taken(labelled)
+
+    def read(self, jobs: int = 1) -> Dataset:
+        """All rows in memory, after `look`."""
+        X, y, first = np.empty((self.rows, self.width), np.float32), np.empty(self.rows), 0
+        for block in self._encoded(jobs):
+            last = first + len(block.y)
+            X[first:last], y[first:last] = block.X, block.y
+            first = last
+        rows, shift = settle(X, self.shift)
+        return Dataset(
+            rows, y, classes=self.classes, shift=shift, weight=self.weight, group=self.group, table=self.kept,
+            name=self.name,
+        )  # fmt: skip
+
+    def _texts(self, names: tuple[str, ...], header: bool) -> set[str]:
+        """Columns that are read as text whatever they hold."""
+        label = _label_of(self._options.label, names, header)
+        return {*self._options.ids, *(name for name in (label, self._options.group) if name is not None)}
+
+    def _label_column(self, source: TableSource) -> str:
+        names, asked = source.layout.names, self._options.label
+        label = _label_of(asked, names, source.layout.header)
+        if label is None and asked is not None:
+            check_named([asked], names, source.name)
+        if label is None:
+            raise DataError(f"{source.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
+        if not source.layout.header:
+            self._note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
+        also = [name for name in names if asked is None and source.layout.header and name.lower() in LABELS]
+        if len(also) > 1:
+            self._note(f"columns {', '.join(map(repr, also))} may all be labels; {label!r} is taken ({opt.label})")
+        return label
+
+    def _features(self, source: TableSource, label: str) -> list[str]:
+        """Columns that may be features, after checks of those that are named by the user."""
+        options, layout = self._options, source.layout
+        roles = {opt.label: (label,), opt.ids: options.ids, opt.weight_column: (options.weight,)}
+        roles |= {opt.group_column: (options.group,), opt.ignore: tuple(options.form.ignored)}
+        named = [(name, role) for role, names in roles.items() for name in names if name is not None]
+        check_named([name for name, _ in named], layout.names, source.name)
+        role_of: dict[str, str] = {}
+        for name, role in named:
+            if role_of.setdefault(name, role) != role:
+                raise DataError(f"{source.name}: column {name!r} is named by {role_of[name]} and by {role}; choose one")
+        if options.weight is not None and layout.kinds[layout.names.index(options.weight)] != _csv.NUMBER:
+            what = f"column {options.weight!r} has text, and weights are numbers"
+            raise DataError(f"{source.name}: {what}; name another column")
+        read = zip(layout.names, layout.kinds, strict=True)
+        return [name for name, kind in read if kind != _csv.SKIP and name not in role_of]
+
+    def _labelled(self, table: Table, label: str) -> Table:
+        """The rows that have a label. DataError for the first row without, unless such rows are left out."""
+        labelled = table.levels[label].codes >= 0
+        self._unlabelled += int(np.count_nonzero(~labelled))
+        if not self._options.drops and not labelled.all():
+            first = self.rows + int(labelled.argmin()) + 1
+            what = f"row {first:,} has no label in {label!r}"
+            raise DataError(
+                f"{self.name}: {what}; if such rows are to be left out, give {opt.drop_unlabelled}; else name another "
+                f"column by {opt.label('NAME')}"
+            )
+        return table if labelled.all() else table.taken(labelled)
+
+    def _check_labelled(self, label: str) -> None:
+        if not self.rows:
+            raise DataError(f"{self.name}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
+        if self._unlabelled:
+            one = self._unlabelled == 1
+            self._note(
+                f"{self._unlabelled:,} row{'' if one else 's'} without a label {'is' if one else 'are'} left out"
+            )
+
+    def _weights(self, table: Table, name: str) -> NDArray[np.float64]:
+        factors = table.numbers[name]
+        if np.isnan(factors).any():
+            first = self.rows + int(np.isnan(factors).argmax()) + 1
+            raise DataError(f"{self.name}: row {first:,}{self._counted} has no weight in {name!r}; give it one")
+        return factors
+
+    @property
+    def _counted(self) -> str:
+        """Words on what row numbers count, where rows were left out."""
+        return " (of those with a label)" if self._unlabelled else ""
 
 
-def _table_of(
-    path: str, options: TableOptions, note: Callable[[str], None], jobs: int, budget: Budget
-) -> tuple[Table, TableLayout, str]:
-    """The whole table, its layout, and the column of its labels."""
+class _Labels:
+    """Labels of a table, numbered as they come."""
 
-    def texts(names: tuple[str, ...], header: bool) -> set[str]:
-        label = _label_of(options.label, names, header)
-        return {*options.ids, *([] if label is None else [label])}
+    def __init__(self) -> None:
+        self._place: dict[str, int] = {}
 
-    with open_table(path, options.form, texts) as looked:
-        names = looked.layout.names
-        label = _label_column(options.label, looked)
-        if not looked.layout.header:
-            note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
-        check_named(options.ids, names, looked.name)
-        if options.weight is not None:
-            _check_weight(looked, options.weight)
-        parts, held = [], 0
-        for block in looked.blocks(jobs):
-            parts.append(block)
-            held += _bytes(block)
-            budget.check(f"{looked.name}: its rows need", 2 * held)
-        return together(parts), looked.layout, label
+    def add(self, column: Any) -> NDArray[np.int64]:
+        """Numbers (n,) of the labels of a block."""
+        place = self._place
+        numbers = np.asarray([place.setdefault(name, len(place)) for name in column.names] or [0], np.int64)
+        return np.asarray(numbers[column.codes])
 
+    def settled(self, path: str, name: str) -> tuple[NDArray[np.float64], dict[str, Any] | None]:
+        """The labels (classes,) ascending, and what they stand for; None where they are numbers themselves."""
+        texts = sorted(self._place)
+        if all(NUMBER.fullmatch(text) for text in texts):
+            numbers = np.asarray([float(text) for text in texts])
+            self._check(numbers, texts, path, name)
+            labels = np.unique(numbers)
+            self._value, described = dict(zip(texts, numbers.tolist(), strict=True)), None
+        else:
+            labels = np.arange(len(texts), dtype=np.float64)
+            self._value = {text: float(number) for number, text in enumerate(texts)}
+            described = {"dtype": f"<U{max(map(len, texts))}", "values": texts}
+        self.classes = np.searchsorted(labels, [self._value[text] for text in self._place])
+        return labels, described
 
-def _labelled(table: Table, label: str, path: str, note: Callable[[str], None]) -> Table:
-    """The rows that have a label."""
-    labelled = table.levels[label].codes >= 0
-    if not labelled.any():
-        raise DataError(f"{path}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
-    if not labelled.all():
-        note(f"{np.count_nonzero(~labelled):,} rows without a label are left out")
-    return table.taken(labelled)
+    @staticmethod
+    def _check(numbers: NDArray[np.float64], texts: list[str], path: str, name: str) -> None:
+        if not np.isfinite(numbers).all():
+            raise DataError(f"{path}: a label in {name!r} is beyond the largest float64; rescale the labels")
+        large = np.flatnonzero(np.abs(numbers) > EXACT)
+        if len(large):
+            what = f"the label {texts[large[0]]} in {name!r} has more digits than float64 holds"
+            raise DataError(f"{path}: {what}; write labels as shorter numbers, or as text")
 
-
-def _factors(table: Table, name: str, path: str) -> NDArray[np.float64]:
-    """Weights (n,) of the rows."""
-    factors = table.numbers[name]
-    if np.isnan(factors).any():
-        first = int(np.isnan(factors).argmax()) + 1
-        raise DataError(f"{path}: row {first:,} has no weight in {name!r}; give it one")
-    return factors
+    def values(self, column: Any) -> NDArray[np.float64]:
+        """Labels (n,) of a block."""
+        return np.asarray(np.asarray([self._value[text] for text in column.names])[column.codes], np.float64)
 
 
-def _kept(
-    encoding: Encoding, layout: TableLayout, label: str, wanted: set[str], options: TableOptions
-) -> dict[str, Any]:
-    """Description of the table that the model keeps: docs/model-format-groups.md."""
+class _Groups:
+    """Groups of the rows of a table, numbered as they come."""
+
+    def __init__(self) -> None:
+        self._place: dict[str, int] = {}
+        self._parts: list[NDArray[np.int64]] = []
+
+    def add(self, table: Table, name: str, path: str, first: int) -> NDArray[np.int64]:
+        """Numbers (n,) of the groups of a block, which begins with the row `first`."""
+        column, place = table.levels[name], self._place
+        if (column.codes < 0).any():
+            row = first + int((column.codes < 0).argmax()) + 1
+            raise DataError(f"{path}: row {row:,} has no group in {name!r}; give it one, of its own if need be")
+        numbers = np.asarray([place.setdefault(text, len(place)) for text in column.names], np.int64)
+        self._parts.append(numbers[column.codes])
+        return self._parts[-1]
+
+    @property
+    def all(self) -> NDArray[np.int64]:
+        """Groups of all rows."""
+        return np.concatenate(self._parts)
+
+
+def _headed(blocks: Iterator[Table]) -> Iterator[Table]:
+    """The same rows; the first block has those that decide on origins."""
+    head: list[Table] = []
+    for block in blocks:
+        if sum(table.rows for table in head) >= HEAD_ROWS:
+            yield together(head)
+            yield block
+            yield from blocks
+            return
+        head.append(block)
+    if head:
+        yield together(head)
+
+
+def labels_of(source: Dataset | TrainingTable) -> NDArray[np.float64]:
+    """The labels (classes,) of rows, ascending."""
+    return np.asarray(np.unique(source.y) if isinstance(source, Dataset) else source.labels)
+
+
+def training_rows(
+    path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None], jobs: int = 1,
+    budget: Budget = UNBOUNDED,
+) -> Dataset:  # fmt: skip
+    """Read a table and encode it; parameters and errors as of `TrainingTable`."""
+    return TrainingTable(path, options, seed, shifts, note).look(jobs, budget).read(jobs)
+
+
+def _kept(encoding: Encoding, layout: TableLayout, label: str, options: TableOptions) -> dict[str, Any]:
+    """Description of a table for the model."""
+    wanted = {label, *(coding.name for coding in encoding.codings)}
     pairs = zip(layout.names, layout.kinds, strict=True)
     return encoding.as_dict() | {
         "label": label,
@@ -172,15 +417,9 @@ def _kept(
         "delimiter": layout.delimiter,
         "missing": list(layout.missing),
         "unscaled": encoding.unscaled,
+        "ties": encoding.columns,
         "kinds": {name: kind for name, kind in pairs if name in wanted},
     }
-
-
-def _check_weight(reader: TableReader, name: str) -> None:
-    layout = reader.layout
-    check_named([name], layout.names, reader.name)
-    if layout.kinds[layout.names.index(name)] != _csv.NUMBER:
-        raise DataError(f"{reader.name}: column {name!r} has text, and weights are numbers; name another column")
 
 
 def _label_of(asked: str | None, names: tuple[str, ...], header: bool) -> str | None:
@@ -193,158 +432,3 @@ def _label_of(asked: str | None, names: tuple[str, ...], header: bool) -> str | 
         return names[0]
     lower = {name.lower(): name for name in reversed(names)}
     return next((lower[name] for name in LABELS if name in lower), None)
-
-
-def _label_column(asked: str | None, reader: TableReader) -> str:
-    names = reader.layout.names
-    label = _label_of(asked, names, reader.layout.header)
-    if label is not None:
-        return label
-    if asked is not None:
-        check_named([asked], names, reader.name)
-    raise DataError(f"{reader.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
-
-
-def _bytes(table: Table) -> int:
-    return table.rows * (8 * len(table.numbers) + 4 * len(table.levels))
-
-
-def _labels(column: Levels, name: str, path: str) -> tuple[NDArray[np.float64], dict[str, Any] | None]:
-    """Labels (n,) as numbers, and what these stand for; None where the labels are numbers themselves."""
-    missing = np.flatnonzero(column.codes < 0)
-    if len(missing):
-        what = f"{len(missing):,} of {len(column.codes):,} rows have no label in {name!r}, first row {missing[0] + 1:,}"
-        raise DataError(f"{path}: {what}; give {opt.drop_unlabelled}, or remove them")
-    if all(NUMBER.fullmatch(text) for text in column.names):
-        values = np.asarray([float(text) for text in column.names])
-        if not np.isfinite(values).all():
-            raise DataError(f"{path}: a label in {name!r} is beyond the largest float64; rescale the labels")
-        return values[column.codes], None
-    longest = max(map(len, column.names))
-    return column.codes.astype(np.float64), {"dtype": f"<U{longest}", "values": list(column.names)}
-
-
-def _said(table: Table, names: list[str], note: Callable[[str], None]) -> list[str]:
-    """The columns that say something; notes name those that do not."""
-    silent: dict[str, list[str]] = {}
-    chosen = []
-    for name in names:
-        why = _why_left_out(table, name)
-        if why:
-            silent.setdefault(why, []).append(name)
-        else:
-            chosen.append(name)
-    for why, columns in silent.items():
-        shown = ", ".join(map(repr, columns[:SHOWN])) + (", ..." if len(columns) > SHOWN else "")
-        one = len(columns) == 1
-        note(f"{'column' if one else f'{len(columns):,} columns'} {shown}: {why}, {'is' if one else 'are'} left out")
-    return chosen
-
-
-def _why_left_out(table: Table, name: str) -> str:
-    """Reason to leave a column out: it has one value, or it is text whose values all differ; "" for none."""
-    if name in table.numbers:
-        values = table.numbers[name]
-        known = values[~np.isnan(values)]
-        several = len(known) and (known.min() < known.max() or len(known) < len(values))
-        return "" if several else "one value only"
-    column = table.levels[name]
-    if len(column.names) + bool((column.codes < 0).any()) < 2 or not column.names:
-        return "one value only"
-    return "a text of its own in each row, as an id has" if len(column.names) == table.rows > 2 else ""
-
-
-def _encodable(words: list[str]) -> bool:
-    try:
-        "".join(words).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-@dataclass
-class TableRows:
-    """Rows of a table for a model that was trained on one; columns are matched by their names.
-
-    Attributes
-    ----------
-    kept : what the model knows of its table.
-    unknown : of the rows so far, how many values of each column are levels that training did not have.
-    ids : of the rows so far, the texts of the columns that name them; who writes them takes them out.
-    """
-
-    kept: Mapping[str, Any]
-    labels: NDArray[np.float64]
-    classes: Mapping[str, Any] | None
-    encoding: Encoding
-    unknown: dict[str, int] = field(default_factory=dict)
-    ids: list[tuple[str, ...]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any], labels: NDArray[np.float64], width: int) -> TableRows | None:
-        """The reader for a model with this config; None for one that was trained on LIBSVM text.
-
-        width : number of features. Unsound where the config does not describe a table.
-        """
-        kept, classes = config.get("table"), config.get("classes")
-        if kept is None:
-            return None
-        encoding = Encoding.from_dict(kept)
-        texts = {"label": str, "delimiter": str, "header": bool, "ids": list, "names": list, "missing": list}
-        sound = all(isinstance(kept.get(name), kind) for name, kind in texts.items())
-        words = [each for name in ("ids", "names", "missing") for each in kept.get(name, [])] if sound else []
-        kinds = kept.get("kinds")
-        sound = sound and isinstance(kinds, dict) and all(type(kind) is int for kind in kinds.values())
-        sound = sound and all(isinstance(word, str) for word in words) and len(kept["delimiter"].encode()) == 1
-        expected = {c.name: _csv.NUMBER if isinstance(c, Number) else _csv.LEVEL for c in encoding.codings}
-        sound = sound and all(kinds.get(name) == kind for name, kind in expected.items())
-        values = None if classes is None else classes.get("values")
-        sound = sound and (values is None or (isinstance(values, list) and len(values) == len(labels)))
-        sound = sound and all(isinstance(value, (str, bool, int, float)) for value in values or ())
-        sound = sound and not {kept["label"], *kept["ids"]} & expected.keys() and _encodable(words)
-        sound = sound and kept["delimiter"] not in '"\r\n\0'
-        if not sound or len(encoding.names) != width:
-            raise Unsound("/@config: the option table does not fit the features and labels")
-        return cls(kept, labels, classes, encoding)
-
-    def blocks(self, path: str, jobs: int = 1) -> Iterator[Dataset]:
-        """Encoded rows, block by block; the label of a row without one is nan.
-
-        DataError where a column is absent or does not hold what it held in training.
-        """
-        kept, encoding = self.kept, self.encoding
-        usual = kept["delimiter"] in DELIMITERS and is_table(path)  # then another one may be found
-        form = TableForm(None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]))
-        ids, label = list(kept["ids"]), str(kept["label"])
-        known = kept["kinds"] | dict.fromkeys([label, *ids], _csv.LEVEL)
-        with open_table(path, form, known=known) as reader:
-            names = reader.layout.names
-            if not kept["header"] and len(names) != len(kept["names"]):
-                what = f"{len(names):,} columns, and the training table had {len(kept['names']):,}"
-                raise DataError(
-                    f"{reader.name}: {what}; without names in a header all have to be there, in their order"
-                )
-            check_named((coding.name for coding in encoding.codings), names, reader.name)
-            for table in reader.blocks(jobs):
-                self._note(table, encoding)
-                y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
-                texts = [table.levels[name].texts() if name in table.levels else [""] * table.rows for name in ids]
-                self.ids += list(zip(*texts, strict=True)) if texts else [()] * table.rows
-                yield Dataset(encoding.apply(table), y, name=path)  # float64, see Chain.apply
-
-    def _labels(self, column: Levels) -> NDArray[np.float64]:
-        """Labels (n,); those that the model does not know become numbers that no class has."""
-        names = (self.classes or {}).get("values")
-        if names is None:
-            values = [float(text) if NUMBER.fullmatch(text) else np.inf for text in column.names]
-        else:
-            number = dict(zip(names, self.labels.tolist(), strict=True))
-            values = [number.get(text, np.inf) for text in column.names]
-        return np.asarray([*values, np.nan])[column.codes]
-
-    def _note(self, table: Table, encoding: Encoding) -> None:
-        for coding in encoding.codings:
-            if not isinstance(coding, Number):
-                new = int(np.count_nonzero(table.levels[coding.name].coded(coding.levels) == -2))
-                if new:
-                    self.unknown[coding.name] = self.unknown.get(coding.name, 0) + new

@@ -63,7 +63,9 @@ class PreparedKernel(Prepared):
         if not method.by_blocks or cell.target.n_problems > 1 or not PILOT_ROWS <= len(cell.y) <= method.whole_rows:
             return False
         sampled = {name: getattr(cell, name)[::PILOT_STEP] for name in ("y", "mass", "cost", "folds")}
-        part = replace(cell, X=rows_of(cell.X, np.arange(0, len(cell.y), PILOT_STEP)), **sampled, behind=None)
+        part = replace(
+            cell, X=rows_of(cell.X, np.arange(0, len(cell.y), PILOT_STEP)), **sampled, behind=None, mates=None
+        )
         K = Gram(part.X, part.scratch, several=False).matrix(kernel, False)
         pilot = KernelSystem(part, K, kernel, method.offset, PILOT_TOLERANCE)
         return pilot.support_share(cost) < PILOT_SHARE

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, between, rows_of
+from localsvm.data.blocks.dealing import Mates
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, columns_of, double_base, transform_double
 from localsvm.methods.base import Prepared, Purpose, System
@@ -86,7 +87,7 @@ class MetricSystem(System):
         """Learn the map over the columns that have values, from the rows `taken` of this problem."""
         cell, method = self.cell, self.method
         random = stream(cell.random, 1 + (job.fold + 1) * cell.target.n_problems + job.problem)
-        parts = split(y, random, None if self._copies is None else self._copies[taken])
+        parts = split(y, random, None if self._mates is None else self._mates.of(taken))
         index = parts or [np.arange(min(len(y), MOST_ROWS))]
         dense = [columns_of(rows_of(cell.X, taken[i]), self._columns).astype(np.float64) for i in index]
         centre = dense[0].mean(axis=0) if len(dense[0]) else 0.0
@@ -97,9 +98,10 @@ class MetricSystem(System):
         return learn(train, validation, check, L0, method.pull)
 
     @cached_property
-    def _copies(self) -> NDArray[np.int64] | None:
-        """Equal rows of the cell, as `copies` numbers them; None where all differ."""
-        return copies(Matrix(self.cell.X))
+    def _mates(self) -> Mates | None:
+        """Rows that stay together: those of the user's groups, or equal ones; None where none do."""
+        same = None if self.cell.mates else copies(Matrix(self.cell.X))
+        return self.cell.mates if same is None else Mates(same)
 
     @cached_property
     def _columns(self) -> NDArray[np.int64] | None:

@@ -1,0 +1,146 @@
+"""Parquet and Arrow (Feather) files as tables, by pyarrow, one batch of rows after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data import _csv
+from localsvm.data.blocks.table import Table
+from localsvm.data.readers.columnar import TypedColumn, layout_of, table_of
+from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
+from localsvm.errors import DataError, RunError
+
+BATCH_ROWS = 1 << 16
+NAMES = {"parquet": "Parquet", "arrow": "Arrow"}
+
+
+def pyarrow() -> Any:
+    """The library. RunError where it is not installed."""
+    try:
+        import pyarrow as library
+        import pyarrow.ipc
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise RunError("Parquet and Arrow files need pyarrow; pip install 'localsvm[parquet]'") from None
+    return library
+
+
+@dataclass
+class ArrowReader:
+    """An open file; see `tables.TableSource`."""
+
+    name: str
+    layout: TableLayout
+    _batches: Any
+    _kind: str
+
+    def blocks(self, jobs: int = 1) -> Iterator[Table]:
+        """All rows, batch by batch. DataError where the file is damaged."""
+        pairs = zip(self.layout.names, self.layout.kinds, strict=True)
+        wanted = [name for name, kind in pairs if kind != _csv.SKIP]
+        rows = 0
+        with _damage(self.name, self._kind):
+            for batch in self._batches(wanted, jobs > 1):
+                if batch.num_rows:
+                    rows += batch.num_rows
+                    values = {name: values_of(batch.column(i)) for i, name in enumerate(wanted)}
+                    yield table_of(self.layout, batch.num_rows, values)
+        if not rows:
+            raise DataError(f"{self.name}: there are no rows; give a file with rows")
+
+
+@contextmanager
+def open_arrow(
+    path: str, kind: str, form: TableForm, text: Texts, known: Mapping[str, int] | None
+) -> Iterator[ArrowReader]:
+    """Open a file of this kind, "parquet" or "arrow"; see `tables.open_table`."""
+    library = pyarrow()
+    if path == "-":
+        raise DataError(f"stdin: {NAMES[kind]} is read from files alone; write it to a file first")
+    with _damage(path, kind):
+        source = library.OSFile(path, "rb")
+        schema, batches = _parquet(library, source) if kind == "parquet" else _arrow(library, source)
+    with source:
+        columns = [_typed(library, field) for field in schema]
+        yield ArrowReader(path, layout_of(columns, form, text, known, path, header=True), batches, kind)
+
+
+def _parquet(library: Any, source: Any) -> tuple[Any, Any]:
+    file = library.parquet.ParquetFile(source)
+    return file.schema_arrow, lambda names, threads: file.iter_batches(BATCH_ROWS, columns=names, use_threads=threads)
+
+
+def _arrow(library: Any, source: Any) -> tuple[Any, Any]:
+    file = library.ipc.open_file(source)
+
+    def batches(names: list[str], threads: bool) -> Iterator[Any]:
+        for number in range(file.num_record_batches):
+            yield file.get_batch(number).select(names)
+
+    return file.schema, batches
+
+
+@contextmanager
+def _damage(path: str, kind: str) -> Iterator[None]:
+    """DataError for what pyarrow says of a file that is damaged, or of another format."""
+    import pyarrow as library
+
+    try:
+        yield
+    except DataError:
+        raise
+    except OSError as error:
+        if error.strerror:
+            raise DataError(f"{path}: {error.strerror}") from error
+        raise DataError(f"{path}: {_broken(kind, error)}") from error
+    except library.ArrowException as error:
+        raise DataError(f"{path}: {_broken(kind, error)}") from error
+
+
+def _broken(kind: str, error: Exception) -> str:
+    first = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"no whole {NAMES[kind]} file ({first}); write it anew, or give its format by --format"
+
+
+def _typed(library: Any, field: Any) -> TypedColumn:
+    types, kind = library.types, field.type
+    if types.is_dictionary(kind):
+        return TypedColumn(field.name, numeric=False)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return TypedColumn(field.name, numeric=True)
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind)
+    text = text or types.is_date(kind) or types.is_timestamp(kind) or getattr(types, "is_string_view", bool)(kind)
+    return TypedColumn(field.name, numeric=False, wrong="" if text else str(kind))
+
+
+def values_of(column: Any) -> NDArray[Any]:
+    """Values (n,) of a column: float64 with nan for nulls, or objects with None for them; dates as ISO text."""
+    types = pyarrow().types
+    kind = column.type
+    if types.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    if types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if types.is_decimal(kind):
+        column = column.cast("float64")
+    elif types.is_timestamp(kind) or types.is_date(kind):
+        return np.asarray([None if value is None else value.isoformat() for value in _whole(column)], object)
+    elif types.is_boolean(kind):
+        return np.asarray([None if value is None else str(value) for value in column.to_pylist()], object)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.asarray([*column.to_pylist(), None], object)[:-1]
+
+
+def _whole(column: Any) -> list[Any]:
+    """Dates or times as Python's, cut to microseconds."""
+    types = pyarrow().types
+    if types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = column.cast(pyarrow().timestamp("us", column.type.tz), safe=False)
+    return list(column.to_pylist())

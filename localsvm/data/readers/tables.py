@@ -1,0 +1,114 @@
+"""Tables in any format: which one a file has, and the reader for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from localsvm.data.blocks.table import Table
+from localsvm.data.readers.compression import SUFFIXES as COMPRESSED
+from localsvm.data.readers.compression import open_source
+from localsvm.data.readers.delimited import DELIMITERS, NUMBER, TableForm, TableLayout, Texts, no_texts, open_delimited
+from localsvm.errors import LocalSVMError
+
+FORMATS = {  # the endings of names; LIBSVM text has any other
+    "csv": (".csv", ".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "npy": (".npy", ".npz"),
+    "libsvm": (".libsvm", ".svm", ".svmlight"),
+}
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npy"}  # of other files
+BINARY = ("parquet", "arrow", "npy")
+FIRST_BYTES = 1 << 16
+LIBSVM_LINE = re.compile(rb"\s*[^\s,:;|]+(\s+[0-9]+:\S+)*\s*(#.*)?\Z")
+
+
+class TableSource(Protocol):
+    """An open table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the file, for messages."""
+
+    @property
+    def layout(self) -> TableLayout:
+        """Layout of the columns."""
+
+    def blocks(self, jobs: int = 1) -> Iterator[Table]:
+        """All rows, block by block. DataError for a mistake, with its place, after the blocks before it."""
+
+
+def by_suffix(path: str) -> str | None:
+    """Format that the name of a file says; None for a name that says nothing."""
+    name = path.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return next((kind for kind, suffixes in FORMATS.items() if name.endswith(suffixes)), None)
+
+
+def format_of(path: str) -> str:
+    """Format of a file: by its name, then by its first bytes, then by its first line."""
+    return by_suffix(path) or _by_content(path)
+
+
+def is_table(path: str) -> bool:
+    """True for a file that is a table by its name or its content."""
+    return format_of(path) != "libsvm"
+
+
+def _by_content(path: str) -> str:
+    if not os.path.isfile(path):  # a pipe cannot be read twice
+        return "libsvm"
+    try:
+        with open(path, "rb") as file:
+            first = file.read(8)
+        for magic, kind in MAGIC.items():
+            if first.startswith(magic):
+                return kind
+        with open_source(path) as source:
+            lines = [line for line in source.read(FIRST_BYTES).split(b"\n") if line.strip()]
+    except (OSError, LocalSVMError):  # who reads it says what is wrong
+        return "libsvm"
+    if not lines or lines[0].lstrip().startswith(b"#") or _is_libsvm(lines[0]):
+        return "libsvm"
+    return "csv" if any(delimiter.encode() in lines[0] for delimiter in DELIMITERS) else "libsvm"
+
+
+def _is_libsvm(line: bytes) -> bool:
+    label = line.split(maxsplit=1)[0].decode(errors="replace")
+    return LIBSVM_LINE.match(line) is not None and (b":" in line or NUMBER.fullmatch(label) is not None)
+
+
+@contextmanager
+def open_table(
+    path: str, form: TableForm, text: Texts = no_texts, known: Mapping[str, int] | None = None
+) -> Iterator[TableSource]:
+    """Open a table of any format; a context manager.
+
+    Parameters
+    ----------
+    path, form, text, known : as of `delimited.open_delimited`; in formats other than delimited text, the form says
+        which columns are left out or have levels, and which words stand for no value.
+
+    Raises
+    ------
+    DataError : as of `open_delimited`; a column whose type is neither numbers, text, nor dates.
+    RunError : pyarrow is not installed.
+    """
+    kind = form.kind or format_of(path)
+    if kind in ("parquet", "arrow"):
+        from localsvm.data.readers.arrow import open_arrow
+
+        with open_arrow(path, kind, form, text, known) as reader:
+            yield reader
+    elif kind == "npy":
+        from localsvm.data.readers.arrays import open_arrays
+
+        yield open_arrays(path, form, text, known)
+    else:
+        with open_delimited(path, form, text, known) as delimited:
+            yield delimited

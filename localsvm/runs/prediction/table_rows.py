@@ -1,0 +1,121 @@
+"""Tables as rows to predict: columns are matched by their names, and become the features of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data import _csv
+from localsvm.data.blocks.dataset import Dataset
+from localsvm.data.blocks.table import Levels, Table
+from localsvm.data.readers.delimited import DELIMITERS, NUMBER, TableForm, check_named
+from localsvm.data.readers.tables import BINARY, by_suffix, format_of, open_table
+from localsvm.errors import DataError
+from localsvm.features.encoding import Dates, Encoding, Number
+from localsvm.store.pieces import Unsound
+
+
+def _encodable(words: list[str]) -> bool:
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@dataclass
+class TableRows:
+    """Rows of a table for a model that was trained on one; columns are matched by their names.
+
+    Attributes
+    ----------
+    kept : what the model knows of its table.
+    unknown : of the rows so far, how many values of each column are levels that training did not have.
+    ids : of the rows so far, the texts of the columns that name them; who writes them takes them out.
+    """
+
+    kept: Mapping[str, Any]
+    labels: NDArray[np.float64]
+    classes: Mapping[str, Any] | None
+    encoding: Encoding
+    unknown: dict[str, int] = field(default_factory=dict)
+    ids: list[tuple[str, ...]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], labels: NDArray[np.float64], width: int) -> TableRows | None:
+        """The reader for a model with this config; None for one that was trained on LIBSVM text.
+
+        width : number of features. Unsound where the config does not describe a table.
+        """
+        kept, classes = config.get("table"), config.get("classes")
+        if kept is None:
+            return None
+        encoding = Encoding.from_dict(kept)
+        texts = {"label": str, "delimiter": str, "header": bool, "ids": list, "names": list, "missing": list}
+        sound = all(isinstance(kept.get(name), kind) for name, kind in texts.items())
+        words = [each for name in ("ids", "names", "missing") for each in kept.get(name, [])] if sound else []
+        kinds = kept.get("kinds")
+        sound = sound and isinstance(kinds, dict) and all(type(kind) is int for kind in kinds.values())
+        sound = sound and all(isinstance(word, str) for word in words) and len(kept["delimiter"].encode()) == 1
+        expected = {c.name: _csv.NUMBER if isinstance(c, Number) else _csv.LEVEL for c in encoding.codings}
+        ties = kept.get("ties", [])
+        sound = sound and isinstance(ties, list) and all(type(tie) is int for tie in ties) and len(ties) in (0, width)
+        sound = sound and all(kinds.get(name) == kind for name, kind in expected.items())
+        values = None if classes is None else classes.get("values")
+        sound = sound and (values is None or (isinstance(values, list) and len(values) == len(labels)))
+        sound = sound and all(isinstance(value, (str, bool, int, float)) for value in values or ())
+        sound = sound and not {kept["label"], *kept["ids"]} & expected.keys() and _encodable(words)
+        sound = sound and kept["delimiter"] not in '"\r\n\0'
+        if not sound or len(encoding.names) != width:
+            raise Unsound("/@config: the option table does not fit the features and labels")
+        return cls(kept, labels, classes, encoding)
+
+    def blocks(self, path: str, jobs: int = 1) -> Iterator[Dataset]:
+        """Encoded rows, block by block; the label of a row without one is nan.
+
+        DataError where a column is absent or does not hold what it held in training.
+        """
+        kept, encoding = self.kept, self.encoding
+        usual = kept["delimiter"] in DELIMITERS and by_suffix(path) is not None  # then another one may be found
+        kind = format_of(path)
+        form = TableForm(
+            None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]),
+            kind=kind if kind in BINARY else "csv",
+        )  # fmt: skip
+        ids, label = list(kept["ids"]), str(kept["label"])
+        known = kept["kinds"] | dict.fromkeys([label, *ids], _csv.LEVEL)
+        with open_table(path, form, known=known) as reader:
+            names = reader.layout.names
+            if not kept["header"] and len(names) != len(kept["names"]):
+                what = f"{len(names):,} columns, and the training table had {len(kept['names']):,}"
+                raise DataError(
+                    f"{reader.name}: {what}; without names in a header all have to be there, in their order"
+                )
+            check_named((coding.name for coding in encoding.codings), names, reader.name)
+            for table in reader.blocks(jobs):
+                self._note(table, encoding)
+                y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
+                texts = [table.levels[name].texts() if name in table.levels else [""] * table.rows for name in ids]
+                self.ids += list(zip(*texts, strict=True)) if texts else [()] * table.rows
+                yield Dataset(encoding.apply(table), y, name=path)  # float64, see Chain.apply
+
+    def _labels(self, column: Levels) -> NDArray[np.float64]:
+        """Labels (n,); those that the model does not know become numbers that no class has."""
+        names = (self.classes or {}).get("values")
+        if names is None:
+            values = [float(text) if NUMBER.fullmatch(text) else np.inf for text in column.names]
+        else:
+            number = dict(zip(names, self.labels.tolist(), strict=True))
+            values = [number.get(text, np.inf) for text in column.names]
+        return np.asarray([*values, np.nan])[column.codes]
+
+    def _note(self, table: Table, encoding: Encoding) -> None:
+        for coding in encoding.codings:
+            if not isinstance(coding, Number | Dates):
+                new = int(np.count_nonzero(table.levels[coding.name].coded(coding.levels) == -2))
+                if new:
+                    self.unknown[coding.name] = self.unknown.get(coding.name, 0) + new

@@ -1,0 +1,192 @@
+"""Tables in other formats than delimited text: one model for all of them, and damaged files in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import FAST, error, invoke
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.feather")
+pytest.importorskip("pyarrow.parquet")
+
+N = 120
+
+
+def columns(seed: int = 0) -> dict[str, Any]:
+    """A table with a column of each type; the label depends on age and plan."""
+    rng = np.random.default_rng(seed)
+    age, plan = rng.integers(20, 60, N), rng.choice(["basic", "pro"], N)
+    day = np.datetime64("2024-01-01") + rng.integers(0, 700, N)
+    return {
+        "left": [("yes" if (a > 40) == (p == "pro") else "no") for a, p in zip(age, plan, strict=True)],
+        "age": [None if i % 11 == 0 else int(a) for i, a in enumerate(age)],
+        "spent": rng.normal(size=N).round(3).tolist(),
+        "plan": plan.tolist(),
+        "member": [bool(flag) for flag in rng.integers(0, 2, N)],
+        "since": day.astype(object).tolist(),
+    }
+
+
+def as_csv(table: dict[str, Any], path: Path) -> None:
+    rows = zip(*table.values(), strict=True)
+    text = "".join(",".join("" if value is None else str(value) for value in row) + "\n" for row in rows)
+    path.write_text(",".join(table) + "\n" + text)
+
+
+def as_parquet(table: dict[str, Any], path: Path) -> None:
+    pa.parquet.write_table(pa.table(table), path, row_group_size=50)
+
+
+def as_feather(table: dict[str, Any], path: Path) -> None:
+    dictionary = pa.table(table).set_column(3, "plan", pa.array(table["plan"]).dictionary_encode())
+    pa.feather.write_feather(dictionary, str(path))
+
+
+def as_records(table: dict[str, Any], path: Path) -> None:
+    arrays = {name: np.asarray(values) for name, values in table.items() if name not in ("age", "since")}
+    arrays["age"] = np.asarray([np.nan if value is None else value for value in table["age"]])
+    arrays["since"] = np.asarray(table["since"], "datetime64[D]")
+    np.savez(path, **arrays)
+
+
+WRITERS: dict[str, Callable[[dict[str, Any], Path], None]] = {
+    "csv": as_csv, "parquet": as_parquet, "feather": as_feather, "npz": as_records,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("formats")
+    for suffix, write in WRITERS.items():
+        write(columns(0), path / f"train.{suffix}")
+        write(columns(1), path / f"test.{suffix}")
+        invoke("train", "-q", *FAST, "--label", "left", path / f"train.{suffix}", path / f"{suffix}.h5")
+    return path
+
+
+@pytest.mark.fast(12)
+@pytest.mark.parametrize("trained", list(WRITERS))
+@pytest.mark.parametrize("predicted", ["csv", "parquet", "feather"])
+def test_a_model_of_one_format_predicts_the_others(trained: str, predicted: str, folder: Path) -> None:
+    expected = invoke("predict", "--decision-values", folder / "test.csv", folder / "csv.h5")
+    result = invoke("predict", "--decision-values", folder / f"test.{predicted}", folder / f"{trained}.h5")
+    if trained == "npz":  # its columns have another order, and sums round differently
+        assert result.stderr == expected.stderr
+    else:
+        assert (result.stdout, result.stderr) == (expected.stdout, expected.stderr)
+
+
+def test_a_matrix_has_its_labels_first(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    X[:, 0] = X[:, 1] > 0
+    np.save(tmp_path / "t.npy", X)
+    result = invoke("train", *FAST, tmp_path / "t.npy", tmp_path / "m.h5")
+    assert "the table has no header; its columns are called 1 to 3, and 1 has the labels" in result.stderr
+    assert "Accuracy = 9" in invoke("predict", tmp_path / "t.npy", tmp_path / "m.h5").stderr
+    np.savez(tmp_path / "both.npz", X=X[:, 1:], y=X[:, 0])
+    assert "2 features, 2 classes" in invoke("train", *FAST, tmp_path / "both.npz", tmp_path / "n.h5").stderr
+
+
+def test_the_format_is_found_in_the_content(folder: Path, tmp_path: Path) -> None:
+    for suffix in WRITERS:
+        (tmp_path / f"data-{suffix}").write_bytes((folder / f"train.{suffix}").read_bytes())
+        invoke("train", "-q", *FAST, "--label", "left", tmp_path / f"data-{suffix}", tmp_path / f"{suffix}.h5")
+    (tmp_path / "rows").write_text("1 1:0.5\n-1 2:1\n" * 10)
+    assert "2 features, 2 classes" in invoke("train", *FAST, tmp_path / "rows", tmp_path / "m.h5").stderr
+
+
+def nested(path: Path) -> None:
+    pa.parquet.write_table(pa.table({"label": [0, 1], "places": [[1, 2], [3]]}), path)
+
+
+def cut(name: str, by: int) -> Callable[[Path, Path], object]:
+    """Damage that leaves the last bytes of a file away."""
+    return lambda of, to: to.write_bytes((of / name).read_bytes()[:-by])
+
+
+def renamed(of: Path, to: Path) -> None:
+    to.write_bytes((of / "train.csv").read_bytes())
+
+
+DAMAGES: dict[str, tuple[Callable[[Path, Path], object], str]] = {
+    "cut.parquet": (cut("train.parquet", 99), "no whole Parquet file"),
+    "text.parquet": (renamed, "no whole Parquet file"),
+    "text.arrow": (renamed, "no whole Arrow file"),
+    "cut.feather": (cut("train.feather", 50), "no whole Arrow file"),
+    "cut.npz": (cut("train.npz", 50), "no whole NPY or NPZ file"),
+    "cube.npy": (lambda of, to: np.save(to, np.zeros((2, 2, 2))), "an array of shape (2, 2, 2)"),
+    "empty.npy": (lambda of, to: np.save(to, np.zeros((0, 2))), "there are no rows"),
+    "two.npz": (lambda of, to: np.savez(to, X=np.eye(2), Z=np.eye(2)), "2 matrices"),
+    "objects.npy": (lambda of, to: np.save(to, np.asarray([[None, 1]])), "no whole NPY or NPZ file"),
+    "nested.parquet": (lambda of, to: nested(to), "'places' has values of the type list<"),
+    "none.parquet": (lambda of, to: None, "No such file"),
+}
+
+
+@pytest.mark.fast(11)
+@pytest.mark.parametrize("name", list(DAMAGES))
+def test_a_damaged_file_is_refused_in_a_line(name: str, folder: Path, tmp_path: Path) -> None:
+    damage, message = DAMAGES[name]
+    damage(folder, tmp_path / name)
+    told = error("train", "--label", "1", tmp_path / name, tmp_path / "m.h5")
+    assert message in told and told.count("\n") == 1 and str(tmp_path / name) in told
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_a_column_of_another_type_is_refused(folder: Path, tmp_path: Path) -> None:
+    other = columns(1) | {"age": ["old"] * N}
+    as_parquet(other, tmp_path / "other.parquet")
+    message = error("predict", tmp_path / "other.parquet", folder / "csv.h5")
+    assert "column 'age' has text, and had numbers in training; write numbers" in message
+
+
+def test_columns_are_described_as_catboost_has_it(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cd").write_text("0\tLabel\n1\tNum\n3\tCateg\n4\tAuxiliary\n5\tAuxiliary\n")
+    result = invoke("train", *FAST, "--columns", tmp_path / "cd", folder / "train.csv", tmp_path / "m.h5")
+    assert "data        120 rows, 5 features" in result.stderr
+    for text, message in {
+        "9\tNum\n": "cd:1: '9' is no number of a column, from 0 to 5",
+        "0\tLabel\n1\tText\n": "cd:2: 'Text' is not known here",
+        "0\tLabel\n1\tLabel\n": "two columns are of one kind: left, age",
+    }.items():
+        (tmp_path / "cd").write_text(text)
+        assert message in error("train", "--columns", tmp_path / "cd", folder / "train.csv", tmp_path / "n.h5")
+
+
+@pytest.mark.parametrize("more", [["--encode", "ordinal"], ["--dates", "none"], ["--categorical", "none"]])
+def test_out_of_core_gives_the_same_model(more: list[str], folder: Path, tmp_path: Path) -> None:
+    options = [
+        "--metric",
+        "diag",
+        *FAST[:4],
+        "-P",
+        "voronoi",
+        "-c",
+        "40",
+        "--coarse-size",
+        "60",
+        "--label",
+        "left",
+        *more,
+    ]
+    values = []
+    for name, way in {"a": [], "b": ["--out-of-core"]}.items():
+        invoke("train", "-q", *options, *way, folder / "train.csv", tmp_path / name)
+        values.append(invoke("predict", "--decision-values", folder / "test.csv", tmp_path / name).stdout)
+    assert values[0] == values[1]
+
+
+def test_a_copy_of_the_label_is_noticed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y, x = rng.integers(0, 2, 200), rng.normal(size=200)
+    rows = "".join(f"{a},{b:.3f},{10 - a},{'ab'[a]}\n" for a, b in zip(y, x, strict=True))
+    (tmp_path / "t.csv").write_text("label,x,copy,letter\n" + rows)
+    notes = invoke("train", *FAST, tmp_path / "t.csv", tmp_path / "m.h5").stderr
+    assert "column 'copy' predicts 'label' alone" in notes and "column 'letter' predicts 'label' alone" in notes
+    assert "column 'x'" not in notes
