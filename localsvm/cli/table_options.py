@@ -75,7 +75,7 @@ of_table = together(
     option(
         "--missing",
         metavar="WORDS",
-        show_default="NA,NaN,nan,?,null,NULL",
+        show_default="NA,N/A,NaN,nan,?,null,NULL",
         help="Words that stand for no value, beside the empty field.",
         group=Group.TABLE,
     ),

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
+
 from localsvm.estimators.classifier import LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
 from localsvm.estimators.parameters import parameters_of
@@ -39,6 +41,9 @@ def load(path: str | os.PathLike[str]) -> LocalClassifier:
         kind: type[LocalClassifier] = globals().get(name) or __getattr__(name)
         classifier = kind(**given)
         classifier.classes_, classifier.n_features_in_ = classes, model.chain.width
+        if model.table is not None:
+            names = model.table.columns
+            classifier.feature_names_in_, classifier.n_features_in_ = np.asarray(names, object), len(names)
     classifier._take(content)
     return classifier
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -21,12 +22,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, check_float32
 from localsvm.data.readers.origin import from_array
 from localsvm.errors import ModelError
 from localsvm.estimators.fitted import Opened, best_params, hyperplane, kept_classes, label_values
+from localsvm.estimators.frames import Column, encoded, fitted_rows, frame_of, is_frame
 from localsvm.estimators.parameters import (
     COMMON,
     ParameterError,
@@ -97,16 +105,21 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cls.__init__ = __init__  # type: ignore[method-assign,assignment]
         cls.__doc__ = about(cls.method)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on rows X (n, d), dense or sparse, and labels y (n,).
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:  # fmt: skip
+        """Train on rows X (n, d), an array, dense or sparse, or a frame of pandas, polars or pyarrow, and labels y.
 
         sample_weight (n,): factors on C and on the held-out loss of the rows; a row of weight 0 is left out.
+        groups (n,): rows of a group are held out together, so that the error is that of new groups.
+
+        nan stands for a missing value in dense rows. Columns of a frame are known by their names.
 
         Raises ValueError, which names the parameter, for what cannot be used; ConvergenceWarning for models that did
         not reach their tolerance; UserWarning for columns so far from 0 that they are nearly constant to the method.
         """
         with self._kept_if_failing():
-            observer = self._fit(X, y, sample_weight)
+            observer = self._fit(X, y, sample_weight, groups)
         for text in observer.warnings:
             warnings.warn(in_python(text, self.method), UserWarning, stacklevel=2)
         if self.summary_.not_converged:
@@ -126,29 +139,73 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Warned:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None) -> Warned:
         """Train as `fit` does, but leave the warnings to the observer, which is returned."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2)
+        label = str(getattr(y, "name", None) or "label")
+        X, y, columns = self._validated(X, y)
         check_classification_targets(y)
-        weight = None if sample_weight is None else _weights(sample_weight, X)
-        if weight is not None:
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        weight = None if sample_weight is None else _weights(sample_weight, y)
+        group = None if groups is None else _groups(groups, y)
+        if weight is not None and not weight.all():
+            kept = weight > 0
+            X = None if X is None else X[kept]
+            columns = columns and {name: replace(each, values=each.values[kept]) for name, each in columns.items()}
+            y, weight, group = y[kept], weight[kept], None if group is None else group[kept]
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y has one class, {classes.tolist()[0]!r}; training needs at least two classes")
         self._check_shape()
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
             labels = label_values(classes)
-            given, path = self._given(X.shape[1]), Path(folder) / "model.h5"
+            given, path = self._given(self.n_features_in_, columns), Path(folder) / "model.h5"
             config = self._config(classes, np.bincount(codes, weight), given)
+            table = None
+            if columns is not None:
+                fitted = fitted_rows(columns, self.categorical_features, codes, config.seed, group, label)
+                X, table = fitted.X, fitted.table
             rows, shift = from_array(X, config.shifts)
-            data = Dataset(as_examples(rows), labels[codes], kept_classes(classes), shift=shift, weight=weight)
+            data = Dataset(
+                as_examples(rows), labels[codes], kept_classes(classes), shift=shift, weight=weight, group=group,
+                table=table,
+            )  # fmt: skip
             observer = ProgressLines(partial(in_python, method=self.method)) if self.verbose else Warned()
             summary = train(data, config, path, given=given, resources=Resources(jobs=self._jobs(), observer=observer))
             content = path.read_bytes()
         self.classes_, self.summary_ = classes, summary
         self._take(content)
         return observer
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], dict[str, Column] | None]:
+        """Rows X and labels of numbers alone; or, for a frame and for dense rows with missing values, its columns."""
+        if is_frame(X):
+            columns = frame_of(X)
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(next(iter(columns.values())).values if columns else [], y)
+            if not columns or len(y) < 2:
+                raise ValueError(f"X has {len(columns)} columns and {len(y)} rows; training needs two rows or more")
+            self.feature_names_in_, self.n_features_in_ = np.asarray(list(columns), object), len(columns)
+            return None, y, columns
+        levels = self.categorical_features is not None and not isinstance(self.categorical_features, str)
+        if levels and not hasattr(X, "indptr"):
+            rows = np.asarray(X)
+            columns = frame_of(rows)
+            self.n_features_in_ = len(columns)
+            return None, column_or_1d(y, warn=True), columns
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2, ensure_all_finite="allow-nan"
+        )
+        if isinstance(X, np.ndarray) and np.isnan(X).any():
+            return None, y, frame_of(X)
+        return X, y, None
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names of the features that the model computes with: those of X, or of its encoded columns."""
+        check_is_fitted(self)
+        table = self._use(lambda model: model.table)
+        if table is not None:
+            return np.asarray(table.encoding.names, object)
+        known = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        return np.asarray(known if input_features is None else input_features, object)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Decision values float64 of rows X (n, d).
@@ -233,8 +290,18 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _answers(self, X: ArrayLike, ask: Callable[[LocalModel, Examples], NDArray[np.float64]]) -> NDArray[np.float64]:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        table = self._use(lambda model: model.table)
+        if table is None:
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         with named_in_python(self.method):
+            if table is not None:
+                if hasattr(X, "indptr"):
+                    raise RowsError("X is sparse, and the model was fitted on a table; give a frame, or X.toarray()")
+                known = getattr(self, "feature_names_in_", None)
+                X = encoded(
+                    frame_of(X, [f"x{i}" for i in range(self.n_features_in_)] if known is None else known),
+                    table.encoding,
+                )
             check_float32(X)
             return self._use(lambda model: ask(model, X))
 
@@ -273,10 +340,12 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f'decision_function_shape must be "ovr", or "ovo" with multiclass="ava", not {shape!r}'
             )
 
-    def _given(self, features: int) -> Given | None:
-        """The metric of metric_file; None without one."""
+    def _given(self, features: int, columns: Any = None) -> Given | None:
+        """The metric of metric_file; None without one. columns : of a table, which no metric is for."""
         if self.metric_file is None:
             return None
+        if columns is not None:
+            raise ParameterError("metric_file is for rows of numbers, and X is a table; leave it out")
         if not isinstance(self.metric_file, (str, os.PathLike)):
             raise ParameterError(f"metric_file must be the name of a file, not {self.metric_file!r}")
         try:
@@ -293,7 +362,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _config(self, classes: NDArray[Any], counts: NDArray[Any], metric: Given | None = None) -> TrainingConfig:
         kinds = {field.name: str(field.type) for field in fields(TrainingConfig)}
-        given = {name: typed(name, getattr(self, name), kinds[name]) for name in RUN}
+        given = {name: typed(name, getattr(self, name), kinds[name]) for name in RUN if name != "folds"}
+        given |= _folds(self.folds)
         if given["cell_size"] < SMALLEST_CELL:
             raise ParameterError(f"cell_size must be at least {SMALLEST_CELL}, not {self.cell_size!r}")
         seed = self.random_state
@@ -341,6 +411,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
 
@@ -348,6 +419,26 @@ class LocalSVC(LocalClassifier):
     """Classifier of the method `svm`; users see the text of `parameters.about`."""
 
     method = KernelSVM
+
+
+def _folds(folds: Any) -> dict[str, Any]:
+    """Number of folds, and whether they are blocks of consecutive rows: "blocks", or "blocks:10"."""
+    if not isinstance(folds, str):
+        return {"folds": typed("folds", folds, "int")}
+    match = re.fullmatch(r"blocks(?::([0-9]{1,3}))?", folds)
+    if match is None:
+        raise ParameterError(f'folds must be a whole number, "blocks" or "blocks:10", not {folds!r}')
+    return {"folds": int(match[1] or 5), "blocks": True}
+
+
+def _groups(groups: ArrayLike, y: NDArray[Any]) -> NDArray[np.int64]:
+    """Numbers (n,) of the rows' groups."""
+    names = column_or_1d(groups)
+    check_consistent_length(names, y)
+    numbers: NDArray[np.int64] = np.unique(names.astype(str), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    if not numbers.any():
+        raise ParameterError("groups: all rows are of one group; cross-validation needs two, better ten")
+    return numbers
 
 
 def _weights(sample_weight: ArrayLike, X: Any) -> NDArray[np.float64]:

@@ -77,7 +77,10 @@ COMMON: dict[str, Parameter] = {
         None, "metric_file", "str or None",
         "A model or partition file whose metric is used as it is, after its scaling: leave metric and scale out then.",
     ),
-    "folds": Parameter(5, "folds", "int", "Folds of the cross-validation that chooses from lists."),
+    "folds": Parameter(
+        5, "folds", "int or str",
+        'Folds of the cross-validation that chooses from lists. "blocks", "blocks:10": stretches of consecutive rows.',
+    ),
     "grid": Parameter(
         "adaptive", "grid", "str", '"adaptive" follows the held-out error to the best point, "full" scores all.'
     ),
@@ -92,6 +95,11 @@ COMMON: dict[str, Parameter] = {
     "scoring": Parameter(
         "accuracy", "scoring", "str",
         'What cross-validation scores by: "accuracy", or "tpr-tnr", the product of the recalls of all classes.',
+    ),
+    "categorical_features": Parameter(
+        "from_dtype", "", "str, list or None",
+        'Columns whose values are levels: "from_dtype", those of text and categories of a frame; None, none; or a list '
+        "of names, of numbers, or of truth values.",
     ),
     "decision_function_shape": Parameter(
         "ovr", "", "str",

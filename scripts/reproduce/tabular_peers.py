@@ -177,11 +177,16 @@ def best_of(peer: Peer, X: Any, y: Any, seed: int) -> Settings:
     for tried in peer.settings:
         model = peer.make(seed, **tried)
         if peer.stop:
-            tried = tried | {peer.trees: peer.stop(model, X[seen], y[seen], (X[out], y[out]))}
+            tried = tried | {peer.trees: peer.stop(model, at(X, seen), y[seen], (at(X, out), y[out]))}
         else:
-            model = model.fit(X[seen], y[seen])
-        scores.append((error(labels(model, X[out]), y[out]), tried))
+            model = model.fit(at(X, seen), y[seen])
+        scores.append((error(labels(model, at(X, out)), y[out]), tried))
     return min(scores, key=lambda score: score[0])[1]
+
+
+def at(X: Any, rows: Any) -> Any:
+    """Rows of an array or a frame, by their numbers."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def labels(model: Any, X: Any) -> Any:

@@ -25,7 +25,7 @@ def pyarrow() -> Any:
     try:
         import pyarrow as library
         import pyarrow.ipc
-        import pyarrow.parquet  # noqa: F401
+        import pyarrow.parquet
     except ImportError:
         raise RunError("Parquet and Arrow files need pyarrow; pip install 'localsvm[parquet]'") from None
     return library

@@ -48,7 +48,7 @@ def layout_of(
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
         raise DataError(f"{file}: two columns are called {repeated[0]!r}; give each a name of its own")
-    check_named(sorted(form.categorical | form.ignored), names, file)
+    check_named(sorted((form.categorical | form.ignored) - {""}), names, file)
     texts = text(names, header) if known is None else ()
     kinds = []
     for column in columns:

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -25,7 +25,7 @@ from localsvm.data.readers.pieces import BLOCK_BYTES, BOM, ordered
 from localsvm.errors import DataError
 from localsvm.naming import opt
 
-MISSING = ("", "NA", "NaN", "nan", "?", "null", "NULL")
+MISSING = ("", "NA", "N/A", "NaN", "nan", "?", "null", "NULL")
 DELIMITERS = ",\t;|"
 HEAD_BYTES = 1 << 20  # that decide what columns are
 SNIFFED = 50  # rows that decide the delimiter
@@ -47,7 +47,7 @@ class TableForm:
     header : whether the first row has the names of the columns; None to find it.
     missing : words that stand for no value; the empty field always does.
     categorical : names of columns whose numbers are levels.
-    ignored : names of columns that are not read.
+    ignored : names of columns that are not read; "" for all that have no name.
     kind : format of the file; None to find it.
     texts : whether columns of text are read; else only those that are asked for.
     """
@@ -221,6 +221,8 @@ def _opened(
     fields, second = _first_two(rows, delimiter)
     header = _is_header(fields, second, form.missing) if form.header is None else form.header
     names = _names(fields, name) if header else tuple(str(i + 1) for i in range(len(fields)))
+    unnamed = {names[i] for i, each in enumerate(fields) if not each} if header and "" in form.ignored else set()
+    form = replace(form, ignored=(form.ignored | unnamed) - {""})
     check_named(sorted(form.categorical | form.ignored), names, name)
     if header:
         first = _csv.cut(*_first_row(begun, delimiter), ord(delimiter)) - _csv.BEFORE

@@ -74,6 +74,12 @@ class TableRows:
             raise Unsound("/@config: the option table does not fit the features and labels")
         return cls(kept, labels, classes, encoding)
 
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are features, in the order of the training table."""
+        used = {coding.name for coding in self.encoding.codings}
+        return [name for name in self.kept["names"] if name in used]
+
     def blocks(self, path: str, jobs: int = 1) -> Iterator[Dataset]:
         """Encoded rows, block by block; the label of a row without one is nan.
 

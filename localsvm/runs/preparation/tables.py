@@ -266,7 +266,7 @@ class TrainingTable:
         """Columns that may be features, after checks of those that are named by the user."""
         options, layout = self._options, source.layout
         roles = {opt.label: (label,), opt.ids: options.ids, opt.weight_column: (options.weight,)}
-        roles |= {opt.group_column: (options.group,), opt.ignore: tuple(options.form.ignored)}
+        roles |= {opt.group_column: (options.group,), opt.ignore: tuple(options.form.ignored - {""})}
         named = [(name, role) for role, names in roles.items() for name in names if name is not None]
         check_named([name for name, _ in named], layout.names, source.name)
         role_of: dict[str, str] = {}

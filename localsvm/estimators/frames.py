@@ -1,0 +1,206 @@
+"""Frames of pandas, polars and pyarrow, and arrays with missing values, as tables.
+
+A frame is told by what it can do, so that none of the libraries is needed. A model that was fitted on a frame is that
+of a table: columns are matched by their names, here and on the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data import _csv
+from localsvm.data.blocks.table import Table
+from localsvm.data.readers.columnar import TypedColumn, layout_of, levels_of
+from localsvm.data.readers.delimited import MISSING, TableForm, nearest
+from localsvm.estimators.parameters import ParameterError, RowsError
+from localsvm.features.encoding import Encoding, Number
+from localsvm.features.survey import Survey
+
+FROM_DTYPE = "from_dtype"
+NUMBERS = "iuf"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a frame: float64 with nan, or objects with None; and whether its type says that it has levels."""
+
+    values: NDArray[Any]
+    levels: bool
+
+
+def is_frame(X: Any) -> bool:
+    """True for a frame with named columns."""
+    return _columns_of(X) is not None
+
+
+def frame_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
+    """Columns of a frame, or of an array whose columns have these names.
+
+    ValueError for an array with another number of columns, or a column of a type that is neither numbers nor text.
+    """
+    columns = _columns_of(X)
+    if columns is None:
+        array = np.asarray(X)
+        known = [f"x{i}" for i in range(array.shape[1])] if names is None else list(names)
+        if array.ndim != 2 or array.shape[1] != len(known):
+            raise RowsError(f"X has the shape {array.shape}, and the model was fitted on {len(known)} features")
+        columns = {name: array[:, i] for i, name in enumerate(known)}
+    return {name: _column(name, values) for name, values in columns.items()}
+
+
+def _columns_of(X: Any) -> dict[str, Any] | None:
+    """Columns by their names, each an array or with a `to_numpy`; None for what is no frame."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
+        return {str(name): X.iloc[:, i] for i, name in enumerate(X.columns)}
+    if hasattr(X, "get_columns") and hasattr(X, "columns"):  # polars
+        return dict(zip(X.columns, X.get_columns(), strict=True))
+    if hasattr(X, "column_names") and hasattr(X, "itercolumns"):  # pyarrow
+        return dict(zip(X.column_names, X.itercolumns(), strict=True))
+    return None
+
+
+def _column(name: str, values: Any) -> Column:
+    kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+    if hasattr(values, "chunks"):  # pyarrow
+        from localsvm.data.readers.arrow import values_of
+
+        plain = values_of(values.combine_chunks())
+        return Column(plain, plain.dtype.kind not in NUMBERS)
+    if kind.startswith(("category", "categorical", "enum")):
+        return Column(_objects(values), levels=True)
+    array = values if isinstance(values, np.ndarray) else np.asarray(values.to_numpy())
+    if array.dtype.kind in NUMBERS:
+        return Column(np.asarray(array, np.float64), levels=False)
+    if array.dtype.kind == "M":
+        return Column(
+            np.asarray([None if np.isnat(v) else str(v.astype("M8[us]")) for v in array], object), levels=True
+        )
+    if kind.startswith(("int", "uint", "float")):  # nullable numbers of pandas
+        missing = np.asarray([value is None or value != value or str(value) == "<NA>" for value in array.tolist()])
+        return Column(np.where(missing, np.nan, np.where(missing, 0, array)).astype(np.float64), levels=False)
+    return Column(_objects(array), levels=True)
+
+
+def _objects(values: Any) -> NDArray[Any]:
+    """Objects (n,), of which None stands for no value, and truth values are text."""
+    listed = values.tolist() if hasattr(values, "tolist") else values.to_list()
+    out = np.empty(len(listed), object)
+    for i, value in enumerate(listed):
+        gone = value is None or str(value) in ("<NA>", "NaT", "nan")
+        out[i] = None if gone else str(value) if isinstance(value, bool) else value
+    return out
+
+
+def categorical(asked: Any, columns: dict[str, Column]) -> set[str]:
+    """Names of the columns that have levels.
+
+    asked : "from_dtype", None, a mask, numbers, or names of columns. ParameterError for anything else.
+    """
+    names = list(columns)
+    if asked is None or (isinstance(asked, str) and asked == FROM_DTYPE):
+        return {name for name, column in columns.items() if column.levels and asked is not None}
+    given = np.asarray(asked)
+    if given.ndim != 1 or given.dtype.kind not in "biuUO":
+        raise ParameterError(
+            f'categorical_features must be "from_dtype", None, or names, numbers or truth values, not {asked!r}'
+        )
+    if given.dtype.kind == "b":
+        if len(given) != len(names):
+            raise ParameterError(f"categorical_features has {len(given)} truth values for {len(names)} columns")
+        return {name for name, flag in zip(names, given.tolist(), strict=True) if flag}
+    chosen = set()
+    for each in given.tolist():
+        number = isinstance(each, int) and -len(names) <= each < len(names)
+        if not number and each not in names:
+            raise ParameterError(f"categorical_features: no column is called {each!r}{nearest(str(each), names)}")
+        chosen.add(names[each] if number else str(each))
+    return chosen
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """Rows of a frame, encoded.
+
+    Attributes
+    ----------
+    X : (n, features) float64.
+    table : description for the model; see `Dataset.table`.
+    """
+
+    X: NDArray[np.float64]
+    table: dict[str, Any]
+
+
+def fitted_rows(
+    columns: dict[str, Column], asked: Any, codes: NDArray[np.intp], seed: int, group: NDArray[np.int64] | None,
+    label: str,
+) -> FrameRows:  # fmt: skip
+    """Learn the encoding of a frame, and apply it to its rows.
+
+    Parameters
+    ----------
+    asked : which columns have levels; see `categorical`.
+    codes, group : (n,) numbers of the rows' classes, from 0, and of their groups, if they have any.
+    seed : of the folds of target statistics.
+    label : name of the labels.
+    """
+    texts = categorical(asked, columns)
+    table = _table(columns, texts)
+    survey = Survey(seed)
+    survey.add(table, list(columns), codes, group)
+    left_out: list[str] = []
+    labels = np.arange(int(codes.max(initial=0)) + 1)
+    encoding = survey.encoding(list(columns), labels, "auto", True, lambda name, why: left_out.append(name), every=True)
+    if not encoding.codings:
+        raise RowsError("X has no column that is a feature: each has one value only, or a text of its own in each row")
+    typed = [TypedColumn(name, numeric=name not in texts) for name in columns]
+    layout = layout_of(typed, TableForm(), lambda names, header: (), None, "X", header=True)
+    while label in columns:
+        label += "_"
+    used = {coding.name for coding in encoding.codings}
+    pairs = zip(layout.names, layout.kinds, strict=True)
+    described = encoding.as_dict() | {
+        "label": label,
+        "ids": [],
+        "names": [*columns, label],
+        "header": True,
+        "delimiter": ",",
+        "missing": list(MISSING),
+        "unscaled": encoding.unscaled,
+        "ties": encoding.columns,
+        "kinds": {name: kind for name, kind in pairs if name in used} | {label: int(_csv.LEVEL)},
+    }
+    return FrameRows(encoding.apply(table, survey.folds(table, 0, group)), described)
+
+
+def encoded(columns: dict[str, Column], encoding: Encoding) -> NDArray[np.float64]:
+    """Rows (n, features) float64 of a frame, as a model's encoding has them. RowsError for an absent column."""
+    for coding in encoding.codings:
+        if coding.name not in columns:
+            raise RowsError(f"X has no column {coding.name!r}{nearest(coding.name, list(columns))}")
+    texts = {coding.name for coding in encoding.codings if not isinstance(coding, Number)}
+    used = {coding.name: columns[coding.name] for coding in encoding.codings}
+    return encoding.apply(_table(used, texts))
+
+
+def _table(columns: dict[str, Column], texts: set[str]) -> Table:
+    """A table of these columns, of which those in `texts` have levels."""
+    rows = len(next(iter(columns.values())).values)
+    numbers, levels = {}, {}
+    for name, column in columns.items():
+        if name in texts:
+            levels[name] = levels_of(column.values, MISSING)
+            continue
+        try:
+            numbers[name] = np.asarray([np.nan if v is None else v for v in column.values], np.float64)
+        except (TypeError, ValueError):
+            what = f"column {name!r} has values that are no numbers"
+            raise RowsError(f"{what}; convert them, or name the column in categorical_features") from None
+        if np.isinf(numbers[name]).any():
+            raise RowsError(f"column {name!r} of X contains infinity; replace it")
+    return Table(tuple(columns), rows, numbers, levels)

@@ -1,0 +1,145 @@
+"""Frames in Python: one model for pandas, polars and pyarrow, missing values, and the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import FAST, invoke
+
+from localsvm import LocalSVC, load
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+QUICK: dict[str, Any] = {"gamma": [0.5], "cost": [3.0], "metric": "none"}
+
+
+def frame(n: int = 200, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """A frame with a column of each type, and labels of text."""
+    rng = np.random.default_rng(seed)
+    age, plan = rng.integers(20, 60, n).astype(float), rng.choice(["basic", "pro"], n)
+    y = np.where((age > 40) == (plan == "pro"), "yes", "no")
+    age[::9] = np.nan
+    X = pd.DataFrame(
+        {
+            "age": age,
+            "plan": pd.Categorical(plan),
+            "city": [f"city {i}" for i in rng.integers(0, 15, n)],
+            "member": rng.integers(0, 2, n).astype(bool),
+            "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D"),
+            "constant": 1.0,
+        }
+    )
+    return X, y
+
+
+def others(X: Any) -> dict[str, Any]:
+    return {"polars": pl.from_pandas(X), "pyarrow": pa.Table.from_pandas(X, preserve_index=False)}
+
+
+def test_frames_of_all_libraries_give_one_model() -> None:
+    X, y = frame()
+    T, t = frame(100, 1)
+    model = LocalSVC(**QUICK).fit(X, y)
+    expected = model.decision_function(T)
+    assert model.score(T, t) > 0.75 and model.classes_.tolist() == ["no", "yes"]
+    assert model.feature_names_in_.tolist() == list(X.columns) and model.n_features_in_ == 6
+    assert "plan=basic" in model.get_feature_names_out() and "since: month" in model.get_feature_names_out()
+    for name, other in others(X).items():
+        again = LocalSVC(**QUICK).fit(other, y)
+        np.testing.assert_array_equal(again.decision_function(others(T)[name]), expected)
+        np.testing.assert_array_equal(model.decision_function(others(T)[name]), expected)
+
+
+def test_columns_are_matched_by_names() -> None:
+    X, y = frame()
+    T, _ = frame(50, 1)
+    model = LocalSVC(**QUICK).fit(X, y)
+    expected = model.decision_function(T)
+    np.testing.assert_array_equal(model.decision_function(T[T.columns[::-1]].assign(more=3)), expected)
+    np.testing.assert_array_equal(model.decision_function(T.to_numpy()), expected)  # by their order
+    with pytest.raises(ValueError, match="X has no column 'age'; perhaps 'ages' is meant"):
+        model.predict(T.rename(columns={"age": "ages"}))
+    with pytest.raises(ValueError, match="column 'age' has values that are no numbers"):
+        model.predict(T.assign(age="old"))
+
+
+def test_a_model_goes_to_the_command_line_and_back(tmp_path: Path) -> None:
+    X, y = frame()
+    T, _ = frame(60, 1)
+    T.to_csv(tmp_path / "test.csv", index=False)
+    T.to_parquet(tmp_path / "test.parquet")
+    model = LocalSVC(**QUICK).fit(X, pd.Series(y, name="left"))
+    model.save(tmp_path / "m.h5")
+    for name in ("test.csv", "test.parquet"):
+        lines = invoke("predict", tmp_path / name, tmp_path / "m.h5").stdout.split()
+        assert lines == model.predict(T).tolist()
+    X.assign(left=y).to_csv(tmp_path / "train.csv", index=False)
+    invoke("train", "-q", *FAST, "--label", "left", tmp_path / "train.csv", tmp_path / "n.h5")
+    loaded = load(tmp_path / "n.h5")
+    assert loaded.predict(T).tolist() == invoke("predict", tmp_path / "test.csv", tmp_path / "n.h5").stdout.split()
+    assert loaded.feature_names_in_.tolist() == ["age", "plan", "city", "member", "since"]
+
+
+def test_missing_values_of_arrays_are_filled() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[::5, 1] = np.nan
+    model = LocalSVC(**QUICK).fit(X, y)
+    assert model.score(X, y) > 0.9 and model.get_feature_names_out().tolist() == ["x0", "x1", "x1 is missing", "x2"]
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(np.where(np.isnan(X), np.inf, X))
+    whole = LocalSVC(**QUICK).fit(np.nan_to_num(X), y)
+    with pytest.raises(ValueError, match="NaN"):
+        whole.predict(X)
+
+
+def test_numbers_alone_are_those_of_an_array() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), rng.integers(0, 2, 150)
+    of_array = LocalSVC(**QUICK).fit(X, y).decision_function(X)
+    names = pd.DataFrame(X, columns=["a", "b", "c"])
+    np.testing.assert_array_equal(LocalSVC(**QUICK).fit(names, y).decision_function(names), of_array)
+
+
+@pytest.mark.parametrize("asked", [["kind"], [1], [False, True]])
+def test_numbers_are_levels_if_they_are_named(asked: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=90), "kind": rng.integers(0, 4, 90)})
+    model = LocalSVC(**QUICK, categorical_features=asked).fit(X, X["kind"] == 2)
+    assert model.get_feature_names_out().tolist() == ["x", "kind=0", "kind=1", "kind=2", "kind=3"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ([True], "categorical_features has 1 truth values for 2 columns"),
+        (["kinds"], "categorical_features: no column is called 'kinds'; perhaps 'kind' is meant"),
+        ("kind", "categorical_features must be"),
+        ([[1]], "categorical_features must be"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(asked: Any, message: str) -> None:
+    X = pd.DataFrame({"x": np.arange(20.0), "kind": np.arange(20) % 3})
+    with pytest.raises(ValueError, match=message):
+        LocalSVC(**QUICK, categorical_features=asked).fit(X, np.arange(20) % 2)
+
+
+def test_groups_and_blocks_are_held_out_together() -> None:
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(30), 10)
+    X = rng.uniform(-1, 1, (30, 2))[group] + 0.01 * rng.normal(size=(300, 2))
+    y = rng.permutation(np.arange(30) % 2)[group]
+    one = QUICK | {"gamma": [4.0], "probability": True}
+    assert LocalSVC(**one).fit(X, y).summary_.cv_error < 0.1
+    assert LocalSVC(**one).fit(X, y, groups=group).summary_.cv_error > 0.3
+    assert LocalSVC(**one, folds="blocks").fit(X, y).summary_.cv_error > 0.3
+    with pytest.raises(ValueError, match="all rows are of one group"):
+        LocalSVC(**one).fit(X, y, groups=np.zeros(300))
+    with pytest.raises(ValueError, match='folds must be a whole number, "blocks"'):
+        LocalSVC(**one, folds="block").fit(X, y)
