@@ -10,11 +10,11 @@ MARK, VALUE = "\x1e", "\x1f"  # around an option, and before its value
 # the command line's names, where they are not the field with dashes before
 SHORT = {
     "class_weights": "-w", "cell_size": "-c", "clusters": "-K", "common": "--lambda", "cost": "-C", "folds": "-v",
-    "gamma": "-g", "jobs": "-j", "kernel": "-t", "landmarks_count": "-L", "method": "-m", "partition": "-P",
-    "probability": "-b", "quiet": "-q", "scoring": "--score", "solver": "-s", "tolerance": "-e",
+    "gamma": "-g", "ids": "--id-column", "jobs": "-j", "kernel": "-t", "landmarks_count": "-L", "method": "-m",
+    "partition": "-P", "probability": "-b", "quiet": "-q", "scoring": "--score", "solver": "-s", "tolerance": "-e",
 }  # fmt: skip
 LONG = {name: f"--{name.replace('_', '-')}" for name in SHORT} | {
-    "class_weights": "", "common": "", "landmarks_count": "--n-landmarks", "scoring": "",
+    "class_weights": "", "common": "", "ids": "", "landmarks_count": "--n-landmarks", "scoring": "",
 }  # fmt: skip
 OFF = {"mean_loss": "--sum-loss", "zero_based": "--one-based"}  # else --no- and the name
 

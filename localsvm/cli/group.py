@@ -10,7 +10,7 @@ from localsvm import __version__
 from localsvm.cli.program import Guarded, examples
 from localsvm.cli.value_types import meant
 
-COMMANDS = ("train", "predict", "partition", "cv", "inspect", "plot", "convert", "completion")
+COMMANDS = ("train", "predict", "partition", "cv", "inspect", "plot", "describe", "convert", "completion")
 PROGRAMS = ("lsvm", "lsvm-train", "lsvm-predict", "lsvm-partition", "lsvm-cv")
 
 

@@ -19,7 +19,7 @@ from localsvm.errors import RunError
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 COPIED = 1 << 20  # bytes at once
 PART = "part-"  # begins the names of files of a folder with parts, as Spark's do
-TEXT = (".libsvm", ".txt", ".svm", ".csv", ".tsv", ".tab")
+TEXT = (".libsvm", ".txt", ".svm", ".csv", ".tsv", ".tab", ".parquet", ".pq", ".arrow", ".feather", ".npy", ".npz")
 
 
 def default_model(train_file: str) -> str:

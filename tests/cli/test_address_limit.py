@@ -96,4 +96,4 @@ def test_a_file_larger_than_the_addresses_is_learned_in_one_pass(tmp_path: Path)
     assert "15,000 rows" in done.stderr and "all converged" in done.stderr
     (tmp_path / "rows").write_text("".join(rows))
     done = run(None, "predict", str(tmp_path / "rows"), str(tmp_path / "m.h5"), str(tmp_path / "labels"))
-    assert float(done.stderr.split("Accuracy = ")[1].split("%")[0]) > 90.0
+    assert float(done.stderr.split("Accuracy = ")[1].split("%")[0]) > 85.0

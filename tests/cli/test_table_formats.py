@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from command_line import FAST, error, invoke
 
+from localsvm.data.readers.libsvm import read
+
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.feather")
 pytest.importorskip("pyarrow.parquet")
@@ -190,3 +192,68 @@ def test_a_copy_of_the_label_is_noticed(tmp_path: Path) -> None:
     notes = invoke("train", *FAST, tmp_path / "t.csv", tmp_path / "m.h5").stderr
     assert "column 'copy' predicts 'label' alone" in notes and "column 'letter' predicts 'label' alone" in notes
     assert "column 'x'" not in notes
+
+
+@pytest.mark.fast(6)
+@pytest.mark.parametrize("through", ["a.tsv", "a.csv.gz", "a.parquet", "a.feather", "a.arrow", "a.npz"])
+def test_a_table_is_converted_and_back(through: str, folder: Path, tmp_path: Path) -> None:
+    invoke("convert", folder / "train.parquet", tmp_path / "before.csv")
+    invoke("convert", tmp_path / "before.csv", tmp_path / through)
+    invoke("convert", tmp_path / through, tmp_path / "after.csv")
+    assert (tmp_path / "after.csv").read_text() == (tmp_path / "before.csv").read_text()
+    assert (tmp_path / "before.csv").read_text().splitlines()[0] == "left,age,spent,plan,member,since"
+
+
+def test_encoded_features_are_those_of_a_model(folder: Path, tmp_path: Path) -> None:
+    """Other tools get the very same features: as a table, and as LIBSVM text."""
+    label = ["--label", "left"]
+    invoke("convert", "--encoded", *label, folder / "train.csv", tmp_path / "e.csv")
+    head, first, *_ = (tmp_path / "e.csv").read_text().splitlines()
+    assert head.startswith("left,age,age is missing,spent,plan=basic,plan=pro,member=False,member=True,since: year")
+    assert first.split(",")[0] in ("yes", "no") and len(first.split(",")) == len(head.split(","))
+    invoke("convert", *label, folder / "train.csv", tmp_path / "e.libsvm")
+    X = read(tmp_path / "e.libsvm").X
+    written = np.asarray([row.split(",")[1:] for row in (tmp_path / "e.csv").read_text().splitlines()[1:]], np.float32)
+    np.testing.assert_array_equal(X, written)
+    invoke("convert", "--encoded", *label, folder / "train.csv", tmp_path / "e.npz")
+    assert error("convert", folder / "train.csv", tmp_path / "e.npy").endswith(
+        "column 'left' is text, and a matrix has numbers; write .npz, or the features of the table (--encoded)\n"
+    )
+    invoke("convert", tmp_path / "e.libsvm", tmp_path / "of_text.csv")
+    assert (tmp_path / "of_text.csv").read_text().startswith("label,1,2,3,")
+
+
+def test_a_table_is_described(folder: Path, tmp_path: Path) -> None:
+    lines = invoke("describe", "--label", "left", folder / "train.csv").stdout.splitlines()
+    assert lines[0] == (
+        f"{folder}/train.csv: delimited text, delimiter ',', 120 rows, 6 columns, names in the header, labels in 'left'"
+    )
+    assert [line.split()[:3] for line in lines[-6:]] == [
+        ["left", "label", "text"], ["age", "feature", "number"], ["spent", "feature", "number"],
+        ["plan", "feature", "text"], ["member", "feature", "text"], ["since", "feature", "date"],
+    ]  # fmt: skip
+    assert "9.2%" in lines[-5] and "2 different" in lines[-3]
+    assert "which column has the labels?" in invoke("describe", folder / "train.parquet").stdout
+    invoke("describe", "--html", tmp_path / "t.html", folder / "train.csv")
+    assert "<td>spent</td>" in (tmp_path / "t.html").read_text()
+
+
+def test_problems_come_first(tmp_path: Path) -> None:
+    rows = (
+        "".join(f"{i % 2},r{i},1,{'' if i % 4 else i},{5 - i % 2}\n" for i in range(100)) + "2,r100,1,,9\n,r101,1,,9\n"
+    )
+    (tmp_path / "t.csv").write_text("label,name,one,gaps,copy\n" + rows)
+    text = invoke("describe", tmp_path / "t.csv").stdout
+    problems = [line[2:] for line in text.splitlines() if line.startswith("- ")]
+    assert problems[0] == "0.98% of the rows have no label in 'label'; --drop-unlabelled leaves them out"
+    assert problems[1] == "1 of 3 classes have fewer than 5 rows: '2'"
+    assert problems[2] == "column 'name' has a text of its own in each row; if it names rows, --id-column name"
+    assert problems[3] == "column 'one' has one value only; it will be left out"
+    assert problems[4] == "column 'gaps': 75% of the values are missing"
+
+
+def test_libsvm_text_is_described(tmp_path: Path) -> None:
+    (tmp_path / "t.libsvm").write_text("1 1:2 3:1\n-1 2:1\n")
+    text = invoke("describe", tmp_path / "t.libsvm").stdout
+    assert "LIBSVM text, 2 rows" in text and "3, 50.0% of the values are not 0" in text
+    assert "2 classes: -1 (1), 1 (1)" in text

@@ -245,12 +245,12 @@ class TrainingTable:
 
     def _texts(self, names: tuple[str, ...], header: bool) -> set[str]:
         """Columns that are read as text whatever they hold."""
-        label = _label_of(self._options.label, names, header)
+        label = label_of(self._options.label, names, header)
         return {*self._options.ids, *(name for name in (label, self._options.group) if name is not None)}
 
     def _label_column(self, source: TableSource) -> str:
         names, asked = source.layout.names, self._options.label
-        label = _label_of(asked, names, source.layout.header)
+        label = label_of(asked, names, source.layout.header)
         if label is None and asked is not None:
             check_named([asked], names, source.name)
         if label is None:
@@ -422,7 +422,7 @@ def _kept(encoding: Encoding, layout: TableLayout, label: str, options: TableOpt
     }
 
 
-def _label_of(asked: str | None, names: tuple[str, ...], header: bool) -> str | None:
+def label_of(asked: str | None, names: tuple[str, ...], header: bool) -> str | None:
     """Column of the labels; None where there is none."""
     if asked is not None:
         if asked in names:
