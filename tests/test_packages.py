@@ -60,3 +60,9 @@ def test_the_metadata_name_the_versions_that_are_tested() -> None:
     assert tuple(named) == VERSIONS and project["requires-python"] == f">={VERSIONS[0]}"
     makefile = (ROOT / "Makefile").read_text()
     assert "PYTHONS := " + " ".join(f"python{version}" for version in VERSIONS) in makefile
+
+
+def test_the_stub_of_the_package_is_up_to_date() -> None:
+    from develop import write_stubs
+
+    assert write_stubs.STUB.read_text() == write_stubs.written(), "run scripts/develop/write_stubs.py"

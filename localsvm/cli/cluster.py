@@ -71,7 +71,7 @@ def _refuse(given: dict[str, Any]) -> None:
 def train(
     master: str, file: str, config: TrainingConfig, output: str, clock: Clock, resources: Resources,
     force: bool, resume: bool,
-) -> Summary:  # fmt: skip
+) -> Summary | None:  # fmt: skip
     """Train on a file, or on the files of a folder, that the workers of the cluster see."""
     from localsvm.engines.spark import Spark
     from localsvm.parallel.spark import SparkApplication

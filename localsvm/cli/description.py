@@ -82,7 +82,8 @@ def _models(model: Model) -> dict[str, Any]:
     values = {name: model.column(column) for name, column in chosen.items() if column in model.row_ptr}
     # 0: of a class that its cell does not have, nothing was chosen
     report |= {name: spread(kept.tolist()) for name, of in values.items() if len(kept := of[of != 0.0])}
-    return report | {"chosen": _chosen(model)}
+    chosen_values = _chosen(model)
+    return report | {name: chosen_values[name] for name in chosen if name in chosen_values} | {"chosen": chosen_values}
 
 
 def _chosen(model: Model) -> dict[str, Any]:
@@ -105,9 +106,10 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     weights += ", rows weighted" if config.get("weighted") else ""
     weights += "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
     from_0 = " with indices from 0" if config.get("zero_based") else ""
+    created = f", {facts['created']}" if facts["created"] else ""
     lines = [
         ("file", f"{facts['file']}, {facts['bytes']:,} bytes, checksums agree"),
-        ("format", f"{facts['format']} {facts['format_version']}, by {facts['generator']}, {facts['created']}"),
+        ("format", f"{facts['format']} {facts['format_version']}, by {facts['generator']}{created}"),
         ("method", f"{method.pop('name')}: " + ", ".join(f"{key} {_text(value)}" for key, value in method.items())),
         ("selection", f"{_selection(facts, config)}, seed {config['seed']}{weights}"),
         (

@@ -31,7 +31,7 @@ class PredictionLines:
         """
         name = names_of(target.labels.tolist(), classes)
         self._out, self._labels, self._values = out, target.labels, decision_values
-        self._names = [name(label) for label in target.labels.tolist()]
+        self._names = [_on_a_line(name(label)) for label in target.labels.tolist()]
         if header and (decision_values or probabilities):
             columns = self._names if probabilities else (problem_text(problem, name) for problem in target.problems)
             out.write(" ".join(["labels", *columns]) + "\n")
@@ -45,6 +45,11 @@ class PredictionLines:
             values = (" ".join(map(repr, row)) for row in columns.tolist())
             rows = [f"{name} {row}" for name, row in zip(rows, values, strict=True)]
         self._out.write("".join(f"{row}\n" for row in rows))
+
+
+def _on_a_line(text: str) -> str:
+    """Text of a label without line ends and other marks that do not show: these are escaped."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 class TableLines:

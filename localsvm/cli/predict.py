@@ -138,7 +138,10 @@ def _print(score: Score, indices: IndexBase, table: TableRows | None, confusion:
     elif note := indices.note(test_file, model_file):
         click.echo(f"note: {note}", err=True)
     for column, count in (table.unknown if table else {}).items():
-        click.echo(f"note: column {column!r} has {count:,} values that training did not have", err=True)
+        values = "1 value" if count == 1 else f"{count:,} values"
+        click.echo(f"note: column {column!r} has {values} that training did not have", err=True)
+    for column in sorted(table.absent if table else ()):
+        click.echo(f"note: there is no column {column!r}, which names rows", err=True)
     if text := score_text(score, name) + (confusion_text(score, name) if confusion and score.total else ""):
         click.echo(text, err=True)
 

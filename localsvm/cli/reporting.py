@@ -174,7 +174,8 @@ def _selection(summary: Summary) -> str:
         return "none (one point)"
     why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
     mean = " of one repeat, in the mean" if summary.repeats > 1 else ""
-    return f"{why}error {summary.cv_error:.2%}{mean}{scored}"
+    guessing = "" if summary.guessing is None else f" (guessing: {summary.guessing:.2%})"
+    return f"{why}error {summary.cv_error:.2%}{mean}{guessing}{scored}"
 
 
 def _convergence(summary: Summary, method: Method) -> str:

@@ -135,23 +135,9 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
     if kind == "libsvm":
         _refuse_of_table(given, pairs, train_file)
         return None
-    if given["weight_column"] and options.get("weights") not in (None, "balanced"):
-        raise click.UsageError(
-            "--weight-column and --weights FILE both give the rows weights; leave one of the two out."
-        )
-    if given["group_column"] and options.get("group_file"):
-        raise click.UsageError("--group-column and --group-file both give the rows groups; leave one of the two out.")
-    if given["group_column"] and isinstance(options.get("folds"), Blocks):
-        raise click.UsageError("--group-column and --folds blocks both say what is held out together; leave one out.")
-    if options.get("zero_based"):
-        raise click.UsageError("--zero-based is for LIBSVM text; columns of a table have names.")
+    _check_together(given, options, elsewhere)
     if given["columns"]:
         _described(given, train_file, kind)
-    for name in (name for name in elsewhere if click.get_current_context().params[name]):
-        flag = f"--{name.replace('_', '-')}"
-        raise click.UsageError(
-            f"{flag} reads LIBSVM text, no tables; rewrite the table by lsvm convert first, or leave {flag} out."
-        )
     if pairs:
         options["class_weights"] = ()  # they are names of labels, which are known when the table is read
     return TableOptions(
@@ -165,6 +151,27 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
         dates=given["dates"] != NONE,
         class_weights=tuple((_text(label), weight) for label, weight in pairs),
     )
+
+
+def _check_together(given: dict[str, Any], options: dict[str, Any], elsewhere: Sequence[str]) -> None:
+    """Raise UsageError for options of tables that do not go with others; see `table_of`."""
+    if given["weight_column"] and options.get("weights") not in (None, "balanced"):
+        raise click.UsageError(
+            "--weight-column and --weights FILE both give the rows weights; leave one of the two out."
+        )
+    if given["group_column"] and options.get("group_file"):
+        raise click.UsageError("--group-column and --group-file both give the rows groups; leave one of the two out.")
+    if given["group_column"] and isinstance(options.get("folds"), Blocks):
+        raise click.UsageError("--group-column and --folds blocks both say what is held out together; leave one out.")
+    if options.get("zero_based"):
+        raise click.UsageError("--zero-based is for LIBSVM text; columns of a table have names.")
+    if given["label"] == "":
+        raise click.UsageError("--label: the name is empty; give the name of a column, or its number.")
+    for name in (name for name in elsewhere if click.get_current_context().params[name]):
+        flag = f"--{name.replace('_', '-')}"
+        raise click.UsageError(
+            f"{flag} reads LIBSVM text, no tables; rewrite the table by lsvm convert first, or leave {flag} out."
+        )
 
 
 def _refuse_of_table(given: dict[str, Any], pairs: tuple[tuple[float | str, float], ...], file: str) -> None:
@@ -216,7 +223,7 @@ def _form(given: dict[str, Any], file: str, kind: str) -> TableForm:
     return TableForm(
         delimiter=delimiter,
         header=given["header"],
-        missing=tuple(given["missing"].split(",")) if given["missing"] else MISSING,
+        missing=MISSING if given["missing"] is None else tuple(given["missing"].split(",")),
         categorical=frozenset() if given["categorical"] in (EVERY, NONE) else frozenset(_names(given["categorical"])),
         ignored=frozenset(_names(given["ignore"])),
         texts=given["categorical"] != NONE,

@@ -84,7 +84,8 @@ def train(
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)
     weights = opt.weights_file(options, train_file)
-    check_outputs(force, [train_file, partition_file, metric_file, weights, groups := options["group_file"]], [output])
+    groups = options["group_file"]
+    check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output])
     table = table_of(options, train_file, ("metric_file", "stream", "backend"))
     given = given_metric(metric_file, options, partition_file)
     config = opt.training_config(options, partition_file, given)
@@ -94,6 +95,7 @@ def train(
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
         clock, may = Clock(progress), Resources(opt.job_count(jobs), memory, progress)
+        summary: Summary | None
         if url:
             summary = cluster.train(url, train_file, config, path, clock, may, force=force, resume=resume)
         elif stream:
@@ -103,6 +105,8 @@ def train(
             config = settled(config, table, rows, options, progress.note)
             files: dict[str, Any] = {"partition_file": partition_file, "given": given}
             summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
+    if summary is None:  # a run that had finished
+        return
     summary.seconds = clock.seconds | summary.seconds
     _print(summary, config, output, quiet, as_json)
 

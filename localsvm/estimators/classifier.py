@@ -95,6 +95,8 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters = [inspect.Parameter(name, kind, default=value) for name, value in known.items()]
 
         def __init__(self: LocalClassifier, *args: Any, **given: Any) -> None:
+            if "C" in given and "cost" in known and "cost" not in given:  # as scikit-learn calls it
+                given["cost"] = given.pop("C")
             refuse_unknown(type(self).__name__, given, known)
             bound = inspect.Signature(parameters).bind(*args, **given)
             for name, value in (known | bound.arguments).items():
@@ -170,6 +172,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )  # fmt: skip
             observer = ProgressLines(partial(in_python, method=self.method)) if self.verbose else Warned()
             summary = train(data, config, path, given=given, resources=Resources(jobs=self._jobs(), observer=observer))
+            assert summary is not None, "there was no model to resume"
             content = path.read_bytes()
         self.classes_, self.summary_ = classes, summary
         self._take(content)

@@ -30,6 +30,7 @@ class Summary:
     cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
         cross-validated.
     cv_recalls : with `--score tpr-tnr` the same of the right rows of each label; None for one without held-out rows.
+    guessing : the error of always saying the largest class, from 0 to 1; None where rows are weighted.
     progressive_error : the share of rows that were decided wrong before they were learned, in one pass over the rows
         with several costs, which has no folds; then cv_error is None, and cv_recalls are of these decisions. Else None.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
@@ -64,6 +65,7 @@ class Summary:
     coarse_cells: int | None = None
     progressive_error: float | None = None
     classes: dict[str, Any] | None = None
+    guessing: float | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -113,6 +115,7 @@ class TrainingRows:
     labels, class_rows : (classes,) float64 ascending, and the rows of each.
     features, width : columns that occur, and all columns.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
+    guessing : share of the rows that are not of the largest class; None where rows are weighted.
     """
 
     labels: NDArray[np.float64]
@@ -120,6 +123,7 @@ class TrainingRows:
     features: int
     width: int
     classes: dict[str, Any] | None = None
+    guessing: float | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,7 @@ def summarise(
         labels=[float(v) for v in rows.labels],
         class_rows=list(rows.class_rows),
         classes=rows.classes,
+        guessing=rows.guessing,
         partition=cells.partition,
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from localsvm import __version__
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.engines.base import Engine
+from localsvm.errors import ModelError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.partition import Partition
 from localsvm.runs.cells.held_values import HeldValues
@@ -24,13 +26,13 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
 from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
-from localsvm.runs.progress import Clock, Work
+from localsvm.runs.progress import Clock, Observer, Work
 from localsvm.runs.summary import Summary, TrainedCells, TrainingRows, report_state, summarise
 from localsvm.selection.cross_validation import Scores
 from localsvm.store.container_writing import creation_time
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import ModelContent, write_model
-from localsvm.store.outputs import signals_held
+from localsvm.store.model import ModelContent, load_model, write_model
+from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
@@ -45,8 +47,10 @@ OPTIONS = {
 def train(
     source: Dataset | Engine, config: TrainingConfig, output: str | Path, resources: Resources | None = None, *,
     force: bool = False, resume: bool = False, partition_file: str | Path | None = None, given: Given | None = None,
-) -> Summary:  # fmt: skip
+) -> Summary | None:  # fmt: skip
     """Train on the rows and write the model to `output`; it depends on rows and config alone.
+
+    The result is None where `resume` finds that the same run has finished: its model is there.
 
     Parameters
     ----------
@@ -67,11 +71,14 @@ def train(
             engine = engine_of(source, config, threads, resources.memory)
             prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, resources.observer)
         key, resources = run_key(prepared), replace(resources, threads=threads)
+        if resume and not force and _is_finished(output, key[0], resources.observer):
+            return None
+        _tell_rare(prepared, resources.observer)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
             with clock("write"):
-                _write(output, prepared, journal, trained, calibration, force)
+                _write(output, prepared, journal, trained, calibration, force, key[0])
             journal.delete()
     return summarise(
         _rows_of(prepared),
@@ -86,7 +93,35 @@ def train(
 
 def _rows_of(prepared: PreparedRun) -> TrainingRows:
     head = prepared.head
-    return TrainingRows(prepared.labels, prepared.class_rows, head.features, prepared.chain.width, head.classes)
+    plain = not head.weighted and not prepared.config.class_weights
+    guessing = 1 - max(prepared.class_rows) / sum(prepared.class_rows) if plain else None
+    return TrainingRows(
+        prepared.labels, prepared.class_rows, head.features, prepared.chain.width, head.classes, guessing
+    )
+
+
+def _is_finished(output: str | Path, key: str, observer: Observer) -> bool:
+    """True where the model of a run with this key is there; RunError for another file."""
+    if not os.path.isfile(output) or os.path.exists(journal_path(output)):
+        return False
+    try:
+        with closing(load_model(output, verify=False)) as model:
+            finished = model.run == key
+    except ModelError:
+        finished = False
+    if not finished:
+        check_writable(output)
+    observer.note(f"{output} is finished: it is the model of these rows and options")
+    return True
+
+
+def _tell_rare(prepared: PreparedRun, observer: Observer) -> None:
+    """Note classes of so few rows that not every fold has one."""
+    folds, rows = prepared.config.folds, prepared.class_rows
+    rare = sum(count < folds for count in rows)
+    if rare:
+        many = f"{rare:,} of {len(rows):,} classes have" if rare > 1 else f"1 of {len(rows):,} classes has"
+        observer.note(f"{many} fewer rows than there are folds ({folds}) and can hardly be learned; join rare classes")
 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
@@ -228,7 +263,7 @@ class _Training:
 
 def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained, calibration: Calibration | None,
-    force: bool,
+    force: bool, key: str,
 ) -> None:  # fmt: skip
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
@@ -237,6 +272,7 @@ def _write(
         partition=(trained.partition.name, trained.partition.state()),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
         calibration=("sigmoids", calibration.state()) if calibration else None,
+        run=key,
     )
     write_model(output, content, (unpack(journal[name]).state for name in trained.names), len(trained.names), force)
 

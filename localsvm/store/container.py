@@ -2,8 +2,8 @@
 
 `docs/model-format.md` is its specification. Datasets of whole numbers are compressed, floats are stored raw,
 and every chunk carries a fletcher32 checksum. A manifest of SHA-256 sums in the root attribute `manifest`
-covers every dataset, group and attribute of the file but two: itself and `created`, the only thing in which
-two equal runs differ.
+covers every dataset, group and attribute of the file but three: itself, `created` and `run`. Equal runs give equal
+files, but for `created`, which is there with SOURCE_DATE_EPOCH alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS = {MODEL: "model", PARTITION: "partition"}
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SUPERBLOCK_BYTES = 48
 BLOCK_CHUNKS = 8  # rows are gathered to blocks of so many chunks before they are written
-UNLISTED = {"created", "manifest"}
+UNLISTED = {"created", "run", "manifest"}
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,10 @@ class Container:
         ):
             raise Unsound(f"{place}@{name} is not {'a whole number' if kind is int else 'a line of text'}")
         return parsed
+
+    def optional(self, name: str) -> str:
+        """A root attribute that is a line of ASCII; "" where there is none."""
+        return self.attribute("/", name, str) if name in self._items["/"].attrs else ""
 
     def json(self, name: str) -> dict[str, Any]:
         """Value of the root attribute `name`, which is JSON."""

@@ -214,13 +214,16 @@ class Column:
 
 
 @contextmanager
-def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False) -> Iterator[ContainerWriter]:
+def create(
+    path: AnyPath, kind: str, config: dict[str, Any], force: bool = False, run: str = ""
+) -> Iterator[ContainerWriter]:  # fmt: skip
     """Write a container; it appears as `path` when the block ends well.
 
     Parameters
     ----------
     kind : MODEL or PARTITION.
     config : what JSON can hold, without nan.
+    run : key of the run that made the file; "" for none.
     force : whether `path` may be overwritten.
 
     Yields
@@ -239,7 +242,9 @@ def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False
             writer.attribute("/", "format", kind)
             writer.attribute("/", "format_version", FORMAT_VERSION)
             writer.attribute("/", "generator", f"localsvm {__version__}")
-            writer.attribute("/", "created", created)
+            for name, value in {"created": created, "run": run}.items():
+                if value:
+                    writer.attribute("/", name, value)
             writer.attribute("/", "config", json.dumps(config, sort_keys=True, allow_nan=False))
             yield writer
             writer.finish()
@@ -248,13 +253,13 @@ def create(path: AnyPath, kind: str, config: dict[str, Any], force: bool = False
 
 
 def creation_time() -> str:
-    """The time in UTC, or SOURCE_DATE_EPOCH where that is set, so that two equal runs give equal files.
+    """The time of SOURCE_DATE_EPOCH, in UTC; "" where that is not set: two equal runs give equal files.
 
     Raises RunError where the variable is not a number.
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     if seconds is None:
-        return datetime.now(UTC).isoformat(timespec="seconds")
+        return ""
     try:
         return datetime.fromtimestamp(int(seconds), UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):

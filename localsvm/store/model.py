@@ -26,7 +26,7 @@ from localsvm.store.pieces import Array, Unsound
 from localsvm.store.structure import StoredRows
 
 MAY_BE_NAN = {"model_fall"}  # in methods that do not know it
-HEADER = ("format", "generator", "created")
+HEADER = ("format", "generator")
 State = tuple[str, Mapping[str, Array]]
 CellCheck = Callable[[Cells], object]  # raises Unsound
 BLOCK_BYTES = 1 << 23  # of cells that are verified together
@@ -45,6 +45,7 @@ class ModelContent:
     metric : its kind and its arrays; None for the Euclidean one.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
     calibration : of what kind, and the arrays.
+    run : key of the run that made it, by which a finished run is known.
     """
 
     config: dict[str, Any]
@@ -55,6 +56,7 @@ class ModelContent:
     metric: State | None = None
     report: State | None = None
     calibration: State | None = None
+    run: str = ""
 
 
 def write_model(
@@ -70,7 +72,7 @@ def write_model(
 
     Raises RunError where `path` is in the way or the disk is full: nothing is overwritten; ValueError for other cells.
     """
-    with create(path, MODEL, content.config, force) as writer:
+    with create(path, MODEL, content.config, force, content.run) as writer:
         writer.array("/labels", np.asarray(content.labels, np.float64))
         _write_columns(writer, content.columns)
         _write_state(writer, "scaling", "mode", content.scaling)
@@ -153,7 +155,14 @@ class Model:
     def check_header(self) -> dict[str, Any]:
         """The header; Unsound where an attribute is missing or not a line of text."""
         version = {"format_version": self._container.attribute("/", "format_version", int)}
-        return version | {name: self._container.attribute("/", name, str) for name in HEADER}
+        header = version | {name: self._container.attribute("/", name, str) for name in HEADER}
+        return header | {"created": self._container.optional("created")}
+
+    @property
+    def run(self) -> str:
+        """Key of the run that made the model; "" where it is not known."""
+        with checked(self.path):
+            return self._container.optional("run")
 
     def cell(self, index: int) -> dict[str, Array]:
         """The arrays of one cell, as they were written; only its rows are read. ModelError where they are unsound."""

@@ -69,7 +69,9 @@ def test_probabilities_have_a_column_for_each_class(folder: Path, tmp_path: Path
 def test_new_levels_are_counted_and_absent_columns_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("age,city,plan\n30,city 1,basic\n31,Atlantis,pro\n")
     result = invoke("predict", tmp_path / "new.csv", folder / "train.model.h5")
-    assert result.stderr == "note: column 'city' has 1 values that training did not have\n"
+    assert result.stderr == (
+        "note: column 'city' has 1 value that training did not have\nnote: there is no column 'id', which names rows\n"
+    )
     (tmp_path / "less.csv").write_text("age,town,plan\n30,city 1,basic\n")
     message = error("predict", tmp_path / "less.csv", folder / "train.model.h5")
     assert message.startswith(f"{tmp_path}/less.csv: no column is called 'city'; there are age, town, plan")
@@ -194,3 +196,46 @@ def test_an_unusual_delimiter_is_that_of_training(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label:x\n" + "".join(f"{i % 2}:{i}\n" for i in range(20)))
     invoke("train", "-q", *FAST, "--delimiter", ":", tmp_path / "t.csv", tmp_path / "m.h5")
     assert "/20)" in invoke("predict", tmp_path / "t.csv", tmp_path / "m.h5", "/dev/null").stderr
+
+
+def test_a_header_may_have_numbers(folder: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{i % 2},{i % 2 + rng.normal():.2f},{rng.normal():.2f}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("label,2019,2020\n" + rows)
+    assert "60 rows, 2 features" in invoke("train", *FAST, tmp_path / "t.csv", tmp_path / "m.h5").stderr
+    (tmp_path / "plain.csv").write_text(rows)
+    invoke("train", *FAST, tmp_path / "plain.csv", tmp_path / "n.h5")
+    message = error("predict", tmp_path / "t.csv", tmp_path / "n.h5")
+    assert message == f"{tmp_path}/t.csv:1: the first row has names, and the training table had none; remove it\n"
+
+
+def test_a_column_that_begins_late_is_text_if_its_values_are(tmp_path: Path) -> None:
+    """The first MiB has no value of the column."""
+    with (tmp_path / "t.csv").open("w") as file:
+        file.write("label,code,late,x\n")
+        for i in range(60_000):
+            file.write(f"{i % 2},{'ab'[i // 7 % 2] if i > 59_000 else '?'},{i if i > 59_900 else ''},{i % 89}.25000\n")
+    text = invoke("describe", tmp_path / "t.csv").stdout
+    assert "code    feature  text" in text and "late    feature  number" in text
+    one = ("-g", "1", "-C", "1", "-P", "chunks", "-c", "500", "--metric", "none")
+    assert "60,000 rows, 5 features" in invoke("train", *one, tmp_path / "t.csv", tmp_path / "m.h5").stderr
+
+
+def test_a_column_of_two_roles_is_refused(folder: Path, tmp_path: Path) -> None:
+    message = error("train", "--label", "churn", "--ignore", "churn", folder / "train.csv", tmp_path / "m.h5")
+    assert "column 'churn' is named by --label and by --ignore; choose one" in message
+
+
+def test_ids_and_labels_beyond_float64_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,x\n9007199254740993,1\n9007199254740992,2\n")
+    assert "the label 9007199254740993 in 'label' has more digits" in error(
+        "train", tmp_path / "t.csv", tmp_path / "m.h5"
+    )
+
+
+def test_a_column_without_a_name_is_ignored_by_none(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i % 2},{i % 2 + i / 100}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text(",label,x\n" + rows)
+    given = (tmp_path / "t.csv", tmp_path / "m.h5", "--force")
+    assert "40 rows, 2 features" in invoke("train", *FAST, *given).stderr
+    assert "40 rows, 1 feature" in invoke("train", *FAST, "--ignore", "", *given).stderr

@@ -362,7 +362,10 @@ def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: 
 def test_repeats_are_told(train_file: Path, test_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.h5"
     result = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, "--json", train_file, model)
-    assert "partition   voronoi, 3 repeats, " in result.stderr and " of one repeat, in the mean\n" in result.stderr
+    assert (
+        "partition   voronoi, 3 repeats, " in result.stderr
+        and " of one repeat, in the mean (guessing: 40.33%)\n" in result.stderr
+    )
     report = json.loads(result.stdout)
     assert report["config"]["repeats"] == report["summary"]["repeats"] == 3 and report["summary"]["rows"] == 300
     cells = report["summary"]["cells"]
@@ -569,6 +572,30 @@ def test_one_feature_and_a_resume_without_a_journal(tmp_path: Path) -> None:
     assert "40 rows, 1 feature, 2 classes" in plain.stderr and "nothing to resume" not in plain.stderr
     assert f"note: nothing to resume at {tmp_path / 'm.h5'}" in resumed.stderr
     assert "nothing to resume" not in invoke(*given, "--resume", "-q").stderr
+
+
+def test_a_finished_run_is_not_resumed_but_told(train_file: Path, tmp_path: Path) -> None:
+    given = ("train", *FAST, train_file, tmp_path / "m.h5", "--resume")
+    invoke(*given)
+    before = (tmp_path / "m.h5").read_bytes()
+    done = invoke(*given)
+    assert f"note: {tmp_path / 'm.h5'} is finished: it is the model of these rows and options" in done.stderr
+    assert (tmp_path / "m.h5").read_bytes() == before and "selection" not in done.stderr
+    assert "exists already" in error(*given, "-v", 4)
+    assert (tmp_path / "m.h5").read_bytes() == before
+
+
+def test_equal_models_are_equal_files(train_file: Path, tmp_path: Path) -> None:
+    for name, jobs in (("a", 1), ("b", 2)):
+        invoke("train", *FAST, "-j", jobs, train_file, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_classes_of_few_rows_are_told(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text("".join(f"{i % 3} 1:{i % 3 + 0.01 * i}\n" for i in range(30)) + "7 1:9\n")
+    notes = invoke("train", *FAST, tmp_path / "rows", tmp_path / "m.h5").stderr
+    assert "note: 1 of 4 classes has fewer rows than there are folds (5) and can hardly be learned" in notes
+    assert "(guessing: 67.74%)" in notes
 
 
 def test_a_directory_is_no_training_file(tmp_path: Path) -> None:

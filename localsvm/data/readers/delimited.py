@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -69,6 +70,7 @@ class TableLayout:
     ----------
     delimiter, header : as in the text.
     names : of all columns; "1", "2", ... without a header.
+    fixed : whether training decided the kinds; else the first rows.
     kinds : of each, _csv.SKIP, NUMBER or LEVEL.
     missing : words that stand for no value.
     """
@@ -78,6 +80,7 @@ class TableLayout:
     names: tuple[str, ...]
     kinds: tuple[int, ...]
     missing: tuple[str, ...]
+    fixed: bool = False
 
 
 Texts = Callable[[tuple[str, ...], bool], Collection[str]]
@@ -149,7 +152,7 @@ def _parse(name: str, piece: _Piece, layout: TableLayout) -> Table:
         layout.names,
         len(numbers),
         {column: numbers[:, i] for i, column in enumerate(of_numbers)},
-        {column: _levels(codes[:, i], levels[i], name, column) for i, column in enumerate(of_levels)},
+        {column: _levels(codes[:, i], levels[i], name, column, piece) for i, column in enumerate(of_levels)},
     )
 
 
@@ -218,8 +221,8 @@ def _opened(
     if re.search("\r(?!\n)", rows):
         raise DataError(f"{name}: a carriage return that no line feed follows; end lines with LF or CR LF")
     delimiter = form.delimiter or _delimiter(rows)
-    fields, second = _first_two(rows, delimiter)
-    header = _is_header(fields, second, form.missing) if form.header is None else form.header
+    fields, *others = _stripped(rows, delimiter)
+    header = _is_header(fields, others, form.missing) if form.header is None else form.header
     names = _names(fields, name) if header else tuple(str(i + 1) for i in range(len(fields)))
     unnamed = {names[i] for i, each in enumerate(fields) if not each} if header and "" in form.ignored else set()
     form = replace(form, ignored=(form.ignored | unnamed) - {""})
@@ -239,12 +242,38 @@ def _opened(
     table = _parse(name, piece, head) if begun.strip() else Table(names, 0)
     if not table.rows:
         raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
-    if known is None:
-        texts = text(names, header)
-        kinds = tuple(_kind(column, table.levels[column], form, texts, name) for column in names)
-    else:
+    if known is not None:
+        if not header and names_above_numbers(fields, others, form.missing):
+            raise DataError(f"{name}:1: the first row has names, and the training table had none; remove it")
         kinds = tuple(known.get(column, _csv.SKIP) for column in names)
+        return TableReader(TableLayout(delimiter, header, names, kinds, form.missing, True), source, begun, line)
+    texts = text(names, header)
+    empty = [each for each in names if not (table.levels[each].codes >= 0).any()]
+    later = {} if whole or not empty else _first_values(source, head, empty)
+    kinds = tuple(_kind(each, later.get(each, table.levels[each]), form, texts, name) for each in names)
     return TableReader(TableLayout(delimiter, header, names, kinds, form.missing), source, begun, line)
+
+
+def _first_values(source: Source, head: TableLayout, empty: Collection[str]) -> dict[str, Levels]:
+    """Levels of columns without a value in the first rows, of the first block in which each has one.
+
+    The file is read once more; a pipe cannot be, and such a column counts as one of numbers.
+    """
+    if not os.path.isfile(source.name):
+        return {}
+    found: dict[str, Levels] = {}
+    kinds = tuple(_csv.LEVEL if name in empty else _csv.SKIP for name in head.names)
+    with open_source(source.name) as again:
+        reader = TableReader(replace(head, kinds=kinds), again, b"", 1)
+        for number, block in enumerate(reader.blocks()):
+            skip = int(head.header and not number)
+            for name in empty:
+                codes = block.levels[name].codes[skip:]
+                if name not in found and (codes >= 0).any():
+                    found[name] = Levels(codes, block.levels[name].names)
+            if len(found) == len(empty):
+                break
+    return found
 
 
 def _first_rows(begun: bytes, whole: bool, name: str) -> str:
@@ -278,21 +307,31 @@ def _split(rows: str, delimiter: str) -> list[list[str]]:
         csv.field_size_limit(before)
 
 
-def _first_two(rows: str, delimiter: str) -> tuple[list[str], list[str]]:
-    """Fields of the first two rows, without blanks around them."""
-    both = [[each.strip() for each in row] for row in _split(rows, delimiter) if row][:2]
-    return both[0], both[1] if len(both) > 1 else []
+def _stripped(rows: str, delimiter: str) -> list[list[str]]:
+    """Fields of the first rows, without blanks around them."""
+    return [[each.strip() for each in row] for row in _split(rows, delimiter) if row]
 
 
-def _is_header(fields: list[str], second: list[str], missing: Collection[str]) -> bool:
-    """True where no field is a number or missing, and all are different, or the second row has numbers.
+def _is_header(fields: list[str], others: list[list[str]], missing: Collection[str]) -> bool:
+    """True where a field is text above numbers alone; or no field is a number or missing, and all are different.
 
     The first field may be empty, as a column of row names often is.
     """
+    if names_above_numbers(fields, others, missing):
+        return True
     named = fields[1:] if fields and not fields[0] else fields
     if not named or any(NUMBER.fullmatch(each) or each in missing for each in named):
         return False
-    return len(set(fields)) == len(fields) or any(NUMBER.fullmatch(each) for each in second)
+    return len(set(fields)) == len(fields)
+
+
+def names_above_numbers(fields: list[str], others: list[list[str]], missing: Collection[str]) -> bool:
+    """True where the first row has a text, and the rows after it have a number there, all that have a value."""
+    for i, name in enumerate(fields):
+        below = [row[i] for row in others[:-1] or others if i < len(row) and row[i] not in missing]
+        if name not in missing and not NUMBER.fullmatch(name) and below and all(map(NUMBER.fullmatch, below)):
+            return True
+    return False
 
 
 def _names(fields: list[str], name: str) -> tuple[str, ...]:
@@ -350,8 +389,11 @@ def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], n
         return int(_csv.NUMBER)
     commas = [levels.names[i] for i in strange if DECIMAL_COMMA.fullmatch(levels.names[i])]
     if len(commas) > len(strange) * (1 - RARE):
-        what = f"column {column!r} has numbers with decimal commas, as {commas[0]}"
-        raise DataError(f"{name}: {what}; write points, or if they are levels, give {opt.categorical(column)}")
+        what = f"column {column!r} has numbers with commas, as {commas[0]}"
+        remedy = (
+            f"write decimal points and no marks of thousands, or if they are levels, give {opt.categorical(column)}"
+        )
+        raise DataError(f"{name}: {what}; {remedy}")
     known = levels.codes >= 0
     rows = np.isin(levels.codes, strange)
     if len(strange) <= FEW and rows.sum() <= RARE * known.sum():
@@ -365,13 +407,14 @@ def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], n
     return int(_csv.LEVEL if form.texts else _csv.SKIP)
 
 
-def _levels(codes: np.ndarray, texts: list[bytes], name: str, column: str) -> Levels:
-    """Levels in ascending order."""
+def _levels(codes: np.ndarray, texts: list[bytes], name: str, column: str, piece: _Piece) -> Levels:
+    """Levels in ascending order. piece : where they were found, for messages."""
     try:
         names = [text.decode() for text in texts]
     except UnicodeDecodeError as error:
         what = f"column {column!r} has {error.object[:SHOWN]!r}, which is not UTF-8 text"
-        raise DataError(f"{name}: {what}; convert the file (iconv -f latin1 -t utf8)") from None
+        line = piece.line + piece.buffer.count(b"\n", _csv.BEFORE, max(_csv.BEFORE, piece.buffer.find(error.object)))
+        raise DataError(f"{name}:{line}: {what}; convert the file (iconv -f latin1 -t utf8)") from None
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names) + 1, np.int32)
     place[order], place[-1] = np.arange(len(names)), -1
@@ -391,11 +434,18 @@ def _error(name: str, fault: _csv.CSVFault, piece: _Piece, layout: TableLayout) 
         f"{layout.delimiter!r} needs quotes around it",
         "open_quote": f"column {column!r}: the quote that begins this field has no end; add it, or double the quote",
         "after_quote": f"column {column!r}: text behind the quote that ends a field; double each quote inside a field",
-        "not_number": f"column {column!r} has numbers, and here {shown}; if it stands for no value, give "
-        f"{opt.missing('WORD')}, and if the column has levels, {opt.categorical(column)}",
+        "not_number": f"column {column!r} has numbers, and here {shown}; {_remedy(column, layout.fixed)}",
         "nul": f"column {column!r}: a NUL byte; the file is damaged, or no text",
     }
     return DataError(f"{name}:{line}: {messages[fault.name]}")
+
+
+def _remedy(column: str, fixed: bool) -> str:
+    """Remedy for a text among numbers. fixed : whether training decided what the column is."""
+    if fixed:
+        return f"replace it, or train with {opt.missing('WORD')} or {opt.categorical(column)}"
+    also = f"and if the column has levels, {opt.categorical(column)}"
+    return f"if it stands for no value, give {opt.missing('WORD')}, {also}"
 
 
 def _quoted(text: str) -> str:

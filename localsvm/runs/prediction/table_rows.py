@@ -35,6 +35,7 @@ class TableRows:
     ----------
     kept : what the model knows of its table.
     unknown : of the rows so far, how many values of each column are levels that training did not have.
+    absent : columns that name rows, which the table does not have.
     ids : of the rows so far, the texts of the columns that name them; who writes them takes them out.
     """
 
@@ -43,6 +44,7 @@ class TableRows:
     classes: Mapping[str, Any] | None
     encoding: Encoding
     unknown: dict[str, int] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
     ids: list[tuple[str, ...]] = field(default_factory=list)
 
     @classmethod
@@ -105,6 +107,7 @@ class TableRows:
             for table in reader.blocks(jobs):
                 self._note(table, encoding)
                 y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
+                self.absent = {name for name in ids if name not in table.levels}
                 texts = [table.levels[name].texts() if name in table.levels else [""] * table.rows for name in ids]
                 self.ids += list(zip(*texts, strict=True)) if texts else [()] * table.rows
                 yield Dataset(encoding.apply(table), y, name=path)  # float64, see Chain.apply

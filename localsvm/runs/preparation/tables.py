@@ -97,7 +97,7 @@ class TrainingTable:
     ) -> None:  # fmt: skip
         self.name, self._options, self._shifts, self._note = path, options, shifts, note
         self._survey = Survey(seed)
-        self._labels = _Labels()
+        self._labels, self._groups = _Labels(), _Groups()
         self._held: list[Table] | None = None
         self._unlabelled = 0
         self.shift: Shift | None = None
@@ -131,11 +131,23 @@ class TrainingTable:
         DataError : a mistake in the file, rows without a label, or no column of features.
         RunError : the rows do not fit into the memory.
         """
-        options, held = self._options, 0
         self._held = [] if keep else None
-        factors, mates = [], _Groups()
+        factors = self._pass(jobs, budget)
+        if self._options.group is not None:
+            self.group = check_groups(self._groups.all, f"{self.name}: column {self._options.group!r}")
+        self.weight = np.concatenate(factors) if factors else None
+        if weights is not None:
+            self.weight = read_weights(weights, self.rows)
+        if groups is not None:
+            self.group = read_groups(groups, self.rows)
+        return self
+
+    def _pass(self, jobs: int, budget: Budget) -> list[NDArray[np.float64]]:
+        """Survey all rows, and decide labels and encoding; the weights of the blocks, where there is such a column."""
+        options, held = self._options, 0
+        factors: list[NDArray[np.float64]] = []
         with open_table(self.name, options.form, self._texts) as source:
-            layout, label = source.layout, self._label_column(source)
+            label = self._label_column(source)
             features = self._features(source, label)
             for whole in source.blocks(jobs):
                 table = self._labelled(whole, label)
@@ -143,19 +155,12 @@ class TrainingTable:
                     self._held.append(table)
                     held += table.rows * (8 * len(table.numbers) + 4 * len(table.levels))
                     budget.check(f"{source.name}: its rows need", 2 * held)
-                group = None if options.group is None else mates.add(table, options.group, self.name, self.rows)
+                group = None if options.group is None else self._groups.add(table, options.group, self.name, self.rows)
                 if options.weight is not None:
                     factors.append(self._weights(table, options.weight))
                 self._survey.add(table, features, self._labels.add(table.levels[label]), group)
-        if options.group is not None:
-            self.group = check_groups(mates.all, f"{self.name}: column {options.group!r}")
-        self.weight = np.concatenate(factors) if factors else None
-        if weights is not None:
-            self.weight = read_weights(weights, self.rows)
-        if groups is not None:
-            self.group = read_groups(groups, self.rows)
-        self._settle(layout, label, features)
-        return self
+        self._settle(source.layout, label, features)
+        return factors
 
     def _settle(self, layout: TableLayout, label: str, features: list[str]) -> None:
         """Decide labels and encoding, after the pass."""
@@ -345,7 +350,7 @@ class _Labels:
     def _check(numbers: NDArray[np.float64], texts: list[str], path: str, name: str) -> None:
         if not np.isfinite(numbers).all():
             raise DataError(f"{path}: a label in {name!r} is beyond the largest float64; rescale the labels")
-        large = np.flatnonzero(np.abs(numbers) > EXACT)
+        large = np.flatnonzero(np.abs(numbers) >= EXACT)
         if len(large):
             what = f"the label {texts[large[0]]} in {name!r} has more digits than float64 holds"
             raise DataError(f"{path}: {what}; write labels as shorter numbers, or as text")
