@@ -11,7 +11,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo demo-spark spark build test test-all accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular peers bench bench-quick bench-linear bench-probabilities clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular reproduce-tables reproduce-held-out peers bench bench-quick bench-linear bench-probabilities clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,7 +79,7 @@ test-lowest: ## the tests with the lowest version of each library that pyproject
 lint: build ## style of Python and C, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/develop/*.[ch] tests/fuzz/*.c
+	$(BIN)/clang-format --dry-run -Werror csrc/*.[ch] scripts/develop/*.[ch] tests/fuzz/*.[ch]
 	$(BIN)/mypy
 
 accidents: build ## 25 killed runs, and runs in which one of 40 writes, syncs, allocations, forks or threads fails; all resumed
@@ -120,14 +120,18 @@ SECONDS := 60
 SEED := 0
 FUZZ := build/fuzz
 
-fuzz: build ## [SECONDS=60] [SEED=0] random changes of texts, compressed files, journals, models and partitions
+fuzz: build ## [SECONDS=60] [SEED=0] random changes of texts, tables, compressed files, journals, models and partitions
 	mkdir -p $(FUZZ)
-	for name in text count; do \
-	    $(CC) $(STRICT) $(SANITIZERS) -O2 -fsanitize-coverage=trace-pc -Icsrc -c csrc/libsvm_$$name.c \
+	for name in libsvm_text libsvm_count csv_text; do \
+	    $(CC) $(STRICT) $(SANITIZERS) -O2 -fsanitize-coverage=trace-pc -Icsrc -c csrc/$$name.c \
 	        -o $(FUZZ)/$$name.o || exit 1; done
-	$(CC) $(STRICT) $(SANITIZERS) -O2 -Icsrc tests/fuzz/fuzz_text.c $(FUZZ)/text.o $(FUZZ)/count.o -lm -o $(FUZZ)/fuzz_text
-	$(FUZZ)/fuzz_text $$(( $(SECONDS) / 2 )) $(SEED) $(FUZZ)/found tests/fuzz/text
-	$(BIN)/python tests/fuzz/fuzz_files.py $$(( $(SECONDS) / 2 )) $(SEED) $(FUZZ)/files
+	$(CC) $(STRICT) $(SANITIZERS) -O2 -Icsrc tests/fuzz/fuzz_text.c $(FUZZ)/libsvm_text.o $(FUZZ)/libsvm_count.o -lm \
+	    -o $(FUZZ)/fuzz_text
+	$(CC) $(STRICT) $(SANITIZERS) -O2 -Icsrc tests/fuzz/fuzz_csv.c $(FUZZ)/csv_text.o $(FUZZ)/libsvm_text.o -lm \
+	    -o $(FUZZ)/fuzz_csv
+	$(FUZZ)/fuzz_text $$(( $(SECONDS) / 3 )) $(SEED) $(FUZZ)/found tests/fuzz/text
+	$(FUZZ)/fuzz_csv $$(( $(SECONDS) / 3 )) $(SEED) $(FUZZ)/found tests/fuzz/tables
+	$(BIN)/python tests/fuzz/fuzz_files.py $$(( $(SECONDS) / 3 )) $(SEED) $(FUZZ)/files
 
 # The experiments keep finished runs, so each of the following can be interrupted and goes on.
 reproduce-vp: build ## DATA=folder [QUICK=1] tables and pictures of local SVMs, into docs/results; quick: minutes
@@ -160,6 +164,14 @@ reproduce-mtl: build ## DATA=folder [QUICK=1] table and figures of the LSVM-MTL 
 reproduce-tabular: build peers ## DATA=folder [QUICK=1] error and time beside boosted trees, forests and SVMs, into docs/results
 	@test -n "$(DATA)" || { echo "make reproduce-tabular DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce/tabular.py $(if $(QUICK),--quick) "$(DATA)"
+
+reproduce-tables: build peers ## TABLES=folder [QUICK=1] error and time on tables as CSV, beside libraries of trees, into docs/results
+	@test -n "$(TABLES)" || { echo "make reproduce-tables TABLES=folder-of-the-tables" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce/tables.py $(if $(QUICK),--quick) "$(TABLES)"
+
+reproduce-held-out: build ## TABLES=folder [QUICK=1] what the cross-validated error promises with groups and blocks, into docs/results
+	@test -n "$(TABLES)" || { echo "make reproduce-held-out TABLES=folder-of-the-tables" >&2; exit 2; }
+	$(BIN)/python scripts/reproduce/held_out.py $(if $(QUICK),--quick) "$(TABLES)"
 
 # The wheel is made from the sdist, so that nothing comes along that an earlier build left in build/.
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' localsvm/__init__.py)

@@ -84,7 +84,7 @@ def sign(file: h5py.File, changed: set[str], readable: bool = True) -> None:
     for path, item in _objects(file):
         entries[path] = listed[path] if path in listed and not (readable and path in changed) else _entry(item)
         for name in item.attrs:
-            if (path, name) not in {("/", "created"), ("/", "manifest")}:
+            if (path, name) not in {("/", "created"), ("/", "run"), ("/", "manifest")}:
                 entries[f"{path}@{name}"] = _attribute_entry(item, name)
     _set(file, "manifest", np.bytes_(json.dumps(entries)))
 

@@ -190,3 +190,11 @@ def test_lines_may_be_longer_than_the_csv_module_allows(tmp_path: Path) -> None:
     names = [f"column {i}" for i in range(20_000)]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
     assert table_of(tmp_path / "t.csv").names == tuple(names)
+
+
+@pytest.mark.parametrize("rows", [1, 49, 50, 51, 500])
+def test_line_ends_may_be_crlf(rows: int, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a,b\r\n" + b"1,x\r\n" * rows)
+    with open_delimited(str(tmp_path / "t.csv"), TableForm()) as reader:
+        table = next(reader.blocks())
+    assert table.rows == rows and table.levels["b"].names == ("x",) and (table.numbers["a"] == 1).all()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -146,3 +148,54 @@ def test_commands_tell_it_in_one_line(bases: dict[str, tuple[str, Path]], tmp_pa
     command = "train", "-m", "linear", "-C", "1", "-j", "1", "--partition-file", tmp_path / "p.h5"
     message = f"{tmp_path}/p.h5: not as localsvm writes it: /sizes are not those of /assignment"
     assert error(*command, FOLDER / DENSE, tmp_path / "n.h5").startswith(message)
+
+
+ROW = "r{0},{1},{2},2024-0{3}-11,{4},c{5}\n"
+TABLE = "id,label,n,when,few,many\n" + "".join(
+    ROW.format(i, "ab"[i % 2], "" if i % 9 == 0 else i % 7, 1 + i % 9, "xyz"[i % 3], i % 12) for i in range(90)
+)
+STRANGE = (None, "nonsense", "", -1, 10**30, 0.5, True, {"a": 1}, [], ["a"], [[[1]]], ["a", "a"], "\n", '"', "\udcff")
+
+
+@pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.whole)])
+def test_a_description_of_a_table_is_refused_or_used(step: int, tmp_path: Path) -> None:
+    """Every value of it, replaced by each strange one or left out, gives a message of one line or a prediction."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    options = ["-g", "1", "-C", "1", "--metric", "none", "--id-column", "id"]
+    used = refused = 0
+    for encode in ("auto", "ordinal"):
+        base, path = tmp_path / f"{encode}.h5", tmp_path / "m.h5"
+        invoke("train", "-q", *options, "--encode", encode, tmp_path / "t.csv", base)
+        with LocalModel(base) as model:
+            config = model.file.config
+        for changed in list(_changes(config["table"]))[::step]:
+            text = json.dumps(config | {"table": changed}).encode()
+            Damage("/@config", "table", lambda file, text=text: set_config(file, text)).make(base, path)  # type: ignore[misc]
+            try:
+                with LocalModel(path) as model:
+                    list(model.predict_blocks(model.read(tmp_path / "t.csv")))
+                used += 1
+            except (ModelError, DataError) as error:
+                message = str(error)
+                refused += 1
+                assert message.isprintable() and len(message) < len(str(path)) + LINE, (message, changed)
+    assert used and refused
+
+
+def _changes(value: Any) -> Iterator[Any]:
+    """The value with one of its parts replaced, or left out."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: each for name, each in value.items() if name != key}
+            for new in [*STRANGE, *_changes(part)]:
+                yield value | {key: new}
+    elif isinstance(value, list) and value:
+        yield value[1:]
+        for new in [*STRANGE, *_changes(value[0])]:
+            yield [new, *value[1:]]
+
+
+def set_config(file: h5py.File, text: bytes) -> None:
+    """Put another text in the place of the config."""
+    del file.attrs["config"]
+    file.attrs["config"] = np.bytes_(text)

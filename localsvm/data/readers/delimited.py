@@ -218,7 +218,7 @@ def _opened(
         line += begun.count(b"\n", 0, blank.end())
         begun = begun[blank.end() :]
     rows = _first_rows(begun, whole, name)
-    if re.search("\r(?!\n)", rows):
+    if re.search(r"\r(?!\n|\Z)", rows):
         raise DataError(f"{name}: a carriage return that no line feed follows; end lines with LF or CR LF")
     delimiter = form.delimiter or _delimiter(rows)
     fields, *others = _stripped(rows, delimiter)
