@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.cli import plotting
+from localsvm.cli.metric_report import named_weights
 from localsvm.cli.reporting import label_text
 from localsvm.errors import OptionError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from localsvm.runs.prediction.picture import Shown
 
 MOST_BARS, MOST_ROWS = 30, 2000
+MOST_CHARACTERS = 70  # of the names below the bars, side by side
 MOST_CLASSES = 8  # with a colour of their own
 GRID = 200  # points of the decision surface along each axis
 OUTSIDE, MARGIN = 0.5, 0.08  # per cent of the rows beyond each side of a plane; and room, as a share of the side
@@ -23,14 +25,18 @@ Floats = NDArray[np.float64]
 
 def weights(shown: Shown, path: str, force: bool) -> None:
     """Draw the weights of the features, the largest first, MOST_BARS at most."""
-    importance = shown.metric.importance()
+    importance, names = shown.metric.importance(), [str(number) for number in shown.numbers.tolist()]
+    if shown.encoding is not None:
+        named = named_weights(shown.encoding, shown.numbers - 1, importance)
+        names, importance = [name for name, *_ in named], np.asarray([weight for *_, weight in named])
     order = np.argsort(-importance, kind="stable")[:MOST_BARS]
+    wide = sum(len(names[i]) for i in order) > MOST_CHARACTERS
     with plotting.figure_in(path, force) as figure:
         axes = figure.subplots()
         axes.bar(np.arange(len(order)), importance[order], color="C0")
         small = {"fontsize": "small"} if len(order) > 15 else {}
-        turned = {"rotation": 90} if shown.numbers[order].max() > 99 and len(order) > 15 else {}
-        axes.set_xticks(np.arange(len(order)), [str(number) for number in shown.numbers[order]], **small, **turned)
+        turned = {"rotation": 90} if wide else {}
+        axes.set_xticks(np.arange(len(order)), [names[i] for i in order], **small, **turned)
         axes.set(xlabel="feature", ylabel="weight in the metric")
         if len(order) < len(importance):
             axes.set_title(f"the largest {len(order)} of {len(importance):,} features")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from localsvm.features.encoding import Encoding
     from localsvm.store.model import Model
 
 SHOWN = 10  # weights, unless all are asked for
@@ -44,19 +45,32 @@ def weights_of(model: Model) -> dict[str, Any] | None:
         return None
     metric, numbers = metrics[0], features_of(model.columns, model.config)
     weights = sum((each.importance() for each in metrics[1:]), metric.importance()) / len(metrics)
-    order = (-weights).argsort(kind="stable")
     table = model.config.get("table")
-    names = None if table is None else Encoding.from_dict(table).names
-    pairs = zip(numbers[order].tolist(), weights[order].tolist(), strict=True)
+    if table is None:
+        items = [{"feature": number, "weight": w} for number, w in zip(numbers.tolist(), weights.tolist(), strict=True)]
+    else:
+        weighed = named_weights(Encoding.from_dict(table), numbers - 1, weights)
+        items = [{"feature": number + 1, "weight": weight, "name": name} for name, number, weight in weighed]
     return {
         "kind": metric.kind,
         "dimensions": metric.rank,
         "metrics": len(metrics),
-        "weights": [
-            {"feature": feature, "weight": weight} | ({} if names is None else {"name": names[feature - 1]})
-            for feature, weight in pairs
-        ],
+        "weights": sorted(items, key=lambda item: -item["weight"]),
     }
+
+
+def named_weights(encoding: Encoding, columns: Any, weights: Any) -> list[tuple[str, int, float]]:
+    """Weights of a table by name: of a column of few levels the root mean square; with the first feature of each.
+
+    columns, weights : (d,) numbers of the features that a metric has, from 0, and their weights.
+    """
+    of = dict(zip(columns.tolist(), weights.tolist(), strict=True))
+    named = []
+    for name, numbers in encoding.weighed:
+        known = [of[number] for number in numbers if number in of]
+        if known:
+            named.append((name, numbers[0], (sum(weight * weight for weight in known) / len(known)) ** 0.5))
+    return named
 
 
 def weights_text(weights: Sequence[Mapping[str, Any]], every: bool) -> list[tuple[str, str]]:

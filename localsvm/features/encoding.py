@@ -248,6 +248,19 @@ class Encoding:
             numbers += [first] * count if isinstance(coding, FewLevels) else range(first, first + count)
         return numbers
 
+    @property
+    def weighed(self) -> list[tuple[str, list[int]]]:
+        """Names of what has a weight of its own in a metric, and its features: a column of few levels, or a feature."""
+        pairs: list[tuple[str, list[int]]] = []
+        for coding in self.codings:
+            first = sum(len(numbers) for _, numbers in pairs)
+            numbers = range(first, first + len(coding.features))
+            if isinstance(coding, FewLevels):
+                pairs.append((coding.name, list(numbers)))
+            else:
+                pairs += [(name, [number]) for name, number in zip(coding.features, numbers, strict=True)]
+        return pairs
+
     def as_dict(self) -> dict[str, Any]:
         """What a model keeps, as JSON can hold it."""
         return {"columns": [{"kind": coding.kind} | asdict(coding) for coding in self.codings]}

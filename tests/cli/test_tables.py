@@ -228,7 +228,7 @@ def test_a_column_of_two_roles_is_refused(folder: Path, tmp_path: Path) -> None:
 
 def test_ids_and_labels_beyond_float64_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\n9007199254740993,1\n9007199254740992,2\n")
-    assert "the label 9007199254740993 in 'label' has more digits" in error(
+    assert "in 'label' has more digits than float64 holds" in error(
         "train", tmp_path / "t.csv", tmp_path / "m.h5"
     )
 
@@ -239,3 +239,17 @@ def test_a_column_without_a_name_is_ignored_by_none(tmp_path: Path) -> None:
     given = (tmp_path / "t.csv", tmp_path / "m.h5", "--force")
     assert "40 rows, 2 features" in invoke("train", *FAST, *given).stderr
     assert "40 rows, 1 feature" in invoke("train", *FAST, "--ignore", "", *given).stderr
+
+
+def test_a_metric_is_shown_by_columns(folder: Path, tmp_path: Path) -> None:
+    """One weight for the levels of a column, by its name, in inspect and in a picture."""
+    options = ["-g", "1", "-C", "1", "--metric", "diag", "--label", "churn", "--ignore", "id"]
+    invoke("train", "-q", *options, folder / "train.csv", tmp_path / "m.h5")
+    weights = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]["weights"]
+    assert {item["name"] for item in weights} == {
+        "age", "age is missing", "city: share of class 1", "city: frequency", "plan",
+    }  # fmt: skip
+    assert weights[0]["weight"] >= weights[-1]["weight"]
+    pytest.importorskip("matplotlib")
+    invoke("plot", tmp_path / "m.h5", tmp_path / "m.svg")
+    assert (tmp_path / "m.svg").stat().st_size > 1000

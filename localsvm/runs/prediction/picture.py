@@ -15,6 +15,7 @@ from localsvm.data.blocks.dataset import Dense, Examples
 from localsvm.data.readers.libsvm import read
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError
+from localsvm.features.encoding import Encoding
 from localsvm.features.metric import MATRIX, Metric
 from localsvm.methods import method_called
 from localsvm.naming import opt
@@ -42,6 +43,7 @@ class Shown:
     support : (s, r) float32, mapped support vectors; None where there are several cells, or none are kept.
     decide : decision values (n, problems) of mapped rows (n, r); None for a partition file.
     target : what they mean.
+    encoding : of the table that the model was trained on; None for LIBSVM text.
     """
 
     metric: Metric
@@ -50,6 +52,7 @@ class Shown:
     support: Dense | None = None
     decide: Callable[[Dense], Floats] | None = None
     target: Classification | None = None
+    encoding: Encoding | None = None
 
 
 @contextmanager
@@ -110,7 +113,7 @@ def _of_model(model: LocalModel) -> Shown:
     support = None
     if model.file.n_cells == 1 and model.method.shows_support:
         support = model.file.cell(0).get("support")
-    return Shown(metric, _numbers(model), _rows(model), support, model.values_of_mapped, model.target)
+    return Shown(metric, _numbers(model), _rows(model), support, model.values_of_mapped, model.target, _encoding(model))
 
 
 def _of_learned(model: LocalModel) -> Shown:
@@ -129,7 +132,11 @@ def _of_learned(model: LocalModel) -> Shown:
         return model.values_of_mapped((Z @ back).astype(np.float32))
 
     support = np.asarray(metric.apply(state["support"])) if "support" in state else None
-    return Shown(metric, _numbers(model), _rows(model), support, decide, model.target)
+    return Shown(metric, _numbers(model), _rows(model), support, decide, model.target, _encoding(model))
+
+
+def _encoding(model: LocalModel) -> Encoding | None:
+    return None if model.table is None else model.table.encoding
 
 
 def _numbers(model: LocalModel) -> NDArray[np.int64]:
