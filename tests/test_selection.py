@@ -104,6 +104,17 @@ def test_groups_stay_whole_however_large(labels: list[int], groups: int, n_folds
         assert len(taken) and not np.isin(group[taken], np.delete(group, taken)).any()
 
 
+def test_a_draw_of_groups_does_not_prefer_large_ones() -> None:
+    """The mean size of the groups that are drawn is that of all groups."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(600), rng.permutation(np.repeat([1, 10], 300)))
+    sizes = []
+    for _ in range(20):
+        taken = first_rows(rng.permutation(len(group)), len(group) // 2, Mates(group, whole=True))
+        sizes.append(len(taken) / len(np.unique(group[taken])))
+    assert np.mean(sizes) == pytest.approx(5.5, rel=0.05)
+
+
 def test_folds_depend_on_the_generator() -> None:
     y = np.arange(100.0) % 2
     a, b, c = (stratified(y, 5, np.random.default_rng(s)) for s in (1, 1, 2))

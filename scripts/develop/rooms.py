@@ -39,8 +39,9 @@ IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+(localsvm(?:\.\w+)*)(?:\s+c?
 
 
 def sources() -> list[Path]:
-    """The package's files in Python and Cython."""
-    return sorted(path for kind in ("*.py", "*.pyx", "*.pyi", "*.pxd") for path in PACKAGE.rglob(kind))
+    """The package's files in Python and Cython, but for the stub of its door: what that names is imported on demand."""
+    every = (path for kind in ("*.py", "*.pyx", "*.pyi", "*.pxd") for path in PACKAGE.rglob(kind))
+    return sorted(path for path in every if path != PACKAGE / "__init__.pyi")
 
 
 def room_of(path: Path) -> str:

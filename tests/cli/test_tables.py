@@ -228,9 +228,7 @@ def test_a_column_of_two_roles_is_refused(folder: Path, tmp_path: Path) -> None:
 
 def test_ids_and_labels_beyond_float64_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\n9007199254740993,1\n9007199254740992,2\n")
-    assert "in 'label' has more digits than float64 holds" in error(
-        "train", tmp_path / "t.csv", tmp_path / "m.h5"
-    )
+    assert "in 'label' has more digits than float64 holds" in error("train", tmp_path / "t.csv", tmp_path / "m.h5")
 
 
 def test_a_column_without_a_name_is_ignored_by_none(tmp_path: Path) -> None:

@@ -59,9 +59,15 @@ def first_rows(order: Numbers, count: int, mates: Mates | None) -> Numbers:
     """
     if mates is None or count == 0:
         return order[:count]
-    group_of_row = mates.numbered(min(count, len(order) - count))[order]
-    first, number = np.unique(group_of_row, return_index=True, return_inverse=True)[1:]
-    turn = first[number.reshape(-1)]  # that of the first row of its group
+    group = mates.numbered(min(count, len(order) - count))
+    group_of_row = group[order]
+    if mates.whole:  # the turn of one row of each group, else large groups would come first
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        turn = place[np.unique(group, return_index=True)[1]][group_of_row]
+    else:
+        first, number = np.unique(group_of_row, return_index=True, return_inverse=True)[1:]
+        turn = first[number.reshape(-1)]  # that of the first row of its group
     together = np.argsort(turn, kind="stable")
     ends = np.flatnonzero(np.diff(turn[together], append=-1)) + 1  # of groups, so many rows are before them
     taken = max(0, int(np.searchsorted(ends, count, side="right")) - 1)  # the first group, however large it is
