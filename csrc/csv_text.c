@@ -273,10 +273,10 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
 {
     const char *p = text, *const end = text + size, *row, *quick;
     const char delimiter = sink->delimiter;
-    double *values = sink->values;
-    int32_t *codes = sink->codes;
+    double *value;
+    int32_t *level;
     struct field field = {text, text, text, 0};
-    int64_t column = 0, texts;
+    int64_t column = 0, numbers, texts;
     int code = LSVM_OK, step, plain = 1;
     int64_t i;
     for (i = 0; i < sink->words; i++) /* a number that stands for no value */
@@ -297,38 +297,37 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
             code = LSVM_TEXT_CHANGED;
             goto out;
         }
-        texts = 0;
+        numbers = texts = 0;
         for (column = 0;; column++) {
             int kind = column < sink->columns ? sink->kinds[column] : LSVM_CSV_SKIP;
             field.begin = p;
-            if (kind == LSVM_CSV_NUMBER && plain && (quick = lsvm_decimal_quick(p, values)) && quick < end &&
+            value = kind == LSVM_CSV_NUMBER ? sink->values + numbers++ * sink->rows + sink->row : NULL;
+            if (value && plain && (quick = lsvm_decimal_quick(p, value)) && quick < end &&
                 (*quick == delimiter || *quick == '\n')) {
-                values++;
                 p = quick;
             } else {
                 if ((code = cut_field(p, end, delimiter, &field)) != LSVM_OK)
                     goto out;
                 p = field.next;
-                if (kind == LSVM_CSV_NUMBER) {
+                if (value) {
                     int is = 1;
                     if (is_missing(sink, &field))
-                        *values = NAN;
+                        *value = NAN;
                     else
-                        is = number_of(field.begin, field.end, values);
-                    if (is < 1 || isinf(*values)) {
+                        is = number_of(field.begin, field.end, value);
+                    if (is < 1 || isinf(*value)) {
                         code = is < 0 ? LSVM_NO_MEMORY : LSVM_CSV_NOT_NUMBER;
                         goto out;
                     }
-                    values++;
                 } else if (kind == LSVM_CSV_LEVEL) {
-                    *codes = -1;
+                    level = sink->codes + texts * sink->rows + sink->row;
+                    *level = -1;
                     if (memchr(field.begin, '\0', (size_t)(field.end - field.begin)))
                         code = LSVM_CSV_NUL;
                     else if (!is_missing(sink, &field))
-                        code = find_level(&sink->levels[texts], &field, codes);
+                        code = find_level(&sink->levels[texts], &field, level);
                     if (code != LSVM_OK)
                         goto out;
-                    codes++;
                     texts++;
                 }
             }

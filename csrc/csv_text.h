@@ -47,8 +47,8 @@ struct lsvm_csv_sink {
     const struct lsvm_csv_word *missing; /* (words) besides the empty field, which is always missing */
     int64_t rows;                        /* room for rows */
     int64_t numbers, texts;              /* columns of these kinds */
-    double *values;                      /* (rows, numbers), nan where missing */
-    int32_t *codes;                      /* (rows, texts), -1 where missing */
+    double *values;                      /* (numbers, rows), nan where missing */
+    int32_t *codes;                      /* (texts, rows), -1 where missing */
     struct lsvm_csv_levels *levels;      /* (texts) */
     int64_t row;                         /* rows written, after an error, too */
 };

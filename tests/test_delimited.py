@@ -131,7 +131,7 @@ def test_delimiter_and_header_are_found(text: str, names: tuple[str, ...], rows:
         (b"a,b\nx,2\ny\0z,2\n", ":3: column 'a': a NUL byte"),
         (b"a,a\n1,2\n", ":1: two columns are called 'a'"),
         (b"a,b\r1,2\r", ": a carriage return that no line feed follows"),
-        (b"a;b\n1,5;2\n2,5;3\n", ": column 'a' has numbers with decimal commas, as 1,5; write points"),
+        (b"a;b\n1,5;2\n2,5;3\n", ": column 'a' has numbers with commas, as 1,5; write decimal points"),
         (b"a,b\n", ": there are no rows, only the names of 2 columns"),
         (b"", ": the file is empty"),
         (b"a,b\nx,\xff\xfe\n", ": b'a,b\\nx,\\xff\\xfe\\n' is not UTF-8 text"),

@@ -79,8 +79,9 @@ def read(
 ):
     """Parse the rows in bytes begin .. end - 1 of a buffer.
 
-    Returns values (rows, numbers) float64, codes (rows, texts) int32, and a list of the levels of each text column,
-    as bytes, in the order of their codes. nan and -1 are missing values: empty fields, and the words `missing`.
+    Returns values (numbers, rows) float64, codes (texts, rows) int32, a list of the levels of each text column, as bytes,
+    in the order of their codes, and how many line ends there are. nan and -1 are missing values: empty fields, and the
+    words `missing`.
 
     A byte behind the text becomes a newline. BEFORE bytes in front of it and AFTER behind it are in the buffer.
     """
@@ -97,10 +98,10 @@ def read(
     of_kind = np.bincount(np.asarray(kinds), minlength=3)
     with nogil:
         rows = lsvm_csv_bound(<const char *>&text[begin], end - begin)
-    numbers, texts = np.empty((rows, of_kind[NUMBER])), np.empty((rows, of_kind[LEVEL]), np.int32)
+    numbers, texts = np.empty((of_kind[NUMBER], rows)), np.empty((of_kind[LEVEL], rows), np.int32)
     values, codes = numbers, texts
     sink.delimiter, sink.columns, sink.kinds = <char>delimiter, columns, &kinds[0]
-    sink.rows, sink.numbers, sink.texts = rows, values.shape[1], codes.shape[1]
+    sink.rows, sink.numbers, sink.texts = rows, values.shape[0], codes.shape[0]
     sink.values = &values[0, 0] if sink.numbers else NULL
     sink.codes = &codes[0, 0] if sink.texts else NULL
     sink.words = len(missing)
@@ -131,4 +132,4 @@ def read(
                 lsvm_csv_forget(&sink.levels[i])
         free(sink.levels)
         free(words)
-    return numbers[: sink.row], texts[: sink.row], levels
+    return numbers[:, : sink.row], texts[:, : sink.row], levels, rows - 1

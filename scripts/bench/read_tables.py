@@ -154,8 +154,8 @@ COMPARISON = Comparison(
     prepare,
     introduction=[
         "A million rows of 30 columns: numbers of six digits; and a mix of 20 columns of numbers and 10 of text. All",
-        "read into columns in memory, at defaults but for the number of threads. MB are 1e6 bytes of text. Files are in",
-        "the page cache.",
+        "read into columns in memory, at defaults but for the number of threads. MB are 1e6 bytes of text. Files are",
+        "in the page cache.",
     ],
 )
 

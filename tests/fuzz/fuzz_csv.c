@@ -73,7 +73,7 @@ static void check_levels(const struct table *one)
 {
     for (int64_t i = 0; i < one->sink.row; i++)
         for (int64_t k = 0; k < one->sink.texts; k++) {
-            int32_t code = one->sink.codes[i * one->sink.texts + k];
+            int32_t code = one->sink.codes[k * one->sink.rows + i];
             require(code >= -1 && code < one->levels[k].count, "a code of no level");
         }
 }
@@ -84,8 +84,8 @@ static void check_numbers(const struct table *numbers, const struct table *texts
     require(texts->code == LSVM_OK && texts->sink.row == numbers->sink.row, "other rows as levels than as numbers");
     for (int64_t i = 0; i < numbers->sink.row; i++)
         for (int64_t k = 0; k < numbers->sink.columns; k++) {
-            double value = numbers->sink.values[i * numbers->sink.columns + k];
-            int32_t code = texts->sink.codes[i * numbers->sink.columns + k];
+            double value = numbers->sink.values[k * numbers->sink.rows + i];
+            int32_t code = texts->sink.codes[k * texts->sink.rows + i];
             char text[LARGEST + 1];
             require(!isinf(value), "a number is infinite");
             require(isnan(value) == (code < 0), "a value is missing as a number, or as a level, alone");

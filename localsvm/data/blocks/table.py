@@ -19,7 +19,7 @@ class Levels:
     Attributes
     ----------
     codes : (n,) int32 numbers of the texts in `names`, -1 where the value is missing.
-    names : the different texts, ascending.
+    names : the different texts; of a whole table in ascending order.
     """
 
     codes: Codes
@@ -64,8 +64,6 @@ class Table:
 def together(parts: Sequence[Table]) -> Table:
     """One table of the rows of several that have the same columns."""
     first = parts[0]
-    if len(parts) == 1:
-        return first
     return Table(
         first.names,
         sum(part.rows for part in parts),
@@ -76,4 +74,6 @@ def together(parts: Sequence[Table]) -> Table:
 
 def _joined(parts: Sequence[Levels]) -> Levels:
     names = tuple(sorted(set().union(*(part.names for part in parts))))
-    return Levels(np.concatenate([part.coded(names) for part in parts]), names)
+    place = {name: number for number, name in enumerate(names)}
+    known = [np.asarray([*map(place.__getitem__, part.names), -1], np.int32) for part in parts]
+    return Levels(np.concatenate([numbers[part.codes] for numbers, part in zip(known, parts, strict=True)]), names)

@@ -22,12 +22,13 @@ from localsvm.data import _csv
 from localsvm.data.blocks.table import Levels, Table
 from localsvm.data.readers.compression import Source, open_source
 from localsvm.data.readers.faults import CHANGED, EMPTY, LONGEST_LINE, long_line
-from localsvm.data.readers.pieces import BLOCK_BYTES, BOM, ordered
+from localsvm.data.readers.pieces import BOM, ordered
 from localsvm.errors import DataError
 from localsvm.naming import opt
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "?", "null", "NULL")
 DELIMITERS = ",\t;|"
+BLOCK_BYTES = 8 << 20  # that are parsed at once
 HEAD_BYTES = 1 << 20  # that decide what columns are
 SNIFFED = 50  # rows that decide the delimiter
 RARE, FEW = 0.1, 3  # of a column of numbers: at most this share of rows, and so many different texts, are stray
@@ -112,59 +113,71 @@ class TableReader:
 
     def blocks(self, jobs: int = 1, block_bytes: int = BLOCK_BYTES) -> Iterator[Table]:
         """All rows, block by block. DataError for a mistake, with its place, after the blocks before it."""
-        pieces = self._pieces(block_bytes)
-        for block in ordered(self._parsed, pieces, jobs):
-            if block.rows:
-                yield block
+        line = self._line
+        for parsed in ordered(self._parsed, self._pieces(block_bytes), jobs):
+            if isinstance(parsed, _Mistake):
+                raise parsed.error(line)
+            table, lines = parsed
+            line += lines
+            if table.rows:
+                yield table
 
     def _pieces(self, block_bytes: int) -> Iterator[_Piece]:
         """Whole rows, each piece in a buffer with room around it."""
-        rest, line, first = self._begun, self._line, True
+        rest, first = self._begun, True
         while True:
             more = b"" if first and len(rest) >= block_bytes else self._source.read(block_bytes)
             ended, first = not more and not (first and rest), False
-            text = rest + more
-            piece = _piece(text, ended, self.layout.delimiter, line)
-            cut = piece.end - _csv.BEFORE
-            if cut:
+            piece = _piece(rest, more, ended, self.layout.delimiter)
+            size = len(rest) + len(more)
+            # before the piece is parsed, which puts a line end behind it
+            rest = bytes(memoryview(piece.buffer)[piece.end : _csv.BEFORE + size])
+            if piece.end > _csv.BEFORE or size > LONGEST_LINE:
                 yield piece
-                line += text.count(b"\n", 0, cut)
-            elif len(text) > LONGEST_LINE:
-                raise long_line(self.name, line, LONGEST_LINE)
-            rest = text[cut:]
             if ended:
                 return
 
-    def _parsed(self, piece: _Piece) -> Table:
+    def _parsed(self, piece: _Piece) -> tuple[Table, int] | _Mistake:
         return _parse(self.name, piece, self.layout)
 
 
-def _parse(name: str, piece: _Piece, layout: TableLayout) -> Table:
-    """The rows of a piece. name : of the file, for messages."""
+@dataclass(frozen=True)
+class _Mistake:
+    """A mistake in a piece. error : makes the error, given the number of the first line of the piece."""
+
+    error: Callable[[int], DataError]
+
+
+def _parse(name: str, piece: _Piece, layout: TableLayout) -> tuple[Table, int] | _Mistake:
+    """The rows of a piece, and how many line ends it has. name : of the file, for messages."""
+    if piece.end == _csv.BEFORE:
+        return _Mistake(lambda line: long_line(name, line, LONGEST_LINE))
     try:
-        numbers, codes, levels = piece.read(layout)
+        numbers, codes, levels, lines = piece.read(layout)
     except _csv.CSVFault as fault:
-        raise _error(name, fault, piece, layout) from None
+        found = fault
+        return _Mistake(lambda line: _error(name, found, line, piece, layout))
+    columns: dict[str, Levels] = {}
     pairs = list(zip(layout.names, layout.kinds, strict=True))
     of_numbers = [column for column, kind in pairs if kind == _csv.NUMBER]
-    of_levels = [column for column, kind in pairs if kind == _csv.LEVEL]
-    return Table(
-        layout.names,
-        len(numbers),
-        {column: numbers[:, i] for i, column in enumerate(of_numbers)},
-        {column: _levels(codes[:, i], levels[i], name, column, piece) for i, column in enumerate(of_levels)},
-    )
+    for i, column in enumerate(column for column, kind in pairs if kind == _csv.LEVEL):
+        try:
+            columns[column] = Levels(codes[i], tuple(text.decode() for text in levels[i]))
+        except UnicodeDecodeError as error:
+            bad = error.object
+            return _Mistake(lambda line, bad=bad, column=column: _not_text(name, column, bad, line, piece))  # type: ignore[misc]
+    rows = numbers.shape[1]
+    return Table(layout.names, rows, {column: numbers[i] for i, column in enumerate(of_numbers)}, columns), lines
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Whole rows in a buffer, from BEFORE to `end`, and the number of their first line."""
+    """Whole rows in a buffer, from BEFORE to `end`."""
 
     buffer: bytearray
     end: int
-    line: int
 
-    def read(self, layout: TableLayout) -> tuple[np.ndarray, np.ndarray, list[list[bytes]]]:
+    def read(self, layout: TableLayout) -> tuple[np.ndarray, np.ndarray, list[list[bytes]], int]:
         words = tuple(word.encode() for word in layout.missing if word)
         kinds = np.asarray(layout.kinds, np.uint8)
         return _csv.read(self.buffer, _csv.BEFORE, self.end, ord(layout.delimiter), kinds, words)
@@ -232,14 +245,17 @@ def _opened(
         line += begun.count(b"\n", 0, first)
         begun = begun[first:]
     head = TableLayout(delimiter, header, names, (_csv.LEVEL,) * len(names), form.missing)
-    piece = _piece(begun, whole, delimiter, line)
+    piece = _piece(begun, b"", whole, delimiter)
     while piece.end == _csv.BEFORE and not whole and len(begun) <= LONGEST_LINE:  # in a long field
         more = source.read(max(HEAD_BYTES, len(begun)))
         begun, whole = begun + more, not more
-        piece = _piece(begun, whole, delimiter, line)
+        piece = _piece(begun, b"", whole, delimiter)
     if begun.strip() and piece.end == _csv.BEFORE:
         raise DataError(f"{name}:{line}: {QUOTE_OPEN.format(size=len(begun))}")
-    table = _parse(name, piece, head) if begun.strip() else Table(names, 0)
+    parsed = _parse(name, piece, head) if begun.strip() else (Table(names, 0), 0)
+    if isinstance(parsed, _Mistake):
+        raise parsed.error(line)
+    table, _ = parsed
     if not table.rows:
         raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
     if known is not None:
@@ -369,13 +385,15 @@ def _first_row(begun: bytes, delimiter: str) -> tuple[bytearray, int, int]:
             return buffer, _csv.BEFORE, len(buffer)
 
 
-def _piece(text: bytes, whole: bool, delimiter: str, line: int) -> _Piece:
-    """The whole rows of a text, in a buffer with room around it; of a `whole` text all."""
-    end = _csv.BEFORE + len(text)
-    buffer = bytearray(end + _csv.AFTER)
-    buffer[_csv.BEFORE : end] = text
-    cut = end if whole or not text else _csv.cut(buffer, _csv.BEFORE, end, ord(delimiter))
-    return _Piece(buffer, cut, line)
+def _piece(rest: bytes, more: bytes, whole: bool, delimiter: str) -> _Piece:
+    """The whole rows of a text in two parts, in a buffer with room around it; of a `whole` text all."""
+    buffer = bytearray(_csv.BEFORE)
+    buffer += rest
+    buffer += more
+    end = len(buffer)
+    buffer += bytes(_csv.AFTER)
+    cut = end if whole or end == _csv.BEFORE else _csv.cut(buffer, _csv.BEFORE, end, ord(delimiter))
+    return _Piece(buffer, cut)
 
 
 def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], name: str) -> int:
@@ -407,23 +425,17 @@ def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], n
     return int(_csv.LEVEL if form.texts else _csv.SKIP)
 
 
-def _levels(codes: np.ndarray, texts: list[bytes], name: str, column: str, piece: _Piece) -> Levels:
-    """Levels in ascending order. piece : where they were found, for messages."""
-    try:
-        names = [text.decode() for text in texts]
-    except UnicodeDecodeError as error:
-        what = f"column {column!r} has {error.object[:SHOWN]!r}, which is not UTF-8 text"
-        line = piece.line + piece.buffer.count(b"\n", _csv.BEFORE, max(_csv.BEFORE, piece.buffer.find(error.object)))
-        raise DataError(f"{name}:{line}: {what}; convert the file (iconv -f latin1 -t utf8)") from None
-    order = sorted(range(len(names)), key=names.__getitem__)
-    place = np.empty(len(names) + 1, np.int32)
-    place[order], place[-1] = np.arange(len(names)), -1
-    return Levels(place[codes], tuple(names[i] for i in order))
+def _not_text(name: str, column: str, bad: bytes, line: int, piece: _Piece) -> DataError:
+    """The error for bytes that are no text."""
+    place = max(_csv.BEFORE, piece.buffer.find(bad))
+    line += piece.buffer.count(b"\n", _csv.BEFORE, place)
+    what = f"column {column!r} has {bad[:SHOWN]!r}, which is not UTF-8 text"
+    return DataError(f"{name}:{line}: {what}; convert the file (iconv -f latin1 -t utf8)")
 
 
-def _error(name: str, fault: _csv.CSVFault, piece: _Piece, layout: TableLayout) -> DataError:
-    """The error for a mistake that the parser found."""
-    line, columns = piece.line + fault.line, len(layout.names)
+def _error(name: str, fault: _csv.CSVFault, line: int, piece: _Piece, layout: TableLayout) -> DataError:
+    """The error for a mistake that the parser found. line : the number of the first line of the piece."""
+    line, columns = line + fault.line, len(layout.names)
     column = layout.names[fault.column] if fault.column < columns else ""
     begin = _csv.BEFORE + fault.offset
     text = re.split(rb"[\n" + re.escape(layout.delimiter.encode()) + rb"]", bytes(piece.buffer[begin : begin + 99]))[0]
