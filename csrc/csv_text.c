@@ -6,6 +6,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+enum { SLACK = 8 }; /* bytes behind the texts of levels, which may be read */
+
 /* A field: its text without quotes and blanks, and where it ended. `doubled`: there are "" in it. */
 struct field {
     const char *begin, *end, *next;
@@ -93,20 +95,33 @@ void lsvm_csv_forget(struct lsvm_csv_levels *levels)
     memset(levels, 0, sizeof *levels);
 }
 
+/* The first `size` bytes at p, at most 8, others 0. Eight bytes can be read: of a text, those behind it; of levels, SLACK. */
+INLINE uint64_t word_at(const char *p, size_t size)
+{
+    uint64_t word;
+    memcpy(&word, p, 8);
+    return size >= 8 ? word : word & ((UINT64_C(1) << 8 * size) - 1);
+}
+
 INLINE uint64_t hash_of(const char *p, size_t size)
 {
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ size, part;
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ size;
     for (; size >= 8; size -= 8, p += 8) {
-        memcpy(&part, p, 8);
-        h = (h ^ part) * UINT64_C(0xff51afd7ed558ccd);
+        h = (h ^ word_at(p, 8)) * UINT64_C(0xff51afd7ed558ccd);
         h ^= h >> 32;
     }
-    part = 0;
-    memcpy(&part, p, size);
-    h = (h ^ part) * UINT64_C(0xff51afd7ed558ccd);
+    h = (h ^ word_at(p, size)) * UINT64_C(0xff51afd7ed558ccd);
     h ^= h >> 29;
     h *= UINT64_C(0xc4ceb9fe1a85ec53);
     return h ^ h >> 32;
+}
+
+INLINE int is_same(const char *p, const char *q, size_t size)
+{
+    for (; size > 8; size -= 8, p += 8, q += 8)
+        if (word_at(p, 8) != word_at(q, 8))
+            return 0;
+    return word_at(p, size) == word_at(q, size);
 }
 
 INLINE const char *level_text(const struct lsvm_csv_levels *levels, int64_t number, size_t *size)
@@ -150,7 +165,7 @@ static int make_room(struct lsvm_csv_levels *levels, size_t size)
         levels->ends = ends;
         levels->room = room;
     }
-    if (levels->size - levels->used < size) {
+    if (levels->size < levels->used + size + SLACK) {
         size_t bytes = 2 * levels->size + size + 256;
         char *larger = realloc(levels->bytes, bytes);
         if (!larger)
@@ -172,7 +187,7 @@ static size_t undoubled(char *out, const char *p, const char *end)
     return (size_t)(q - out);
 }
 
-/* The number of a level in *code; LSVM_OK, LSVM_NO_MEMORY, or LSVM_CSV_LEVELS where there are 2^31 - 1 */
+/* The number of a level in *code; LSVM_OK, LSVM_NO_MEMORY, also for 2^31 - 1 levels, or LSVM_CSV_NUL */
 static int find_level(struct lsvm_csv_levels *levels, const struct field *field, int32_t *code)
 {
     const char *text = field->begin, *other;
@@ -189,13 +204,15 @@ static int find_level(struct lsvm_csv_levels *levels, const struct field *field,
     at = (int64_t)(hash_of(text, size) & (uint64_t)(levels->slots - 1));
     for (; levels->places[at]; at = (at + 1) & (levels->slots - 1)) {
         other = level_text(levels, levels->places[at] - 1, &length);
-        if (length == size && memcmp(other, text, size) == 0) {
+        if (length == size && is_same(other, text, size)) {
             *code = (int32_t)(levels->places[at] - 1);
             return LSVM_OK;
         }
     }
     if (levels->count == INT32_MAX)
         return LSVM_NO_MEMORY;
+    if (memchr(text, '\0', size))
+        return LSVM_CSV_NUL;
     if (!field->doubled) {
         int64_t slots = levels->slots;
         if (make_room(levels, size) != LSVM_OK)
@@ -212,6 +229,22 @@ static int find_level(struct lsvm_csv_levels *levels, const struct field *field,
     *code = (int32_t)levels->count;
     levels->places[at] = ++levels->count;
     return LSVM_OK;
+}
+
+/* The first delimiter or line feed from p on, or `end`: eight bytes at once, of which some may lie behind the end. */
+INLINE const char *field_end(const char *p, const char *end, char delimiter)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = UINT64_C(0x8080808080808080);
+    const uint64_t breaks = ones * (uint8_t)'\n', delimiters = ones * (uint8_t)delimiter;
+    for (; p < end; p += 8) {
+        uint64_t word = word_at(p, 8), a = word ^ breaks, b = word ^ delimiters;
+        uint64_t hits = (((a - ones) & ~a) | ((b - ones) & ~b)) & high;
+        if (hits) {
+            p += __builtin_ctzll(hits) / 8;
+            return p < end ? p : end;
+        }
+    }
+    return end;
 }
 
 /* Cuts out the field at p, of a row that goes to `end` at most. LSVM_OK, LSVM_CSV_OPEN_QUOTE or LSVM_CSV_AFTER_QUOTE. */
@@ -232,9 +265,7 @@ INLINE int cut_field(const char *p, const char *end, char delimiter, struct fiel
         out->next = q;
         return q == end || *q == delimiter || line_end(q, end) ? LSVM_OK : LSVM_CSV_AFTER_QUOTE;
     }
-    q = p;
-    while (q < end && *q != delimiter && *q != '\n')
-        q++;
+    q = field_end(p, end, delimiter);
     out->next = q;
     if (q > p && q < end && *q == '\n' && q[-1] == '\r')
         out->next = --q;
@@ -245,12 +276,15 @@ INLINE int cut_field(const char *p, const char *end, char delimiter, struct fiel
     return LSVM_OK;
 }
 
-static int is_missing(const struct lsvm_csv_sink *sink, const struct field *field)
+/* sizes : of the words that mean "missing", a bit each; the last one for all from 63 on */
+INLINE int is_missing(const struct lsvm_csv_sink *sink, const struct field *field, uint64_t sizes)
 {
     size_t size = (size_t)(field->end - field->begin);
     int64_t i;
     if (size == 0)
         return 1;
+    if (!(sizes >> (size < 63 ? size : 63) & 1))
+        return 0;
     for (i = 0; i < sink->words; i++)
         if (sink->missing[i].size == size && memcmp(sink->missing[i].text, field->begin, size) == 0)
             return 1;
@@ -279,8 +313,11 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
     int64_t column = 0, numbers, texts;
     int code = LSVM_OK, step, plain = 1;
     int64_t i;
+    uint64_t sizes = 0;
     for (i = 0; i < sink->words; i++) /* a number that stands for no value */
         plain &= !sink->missing[i].size || !memchr("+-.0123456789", sink->missing[i].text[0], 13);
+    for (i = 0; i < sink->words; i++)
+        sizes |= UINT64_C(1) << (sink->missing[i].size < 63 ? sink->missing[i].size : 63);
     sink->row = 0;
     while (p < end) {
         row = p;
@@ -311,7 +348,7 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
                 p = field.next;
                 if (value) {
                     int is = 1;
-                    if (is_missing(sink, &field))
+                    if (is_missing(sink, &field, sizes))
                         *value = NAN;
                     else
                         is = number_of(field.begin, field.end, value);
@@ -322,9 +359,7 @@ int lsvm_csv_read(const char *text, size_t size, struct lsvm_csv_sink *sink, str
                 } else if (kind == LSVM_CSV_LEVEL) {
                     level = sink->codes + texts * sink->rows + sink->row;
                     *level = -1;
-                    if (memchr(field.begin, '\0', (size_t)(field.end - field.begin)))
-                        code = LSVM_CSV_NUL;
-                    else if (!is_missing(sink, &field))
+                    if (!is_missing(sink, &field, sizes))
                         code = find_level(&sink->levels[texts], &field, level);
                     if (code != LSVM_OK)
                         goto out;
