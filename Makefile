@@ -199,7 +199,7 @@ test-pythons: sdist ## [PYTHONS="python3.13 ..."] [TESTS=tests/cli] the tests un
 
 # Each peer by itself: one that cannot be installed is reported by the benchmarks and does not stop the rest.
 PEERS = $(shell $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
-BENCHMARKS := read cell run predict scale
+BENCHMARKS := read read_tables cell run predict scale
 BENCH_OPTIONS :=
 
 peers: $(VENV)/.peers ## the other libraries, for the benchmarks

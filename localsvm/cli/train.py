@@ -83,8 +83,7 @@ def train(
 
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)
-    weights = opt.weights_file(options, train_file)
-    groups = options["group_file"]
+    weights, groups = opt.weights_file(options, train_file), options["group_file"]
     check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output])
     table = table_of(options, train_file, ("metric_file", "stream", "backend"))
     given = given_metric(metric_file, options, partition_file)
@@ -95,7 +94,6 @@ def train(
     with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
         clock, may = Clock(progress), Resources(opt.job_count(jobs), memory, progress)
-        summary: Summary | None
         if url:
             summary = cluster.train(url, train_file, config, path, clock, may, force=force, resume=resume)
         elif stream:
@@ -105,10 +103,9 @@ def train(
             config = settled(config, table, rows, options, progress.note)
             files: dict[str, Any] = {"partition_file": partition_file, "given": given}
             summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
-    if summary is None:  # a run that had finished
-        return
-    summary.seconds = clock.seconds | summary.seconds
-    _print(summary, config, output, quiet, as_json)
+    if summary is not None:  # else the run had finished before
+        summary.seconds = clock.seconds | summary.seconds
+        _print(summary, config, output, quiet, as_json)
 
 
 def _rows(

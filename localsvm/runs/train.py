@@ -80,15 +80,8 @@ def train(
             with clock("write"):
                 _write(output, prepared, journal, trained, calibration, force, key[0])
             journal.delete()
-    return summarise(
-        _rows_of(prepared),
-        TrainedCells(
-            trained.partition.name, trained.sizes, trained.reports, config.repeats, trained.partition.cells_by_coarse
-        ),
-        clock.seconds,
-        calibration=calibration,
-        metric=prepared.measured.told,
-    )
+    cells, metric = trained.summarised(config.repeats), prepared.measured.told
+    return summarise(_rows_of(prepared), cells, clock.seconds, calibration=calibration, metric=metric)
 
 
 def _rows_of(prepared: PreparedRun) -> TrainingRows:
@@ -149,6 +142,11 @@ class Trained:
     reports: list[CellReport]
     partition: Partition
     copies: int
+
+    def summarised(self, repeats: int) -> TrainedCells:
+        """The cells, as a summary describes them."""
+        part = self.partition
+        return TrainedCells(part.name, self.sizes, self.reports, repeats, part.cells_by_coarse)
 
     def held(self, journal: Journal) -> HeldValues:
         """The held-out values."""

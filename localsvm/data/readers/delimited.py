@@ -245,17 +245,7 @@ def _opened(
         line += begun.count(b"\n", 0, first)
         begun = begun[first:]
     head = TableLayout(delimiter, header, names, (_csv.LEVEL,) * len(names), form.missing)
-    piece = _piece(begun, b"", whole, delimiter)
-    while piece.end == _csv.BEFORE and not whole and len(begun) <= LONGEST_LINE:  # in a long field
-        more = source.read(max(HEAD_BYTES, len(begun)))
-        begun, whole = begun + more, not more
-        piece = _piece(begun, b"", whole, delimiter)
-    if begun.strip() and piece.end == _csv.BEFORE:
-        raise DataError(f"{name}:{line}: {QUOTE_OPEN.format(size=len(begun))}")
-    parsed = _parse(name, piece, head) if begun.strip() else (Table(names, 0), 0)
-    if isinstance(parsed, _Mistake):
-        raise parsed.error(line)
-    table, _ = parsed
+    table, begun, whole = _first_table(source, begun, whole, head, line)
     if not table.rows:
         raise DataError(f"{name}: there are no rows, only the names of {len(names):,} columns; give a file with rows")
     if known is not None:
@@ -268,6 +258,28 @@ def _opened(
     later = {} if whole or not empty else _first_values(source, head, empty)
     kinds = tuple(_kind(each, later.get(each, table.levels[each]), form, texts, name) for each in names)
     return TableReader(TableLayout(delimiter, header, names, kinds, form.missing), source, begun, line)
+
+
+def _first_table(
+    source: Source, begun: bytes, whole: bool, head: TableLayout, line: int
+) -> tuple[Table, bytes, bool]:  # fmt: skip
+    """The first rows, whose columns are all text; the bytes that were read for them, and whether these are all.
+
+    line : the number of the first line.
+    """
+    piece = _piece(begun, b"", whole, head.delimiter)
+    while piece.end == _csv.BEFORE and not whole and len(begun) <= LONGEST_LINE:  # in a long field
+        more = source.read(max(HEAD_BYTES, len(begun)))
+        begun, whole = begun + more, not more
+        piece = _piece(begun, b"", whole, head.delimiter)
+    if not begun.strip():
+        return Table(head.names, 0), begun, whole
+    if piece.end == _csv.BEFORE:
+        raise DataError(f"{source.name}:{line}: {QUOTE_OPEN.format(size=len(begun))}")
+    parsed = _parse(source.name, piece, head)
+    if isinstance(parsed, _Mistake):
+        raise parsed.error(line)
+    return parsed[0], begun, whole
 
 
 def _first_values(source: Source, head: TableLayout, empty: Collection[str]) -> dict[str, Levels]:
