@@ -86,12 +86,11 @@ def train(
     weights, groups = opt.weights_file(options, train_file), options["group_file"]
     check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output])
     table = table_of(options, train_file, ("metric_file", "stream", "backend"))
-    given = given_metric(metric_file, options, partition_file)
-    config = opt.training_config(options, partition_file, given)
+    config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
     stream = _check_reading(stream, config, out_of_core)
-    resumable = not stream and not passes_through(output)
-    with model_output(output) as path, Progress(quiet, resumable) as progress, limited(time_limit):
+    kept = not stream and not passes_through(output)
+    with model_output(output) as path, Progress(quiet, kept) as progress, limited(time_limit):
         opt.note_cell_size(options, progress.note)
         clock, may = Clock(progress), Resources(opt.job_count(jobs), memory, progress)
         if url:
