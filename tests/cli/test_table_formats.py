@@ -99,7 +99,7 @@ def test_the_format_is_found_in_the_content(folder: Path, tmp_path: Path) -> Non
     for suffix in WRITERS:
         (tmp_path / f"data-{suffix}").write_bytes((folder / f"train.{suffix}").read_bytes())
         invoke("train", "-q", *FAST, "--label", "left", tmp_path / f"data-{suffix}", tmp_path / f"{suffix}.h5")
-    (tmp_path / "rows").write_text("1 1:0.5\n-1 2:1\n" * 10)
+    (tmp_path / "rows").write_text("1 qid:3 1:0.5 # a, b\n-1 2:1\n" * 10)
     assert "2 features, 2 classes" in invoke("train", *FAST, tmp_path / "rows", tmp_path / "m.h5").stderr
 
 

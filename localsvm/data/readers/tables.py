@@ -24,7 +24,7 @@ FORMATS = {  # the endings of names; LIBSVM text has any other
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npy"}  # of other files
 BINARY = ("parquet", "arrow", "npy")
 FIRST_BYTES = 1 << 16
-LIBSVM_LINE = re.compile(rb"\s*[^\s,:;|]+(\s+[0-9]+:\S+)*\s*(#.*)?\Z")
+LIBSVM_LINE = re.compile(rb"\s*[^\s,:;|]+(\s+(qid|[0-9]+):\S+)*\s*(#.*)?\Z")
 
 
 class TableSource(Protocol):
