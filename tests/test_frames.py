@@ -143,3 +143,29 @@ def test_groups_and_blocks_are_held_out_together() -> None:
         LocalSVC(**one).fit(X, y, groups=np.zeros(300))
     with pytest.raises(ValueError, match='folds must be a whole number, "blocks"'):
         LocalSVC(**one, folds="block").fit(X, y)
+
+
+@pytest.mark.fast(5)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: pd.concat([X, X], axis=1), "X has two columns called 'age'; give each a name of its own"),
+        (lambda X: X.assign(age=[[1]] * len(X)), "column 'age' of X has values of the type list"),
+        (lambda X: pl.DataFrame({"a": [[1]] * len(X)}), "column 'a' of X has values of the type ndarray"),
+        (lambda X: X.assign(age=np.inf), "column 'age' of X contains infinity"),
+        (lambda X: X[[]], "X has 0 columns"),
+    ],
+)
+def test_frames_that_are_no_tables_are_refused(change: Any, message: str) -> None:
+    X, y = frame(40)
+    with pytest.raises(ValueError, match=message):
+        LocalSVC(**QUICK).fit(change(X), y)
+
+
+def test_durations_are_seconds() -> None:
+    X = pd.DataFrame({"took": pd.to_timedelta(np.arange(40), unit="min")})
+    model = LocalSVC(**QUICK).fit(X, X["took"] > pd.Timedelta("20min"))
+    assert model.get_feature_names_out().tolist() == ["took"]
+    seconds = 60.0 * np.arange(40)[:, None]
+    of_numbers = LocalSVC(**QUICK).fit(seconds, np.arange(40) > 20)
+    np.testing.assert_array_equal(model.decision_function(X), of_numbers.decision_function(seconds))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -180,20 +180,20 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], dict[str, Column] | None]:
         """Rows X and labels of numbers alone; or, for a frame and for dense rows with missing values, its columns."""
-        if is_frame(X):
-            columns = frame_of(X)
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(next(iter(columns.values())).values if columns else [], y)
-            if not columns or len(y) < 2:
-                raise ValueError(f"X has {len(columns)} columns and {len(y)} rows; training needs two rows or more")
-            self.feature_names_in_, self.n_features_in_ = np.asarray(list(columns), object), len(columns)
-            return None, y, columns
         levels = self.categorical_features is not None and not isinstance(self.categorical_features, str)
-        if levels and not hasattr(X, "indptr"):
-            rows = np.asarray(X)
-            columns = frame_of(rows)
+        if is_frame(X) or (levels and not hasattr(X, "indptr")):
+            columns = frame_of(X)
+            if not columns:
+                raise RowsError("X has 0 columns; give one or more")
+            y = column_or_1d(y, warn=True)
+            assert_all_finite(y, input_name="y")
+            check_consistent_length(next(iter(columns.values())).values, y)
+            if len(y) < 2:
+                raise RowsError(f"X has {len(y)} rows; training needs two or more")
             self.n_features_in_ = len(columns)
-            return None, column_or_1d(y, warn=True), columns
+            if is_frame(X):
+                self.feature_names_in_ = np.asarray(list(columns), object)
+            return None, y, columns
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=2, ensure_all_finite="allow-nan"
         )

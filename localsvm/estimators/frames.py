@@ -53,14 +53,23 @@ def frame_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
     return {name: _column(name, values) for name, values in columns.items()}
 
 
+def _named(names: Sequence[Any], columns: Sequence[Any]) -> dict[str, Any]:
+    """Columns by their names. RowsError for two of one name."""
+    texts = [str(name) for name in names]
+    if len(set(texts)) < len(texts):
+        twice = next(name for name in texts if texts.count(name) > 1)
+        raise RowsError(f"X has two columns called {twice!r}; give each a name of its own")
+    return dict(zip(texts, columns, strict=True))
+
+
 def _columns_of(X: Any) -> dict[str, Any] | None:
     """Columns by their names, each an array or with a `to_numpy`; None for what is no frame."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
-        return {str(name): X.iloc[:, i] for i, name in enumerate(X.columns)}
+        return _named(X.columns, [X.iloc[:, i] for i in range(X.shape[1])])
     if hasattr(X, "get_columns") and hasattr(X, "columns"):  # polars
-        return dict(zip(X.columns, X.get_columns(), strict=True))
+        return _named(X.columns, X.get_columns())
     if hasattr(X, "column_names") and hasattr(X, "itercolumns"):  # pyarrow
-        return dict(zip(X.column_names, X.itercolumns(), strict=True))
+        return _named(X.column_names, list(X.itercolumns()))
     return None
 
 
@@ -76,6 +85,8 @@ def _column(name: str, values: Any) -> Column:
     array = values if isinstance(values, np.ndarray) else np.asarray(values.to_numpy())
     if array.dtype.kind in NUMBERS:
         return Column(np.asarray(array, np.float64), levels=False)
+    if array.dtype.kind == "m":  # as seconds
+        return Column(array / np.timedelta64(1, "s"), levels=False)
     if array.dtype.kind == "M":
         return Column(
             np.asarray([None if np.isnat(v) else str(v.astype("M8[us]")) for v in array], object), levels=True
@@ -83,7 +94,12 @@ def _column(name: str, values: Any) -> Column:
     if kind.startswith(("int", "uint", "float")):  # nullable numbers of pandas
         missing = np.asarray([value is None or value != value or str(value) == "<NA>" for value in array.tolist()])
         return Column(np.where(missing, np.nan, np.where(missing, 0, array)).astype(np.float64), levels=False)
-    return Column(_objects(array), levels=True)
+    objects = _objects(array)
+    strange = next((value for value in objects if isinstance(value, list | dict | set | np.ndarray)), None)
+    if strange is not None:
+        what = f"column {name!r} of X has values of the type {type(strange).__name__}"
+        raise RowsError(f"{what}, which are neither numbers nor text; leave it out")
+    return Column(objects, levels=True)
 
 
 def _objects(values: Any) -> NDArray[Any]:
