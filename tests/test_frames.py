@@ -145,7 +145,6 @@ def test_groups_and_blocks_are_held_out_together() -> None:
         LocalSVC(**one, folds="block").fit(X, y)
 
 
-@pytest.mark.fast(5)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

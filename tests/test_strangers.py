@@ -157,7 +157,7 @@ TABLE = "id,label,n,when,few,many\n" + "".join(
 STRANGE = (None, "nonsense", "", -1, 10**30, 0.5, True, {"a": 1}, [], ["a"], [[[1]]], ["a", "a"], "\n", '"', "\udcff")
 
 
-@pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("step", [70, pytest.param(1, marks=pytest.mark.whole)])
 def test_a_description_of_a_table_is_refused_or_used(step: int, tmp_path: Path) -> None:
     """Every value of it, replaced by each strange one or left out, gives a message of one line or a prediction."""
     (tmp_path / "t.csv").write_text(TABLE)

@@ -45,7 +45,6 @@ def test_columns_are_told_by_their_names(tmp_path: Path) -> None:
     assert tables.told(known["a"]) == ["--label", "y", "--ignore", "id,"]
 
 
-@pytest.mark.fast(4)
 @pytest.mark.parametrize("peer", ["LightGBM", "CatBoost", "HistGradientBoosting", "random forest"])
 def test_peers_get_categories_in_their_own_way(peer: str, tmp_path: Path) -> None:
     for name in ("train", "test"):

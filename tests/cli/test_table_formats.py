@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.fast(12)
+@pytest.mark.fast(4)
 @pytest.mark.parametrize("trained", list(WRITERS))
 @pytest.mark.parametrize("predicted", ["csv", "parquet", "feather"])
 def test_a_model_of_one_format_predicts_the_others(trained: str, predicted: str, folder: Path) -> None:
@@ -131,7 +131,7 @@ DAMAGES: dict[str, tuple[Callable[[Path, Path], object], str]] = {
 }
 
 
-@pytest.mark.fast(11)
+@pytest.mark.fast(4)
 @pytest.mark.parametrize("name", list(DAMAGES))
 def test_a_damaged_file_is_refused_in_a_line(name: str, folder: Path, tmp_path: Path) -> None:
     damage, message = DAMAGES[name]
@@ -194,7 +194,7 @@ def test_a_copy_of_the_label_is_noticed(tmp_path: Path) -> None:
     assert "column 'x'" not in notes
 
 
-@pytest.mark.fast(6)
+@pytest.mark.fast(3)
 @pytest.mark.parametrize("through", ["a.tsv", "a.csv.gz", "a.parquet", "a.feather", "a.arrow", "a.npz"])
 def test_a_table_is_converted_and_back(through: str, folder: Path, tmp_path: Path) -> None:
     invoke("convert", folder / "train.parquet", tmp_path / "before.csv")
