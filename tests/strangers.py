@@ -415,7 +415,9 @@ def attributes(base: Path) -> Iterator[Damage]:
             yield Damage(f"/@{name}", kind, lambda f, n=name, s=source: _set(f, n, np.bytes_(s)))  # type: ignore[misc]
 
 
-_FREE = {("created", "unknown"), ("generator", "unknown"), ("created", "nothing"), ("generator", "nothing")}  # any line
+_FREE = {(name, kind) for name in ("created", "generator", "run") for kind in ("unknown", "nothing")} | {  # any line
+    ("run", "missing"),
+}
 _JSON = {
     "a JSON list": b"[1]",
     "no JSON": b"{",

@@ -156,6 +156,7 @@ class Model:
         """The header; Unsound where an attribute is missing or not a line of text."""
         version = {"format_version": self._container.attribute("/", "format_version", int)}
         header = version | {name: self._container.attribute("/", name, str) for name in HEADER}
+        self._container.optional("run")  # a line of text, if it is there
         return header | {"created": self._container.optional("created")}
 
     @property
