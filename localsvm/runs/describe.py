@@ -145,7 +145,7 @@ def _count(table: Table, counts: dict[str, _Counts], values: dict[str, list[NDAr
     for name, column in table.levels.items():
         counts.setdefault(name, _Counts()).add(column)
     for name, numbers in table.numbers.items():
-        values.setdefault(name, []).append(numbers[~np.isnan(numbers)].astype(np.float32))
+        values.setdefault(name, []).append(numbers[~np.isnan(numbers)])
 
 
 def _fill(
@@ -153,7 +153,7 @@ def _fill(
 ) -> None:
     for report in reports:
         if report.name in values:
-            known = np.concatenate(values[report.name]).astype(np.float64)
+            known = np.concatenate(values[report.name])
             report.missing = 1 - len(known) / rows
             if len(known):
                 report.least, report.most = float(known.min()), float(known.max())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from localsvm import __version__
 from localsvm.data.blocks.dataset import Dataset
+from localsvm.data.writers.libsvm import label_text
 from localsvm.engines.base import Engine
 from localsvm.errors import ModelError
 from localsvm.kernels._kernels import LEVELS, simd_level
+from localsvm.naming import opt
 from localsvm.partition import Partition
 from localsvm.runs.cells.held_values import HeldValues
 from localsvm.runs.cells.records import DIVISION, RECORDS, Record, unpack, unpack_scores
@@ -37,6 +40,7 @@ from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
+SHOWN = 5  # classes in a note
 OPTIONS = {
     "class_weights": "-w",
     "balanced": "--weights balanced",
@@ -80,6 +84,7 @@ def train(
             with clock("write"):
                 _write(output, prepared, journal, trained, calibration, force, key[0])
             journal.delete()
+    _tell_held_out(prepared, trained, resources.observer)
     cells, metric = trained.summarised(config.repeats), prepared.measured.told
     return summarise(_rows_of(prepared), cells, clock.seconds, calibration=calibration, metric=metric)
 
@@ -115,6 +120,26 @@ def _tell_rare(prepared: PreparedRun, observer: Observer) -> None:
     if rare:
         many = f"{rare:,} of {len(rows):,} classes have" if rare > 1 else f"1 of {len(rows):,} classes has"
         observer.note(f"{many} fewer rows than there are folds ({folds}) and can hardly be learned; join rare classes")
+
+
+def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) -> None:
+    """Note classes that are mostly wrong on held-out rows, and ends of the grid that most cells chose."""
+    counted = [report for report in trained.reports if report.class_weight]
+    if counted:
+        weight, wrong = (np.sum([getattr(r, name) for r in counted], 0) for name in ("class_weight", "class_wrong"))
+        values = (prepared.head.classes or {}).get("values") or [label_text(v) for v in prepared.labels.tolist()]
+        missed = [f"{values[k]} ({wrong[k] / weight[k]:.0%})" for k in np.flatnonzero(2 * wrong > weight).tolist()]
+        if missed:
+            shown = ", ".join(missed[:SHOWN]) + (", ..." if len(missed) > SHOWN else "")
+            verb = "is" if len(missed) == 1 else "are"
+            what = f"{len(missed):,} of {len(weight):,} classes {verb} mostly wrong on held-out rows: {shown}"
+            observer.note(f"{what}; {opt.scoring('tpr-tnr')} or {opt.weights('balanced')} makes rare classes count")
+    ends = Counter(end for report in trained.reports for end in report.ends)
+    for end, cells in ends.most_common():
+        if 2 * cells > len(trained.reports):
+            many = f"{cells:,} of {len(trained.reports):,} cells chose" if len(trained.reports) > 1 else "the choice is"
+            remedy = f"add {'smaller' if 'smallest' in end else 'larger'} ones"
+            observer.note(f"{many} {end} of the grid; {remedy} ({opt.cost if end.endswith('C') else opt.gamma})")
 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:

@@ -58,6 +58,13 @@ class Target(ABC):
         """
 
     @abstractmethod
+    def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
+        """Weights (classes,) of the rows of each class, and of those among them that are decided wrongly.
+
+        values : (problems, n) decision values of the rows.
+        """
+
+    @abstractmethod
     def mass(self, y: Values, weight: Values) -> Values:
         """Weight (parts,) float64 of the rows of each part of the score; y, weight : (n,) float64."""
 

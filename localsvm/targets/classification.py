@@ -132,6 +132,13 @@ class Classification(Target):
         wrong, parts = self._chosen(values) != self.codes(y), self._parts(y, weight)
         return np.asarray([[point @ part for part in parts] for point in wrong]), hinge  # equal sums stay equal
 
+    def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
+        """Weights (classes,) of the rows of each class, and of those that are decided wrongly; see `Target`."""
+        codes, chosen = self.codes(y), self._chosen(values[None])[0]
+        count = len(self.labels)
+        wrong = np.bincount(codes, weight * (chosen != codes), count)
+        return np.asarray(np.bincount(codes, weight, count), np.float64), np.asarray(wrong, np.float64)
+
     def mass(self, y: Values, weight: Values) -> Values:
         """Weight (1,) of all rows, or (classes,) of each class."""
         return np.asarray([part.sum() for part in self._parts(y, weight)])

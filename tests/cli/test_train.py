@@ -75,7 +75,7 @@ def test_default_model_names(given: str, expected: str) -> None:
 def test_the_summary_tells_what_was_done(train_file: Path, tmp_path: Path) -> None:
     result = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "-j", 1, train_file, tmp_path / "m.h5")
     words = [line.split()[0] for line in result.stderr.splitlines()]
-    assert words == ["data", "partition", "selection", "models", "time", "model"]
+    assert [word for word in words if word != "note:"] == ["data", "partition", "selection", "models", "time", "model"]
     for part in (
         "300 rows, 2 features, 2 classes: -1 (",
         "voronoi, ",
@@ -596,6 +596,23 @@ def test_classes_of_few_rows_are_told(tmp_path: Path) -> None:
     notes = invoke("train", *FAST, tmp_path / "rows", tmp_path / "m.h5").stderr
     assert "note: 1 of 4 classes has fewer rows than there are folds (5) and can hardly be learned" in notes
     assert "(guessing: 67.74%)" in notes
+
+
+def test_ends_of_the_grid_and_classes_that_are_mostly_wrong_are_told(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, rare = rng.normal(size=(300, 2)), rng.random(300) < 0.1
+    rows = [f"{int(r)} 1:{a:.3f} 2:{b:.3f}\n" for r, (a, b) in zip(rare, x, strict=True)]
+    (tmp_path / "rows").write_text("".join(rows))
+    given = ("train", "-g", "0.001,0.002", "-C", "0.01,0.02", *PLAIN, tmp_path / "rows", tmp_path / "m.h5", "--force")
+    notes = invoke(*given).stderr
+    assert "note: 1 of 2 classes is mostly wrong on held-out rows: 1 (100%); --score tpr-tnr or" in notes
+    labels = np.where(x[:, 0] * x[:, 1] > 0, 1, 0)
+    rows = [f"{label} 1:{a:.3f} 2:{b:.3f}\n" for label, (a, b) in zip(labels, x, strict=True)]
+    (tmp_path / "rows").write_text("".join(rows))
+    given = ("train", "-g", "0.01,0.05", "-C", "0.1,1", *PLAIN, tmp_path / "rows", tmp_path / "m.h5", "--force")
+    notes = invoke(*given).stderr
+    assert "note: the choice is the largest C of the grid; add larger ones (-C)" in notes
+    assert "note: the choice is the largest gamma of the grid; add larger ones (-g)" in notes
 
 
 def test_a_directory_is_no_training_file(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from localsvm.selection.cross_validation import Point, Scores
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
 DIVISION = "division"  # the name of the last record of a coarse cell; the others are named by their cells
-RECORDS = "records 8"  # how they are packed: a journal of other records belongs to another run
-
+RECORDS = "records 9"  # how they are packed: a journal of other records belongs to another run
+TUPLES = ("weight", "wrong", "class_weight", "class_wrong", "ends", "chosen")  # of a report
 
 Record = dict[str, NDArray[Any]]
 
@@ -58,7 +58,7 @@ def unpack(arrays: Record) -> CellResult:
     state = {name.removeprefix("state/"): array for name, array in arrays.items() if name.startswith("state/")}
     names, report = (json.loads(arrays[name].tobytes()) for name in ("names", "report"))
     fit = FitReport(**(report["fit"] | {"support": tuple(report["fit"]["support"])}))
-    tuples = {name: tuple(report[name]) for name in ("weight", "wrong", "chosen")}
+    tuples = {name: tuple(report[name]) for name in TUPLES}
     known = CellReport(**(report | {"fit": fit} | tuples))
     return CellResult(int(arrays["index"]), state, known, tuple(names), *(arrays[name] for name in TABLE))
 

@@ -25,6 +25,7 @@ from localsvm.targets.base import Target
 from localsvm.threads import ALONE, Threads
 
 LARGEST = float(np.finfo(np.float32).max)
+MOST_CLASSES = 100  # with more, errors are not counted by class
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class CellReport:
     points : of the grid.
     chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
         cell where the grid has costs.
+    class_weight, class_wrong : the same of each class; empty where there are many, or nothing was cross-validated.
+    ends : ends of the grid at which the chosen point lies, as messages name them.
     """
 
     rows: float
@@ -51,6 +54,9 @@ class CellReport:
     wrong: tuple[float, ...] = ()
     points: int = 1
     chosen: tuple[float, ...] = ()
+    class_weight: tuple[float, ...] = ()
+    class_wrong: tuple[float, ...] = ()
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -201,16 +207,21 @@ class WorkUnit:
         steps = selection.steps(self.inputs.search, self.known)
         return (yield from steps) if self.tells else finish(steps)
 
-    def _error(self, cell: Cell, kept: Kept) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Weight of the rows that say what the error is, and the weight that the best point decides wrongly of it.
+    def _error(self, cell: Cell, kept: Kept) -> dict[str, Any]:
+        """Weights of the rows that say what the error is, and of those that the best point decides wrongly: see report.
 
-        Both have a number for each part of the score.
+        They are of each part of the score, and of each class.
         """
         weight, wrong = cell.weight, kept.wrong
         if self.inputs.fresh is not None and kept.values is not None:
             weight = weight * self.inputs.fresh.open()[self.first : self.last]
             wrong = cell.target.wrong(kept.values[None], cell.y, cell.Y, weight)[0][0]
-        return tuple(cell.target.mass(cell.y, weight).tolist()), tuple(wrong.tolist())
+        mass = tuple(cell.target.mass(cell.y, weight).tolist())
+        error: dict[str, Any] = {"weight": mass, "wrong": tuple(wrong.tolist())}
+        if kept.values is None or len(cell.target.counts(cell.y[:1])) > MOST_CLASSES:
+            return error
+        of, missed = cell.target.by_class(kept.values, cell.y, weight)
+        return error | {"class_weight": tuple(of.tolist()), "class_wrong": tuple(missed.tolist())}
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
@@ -223,6 +234,19 @@ class WorkUnit:
             if self.inputs.probability and scores.kept.values is not None:
                 values = scores.kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
-            weight, wrong = self._error(cell, scores.kept)
-            report = replace(report, weight=weight, wrong=wrong)
+            report = replace(report, **self._error(cell, scores.kept), ends=_ends(grid, scores.best))
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)
+
+
+def _ends(grid: Grid, best: Point) -> tuple[str, ...]:
+    """Ends of a grid at which its best point lies, where more beyond may be better."""
+    ends = ["the largest C"] if grid.n_costs > 1 and best.cost == grid.n_costs - 1 else []
+    if "gamma" in grid.names:
+        values = np.asarray(grid.settings, np.float64)[:, grid.names.index("gamma")]
+        chosen = values[best.setting]
+        ends += [
+            f"the {name} gamma"
+            for name, end in (("smallest", values.min()), ("largest", values.max()))
+            if chosen == end and values.min() < values.max()
+        ]
+    return tuple(ends)
