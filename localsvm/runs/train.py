@@ -123,7 +123,7 @@ def _tell_rare(prepared: PreparedRun, observer: Observer) -> None:
 
 
 def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) -> None:
-    """Note classes that are mostly wrong on held-out rows, and ends of the grid that most cells chose."""
+    """Note classes that are mostly wrong on held-out rows, and ends of a given grid that most cells chose."""
     counted = [report for report in trained.reports if report.class_weight]
     if counted:
         weight, wrong = (np.sum([getattr(r, name) for r in counted], 0) for name in ("class_weight", "class_wrong"))
@@ -135,8 +135,10 @@ def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) 
             what = f"{len(missed):,} of {len(weight):,} classes {verb} mostly wrong on held-out rows: {shown}"
             observer.note(f"{what}; {opt.scoring('tpr-tnr')} or {opt.weights('balanced')} makes rare classes count")
     ends = Counter(end for report in trained.reports for end in report.ends)
+    method = prepared.config.method
+    given = {"C": getattr(method, "cost", ()), "gamma": getattr(method, "gamma", ())}  # the default grids are wide
     for end, cells in ends.most_common():
-        if 2 * cells > len(trained.reports):
+        if 2 * cells > len(trained.reports) and given[end.rpartition(" ")[2]]:
             many = f"{cells:,} of {len(trained.reports):,} cells chose" if len(trained.reports) > 1 else "the choice is"
             remedy = f"add {'smaller' if 'smallest' in end else 'larger'} ones"
             observer.note(f"{many} {end} of the grid; {remedy} ({opt.cost if end.endswith('C') else opt.gamma})")
