@@ -134,7 +134,7 @@ def test_delimiter_and_header_are_found(text: str, names: tuple[str, ...], rows:
         (b"a;b\n1,5;2\n2,5;3\n", ": column 'a' has numbers with commas, as 1,5; write decimal points"),
         (b"a,b\n", ": there are no rows, only the names of 2 columns"),
         (b"", ": the file is empty"),
-        (b"a,b\nx,\xff\xfe\n", ": b'a,b\\nx,\\xff\\xfe\\n' is not UTF-8 text"),
+        (b"a,b\nx,\xff\xfe\n", ":2: b'x,\\xff\\xfe' is not UTF-8 text"),
         (b"a,b\n" + b"1,2\n" * 30 + b"n/a!,3\n", ": row 31: column 'a' has numbers, and here 'n/a!'; if it stands for"),
     ],
 )  # fmt: skip

@@ -168,3 +168,10 @@ def test_durations_are_seconds() -> None:
     seconds = 60.0 * np.arange(40)[:, None]
     of_numbers = LocalSVC(**QUICK).fit(seconds, np.arange(40) > 20)
     np.testing.assert_array_equal(model.decision_function(X), of_numbers.decision_function(seconds))
+
+
+def test_new_levels_are_warned_of() -> None:
+    X, y = frame()
+    model = LocalSVC(**QUICK).fit(X, y)
+    with pytest.warns(UserWarning, match="column 'city' of X has 200 values that training did not have"):
+        model.predict(X.assign(city="Atlantis"))

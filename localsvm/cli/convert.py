@@ -89,12 +89,20 @@ def convert(
 
 def _copy(input_file: str, output_file: str, table: TableOptions, jobs: int) -> None:
     """Rewrite the columns of a table as they are."""
+    from dataclasses import replace
+
     from localsvm.data import _csv
-    from localsvm.data.readers.tables import open_table
+    from localsvm.data.readers.tables import by_suffix, open_table
     from localsvm.data.writers.tables import columns_of, table_output
 
     texts = {*table.ids, *(name for name in (table.label, table.group) if name is not None)}
-    with open_table(input_file, table.form, lambda names, header: texts & set(names)) as source:
+    as_text = by_suffix(output_file) == "csv"  # then nothing is read as a number, and no digit is lost
+    form = replace(table.form, missing=()) if as_text else table.form
+
+    def read_as_text(names: tuple[str, ...], header: bool) -> set[str]:
+        return set(names) - table.form.ignored if as_text else texts & set(names)
+
+    with open_table(input_file, form, read_as_text) as source:
         pairs = zip(source.layout.names, source.layout.kinds, strict=True)
         names = [name for name, kind in pairs if kind != _csv.SKIP]
         with table_output(output_file, names) as write:

@@ -438,6 +438,8 @@ def _groups(groups: ArrayLike, y: NDArray[Any]) -> NDArray[np.int64]:
     """Numbers (n,) of the rows' groups."""
     names = column_or_1d(groups)
     check_consistent_length(names, y)
+    if any(name is None or name != name for name in names.tolist()):
+        raise ParameterError("groups: some rows have none; give each one, of its own if need be")
     numbers: NDArray[np.int64] = np.unique(names.astype(str), return_inverse=True)[1].reshape(-1).astype(np.int64)
     if not numbers.any():
         raise ParameterError("groups: all rows are of one group; cross-validation needs two, better ten")

@@ -6,6 +6,7 @@ of a table: columns are matched by their names, here and on the command line.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from localsvm.data.blocks.table import Table
 from localsvm.data.readers.columnar import TypedColumn, layout_of, levels_of
 from localsvm.data.readers.delimited import MISSING, TableForm, nearest
 from localsvm.estimators.parameters import ParameterError, RowsError
-from localsvm.features.encoding import Encoding, Number
+from localsvm.features.encoding import Encoding, Number, unknown
 from localsvm.features.survey import Survey
 
 FROM_DTYPE = "from_dtype"
@@ -201,7 +202,13 @@ def encoded(columns: dict[str, Column], encoding: Encoding) -> NDArray[np.float6
             raise RowsError(f"X has no column {coding.name!r}{nearest(coding.name, list(columns))}")
     texts = {coding.name for coding in encoding.codings if not isinstance(coding, Number)}
     used = {coding.name: columns[coding.name] for coding in encoding.codings}
-    return encoding.apply(_table(used, texts))
+    table = _table(used, texts)
+    for coding in encoding.codings:
+        new = unknown(coding, table)
+        if new:
+            text = f"column {coding.name!r} of X has {new:,} values that training did not have"
+            warnings.warn(text, UserWarning, stacklevel=5)
+    return encoding.apply(table)
 
 
 def _table(columns: dict[str, Column], texts: set[str]) -> Table:

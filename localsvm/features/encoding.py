@@ -274,6 +274,13 @@ class Encoding:
             raise Unsound(f"/@config: the option table has no columns of an encoding ({error})") from None
 
 
+def unknown(coding: Coding, table: Table) -> int:
+    """Number of values of a column that are levels which training did not have."""
+    if isinstance(coding, Number | Dates):
+        return 0
+    return int(np.count_nonzero(table.levels[coding.name].coded(coding.levels) == -2))
+
+
 def _coding(state: dict[str, Any]) -> Coding:
     kind = KINDS[state.pop("kind")]
     if not isinstance(state["name"], str):

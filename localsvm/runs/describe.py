@@ -129,7 +129,9 @@ def describe_table(path: str, options: TableOptions, jobs: int = 1) -> TableRepo
 def _codes(column: Levels, labels: dict[str, int]) -> NDArray[np.int64]:
     """Numbers (n,) of labels as they come; a missing label is one, too."""
     numbers = [labels.setdefault(name, len(labels)) for name in column.names]
-    return np.asarray([*numbers, labels.setdefault("", len(labels))], np.int64)[column.codes]
+    if (column.codes < 0).any():
+        numbers.append(labels.setdefault("", len(labels)))
+    return np.asarray(numbers or [0], np.int64)[column.codes]
 
 
 def _reports(source: TableSource, options: TableOptions, label: str | None) -> list[ColumnReport]:
@@ -157,7 +159,7 @@ def _fill(
             report.missing = 1 - len(known) / rows
             if len(known):
                 report.least, report.most = float(known.min()), float(known.max())
-                report.histogram = (np.histogram(known, BINS)[0] / len(known)).tolist()
+                report.histogram = _histogram(known)
         elif report.name in counts:
             of = counts[report.name].rows
             report.missing, report.different = 1 - sum(of.values()) / rows, len(of)
@@ -167,12 +169,25 @@ def _fill(
                 report.kind, report.least, report.most = "date", min(of), max(of)
 
 
+def _histogram(known: NDArray[np.float64]) -> list[float]:
+    """Share of the values in each of BINS equal parts of their range, whatever that is."""
+    half = known[np.isfinite(known)] / 2  # the range of float64 is more than its largest value
+    if not len(half):
+        return []
+    first, width = half.min(), (half.max() - half.min()) or 1.0
+    place = np.clip(((half - first) / width * BINS).astype(np.int64), 0, BINS - 1)
+    return (np.bincount(place, minlength=BINS) / len(half)).tolist()  # type: ignore[no-any-return]
+
+
 def _problems(
     reports: Sequence[ColumnReport], label: str | None, survey: Survey, labels: dict[str, int],
     counts: dict[str, _Counts],
 ) -> list[str]:  # fmt: skip
     """What looks wrong, the label first."""
     said = [f"which column has the labels? Give {opt.label('NAME')}"] if label is None else []
+    features = [report for report in reports if report.role == "feature" and report.kind != "not read"]
+    if all(_silent(report, survey.rows) for report in features):
+        said.append("no column is a feature: all others are ignored, have one value only, or a text in each row")
     if label is not None:
         said += _of_labels(label, counts[label].rows, next(r.missing for r in reports if r.name == label))
     classes = np.arange(max(1, len(labels)))
@@ -181,6 +196,7 @@ def _problems(
         constant = report.least == report.most if report.kind == "number" else (report.different or 0) < 2
         if constant and report.missing in (0.0, 1.0):
             said.append(f"column {name} has one value only; it will be left out")
+            continue
         elif report.kind == "text" and report.different == survey.rows:
             said.append(f"column {name} has a text of its own in each row; if it names rows, {opt.ids(report.name)}")
         elif report.kind == "text" and (report.different or 0) > MANY_LEVELS * survey.rows:
@@ -192,6 +208,13 @@ def _problems(
     return said
 
 
+def _silent(report: ColumnReport, rows: int) -> bool:
+    """True for a column that will be left out."""
+    if report.kind == "number":
+        return report.least == report.most and report.missing in (0.0, 1.0)
+    return (report.different or 0) < 2 or (report.kind == "text" and report.different == rows)
+
+
 def _of_labels(label: str, rows: dict[str, int], missing: float) -> list[str]:
     said = []
     if missing:
@@ -200,9 +223,12 @@ def _of_labels(label: str, rows: dict[str, int], missing: float) -> list[str]:
         said.append(f"{label!r} has {len(rows):,} different numbers, rather values than classes")
     else:
         rare = [name for name, count in rows.items() if count < RARE]
-        if rare:
+        if len(rows) < 2:
+            said.append(f"{label!r} has one class only; training needs two")
+        elif rare:
             shown = ", ".join(map(repr, rare[:3])) + (", ..." if len(rare) > 3 else "")
-            said.append(f"{len(rare):,} of {len(rows):,} classes have fewer than {RARE} rows: {shown}")
+            verb = "has" if len(rare) == 1 else "have"
+            said.append(f"{len(rare):,} of {len(rows):,} classes {verb} fewer than {RARE} rows: {shown}")
     return said
 
 

@@ -64,7 +64,7 @@ def test_outputs_in_the_way(train_file: Path, tmp_path: Path) -> None:
 @pytest.mark.fast(1)
 @pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
 def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
-    data = tmp_path / "bad"
+    data = tmp_path / "bad.libsvm"
     data.write_bytes(text)
     assert error("convert", "-j", 1, data, tmp_path / "out").startswith(f"{data}{message}")
-    assert [p.name for p in tmp_path.iterdir()] == ["bad"]
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.libsvm"]

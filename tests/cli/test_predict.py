@@ -153,11 +153,11 @@ def test_zero_based_indices(model_file: Path, test_file: Path, tmp_path: Path) -
 @pytest.mark.fast(1)
 @pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
 def test_malformed_data(text: bytes, message: str, model_file: Path, tmp_path: Path) -> None:
-    data = tmp_path / "bad"
+    data = tmp_path / "bad.libsvm"
     data.write_bytes(text)
     result = invoke("predict", "-j", 1, data, model_file, tmp_path / "out", code=1)
     assert result.stderr.startswith(f"error: {data}{message}")
-    assert [p.name for p in tmp_path.iterdir()] == ["bad"]
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.libsvm"]
 
 
 def test_a_damaged_model_is_refused(model_file: Path, test_file: Path, tmp_path: Path) -> None:

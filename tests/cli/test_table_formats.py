@@ -217,7 +217,7 @@ def test_encoded_features_are_those_of_a_model(folder: Path, tmp_path: Path) -> 
     np.testing.assert_array_equal(X, written)
     invoke("convert", "--encoded", *label, folder / "train.csv", tmp_path / "e.npz")
     assert error("convert", folder / "train.csv", tmp_path / "e.npy").endswith(
-        "column 'left' is text, and a matrix has numbers; write .npz, or the features of the table (--encoded)\n"
+        "column 'left' is text, and a matrix has numbers; write .npz, or numbers alone\n"
     )
     invoke("convert", tmp_path / "e.libsvm", tmp_path / "of_text.csv")
     assert (tmp_path / "of_text.csv").read_text().startswith("label,1,2,3,")
@@ -246,7 +246,7 @@ def test_problems_come_first(tmp_path: Path) -> None:
     text = invoke("describe", tmp_path / "t.csv").stdout
     problems = [line[2:] for line in text.splitlines() if line.startswith("- ")]
     assert problems[0] == "0.98% of the rows have no label in 'label'; --drop-unlabelled leaves them out"
-    assert problems[1] == "1 of 3 classes have fewer than 5 rows: '2'"
+    assert problems[1] == "1 of 3 classes has fewer than 5 rows: '2'"
     assert problems[2] == "column 'name' has a text of its own in each row; if it names rows, --id-column name"
     assert problems[3] == "column 'one' has one value only; it will be left out"
     assert problems[4] == "column 'gaps': 75% of the values are missing"
@@ -257,3 +257,60 @@ def test_libsvm_text_is_described(tmp_path: Path) -> None:
     text = invoke("describe", tmp_path / "t.libsvm").stdout
     assert "LIBSVM text, 2 rows" in text and "3, 50.0% of the values are not 0" in text
     assert "2 classes: -1 (1), 1 (1)" in text
+
+
+def test_truth_values_are_one_in_all_formats(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    flag = rng.integers(0, 2, 120).astype(bool)
+    y, x = flag.astype(int).tolist(), rng.normal(size=120).round(2).tolist()
+    as_csv({"y": y, "flag": [str(each).lower() for each in flag], "x": x}, tmp_path / "t.csv")
+    as_parquet({"y": y, "flag": flag.tolist(), "x": x}, tmp_path / "t.parquet")
+    invoke("train", "-q", *FAST, tmp_path / "t.csv", tmp_path / "m.h5")
+    result = invoke("predict", tmp_path / "t.parquet", tmp_path / "m.h5")
+    assert result.stderr == "Accuracy = 100% (120/120)\n"
+
+
+def test_groups_do_not_depend_on_the_format(tmp_path: Path) -> None:
+    table = columns(3) | {"who": [f"p{(7 * i) % 20}" for i in range(N)]}
+    as_csv(table, tmp_path / "t.csv")
+    as_parquet(table, tmp_path / "t.parquet")
+    options = ["--encode", "target", "--label", "left", "--group-column", "who", "-b", "1", "-g", "1", "-C", "1"]
+    values = []
+    for suffix in ("csv", "parquet"):
+        invoke("train", "-q", "--metric", "none", *options, tmp_path / f"t.{suffix}", tmp_path / f"{suffix}.h5")
+        values.append(invoke("predict", "-b", "1", tmp_path / "t.csv", tmp_path / f"{suffix}.h5").stdout)
+    assert values[0] == values[1]
+
+
+def test_a_copy_of_a_table_loses_nothing(tmp_path: Path) -> None:
+    text = "y,big,zip,word\n1,9007199254740993,00008,NA\n0,-9007199254740993,01234,x\n"
+    (tmp_path / "t.csv").write_text(text)
+    invoke("convert", tmp_path / "t.csv", tmp_path / "u.csv")
+    assert (tmp_path / "u.csv").read_text() == text
+
+
+def test_numbers_of_any_size_are_described(tmp_path: Path) -> None:
+    rows = "".join(f"{i % 2},{1700000000000000000 + i},{(-1) ** i * 1e308},{i}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("y,t,large,n\n" + rows)
+    text = invoke("describe", tmp_path / "t.csv").stdout
+    assert "-1e+308 to 1e+308" in text and "█      █" in text
+    np.save(tmp_path / "i.npy", np.asarray([[1.0, np.inf], [0.0, 1.0]]))
+    assert "column '2' has an infinite number" in error("describe", tmp_path / "i.npy")
+
+
+def test_files_of_rows_go_with_rows_that_are_left_out(tmp_path: Path) -> None:
+    rows = "".join(f"{'' if i % 5 == 0 else i % 2},{i % 2 + i / 100}\n" for i in range(100))
+    (tmp_path / "t.csv").write_text("label,x\n" + rows)
+    (tmp_path / "g").write_text("".join(f"g{i // 4}\n" for i in range(100)))
+    (tmp_path / "w").write_text("1\n" * 100)
+    given = ["--drop-unlabelled", "--group-file", tmp_path / "g", "--weights", tmp_path / "w"]
+    assert "80 rows, 1 feature" in invoke("train", *FAST, *given, tmp_path / "t.csv", tmp_path / "m.h5").stderr
+
+
+def test_a_finished_run_of_other_columns_is_another(tmp_path: Path) -> None:
+    rows = "".join(f"{i % 2},{i % 2 + i / 100}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("y,x\n" + rows)
+    (tmp_path / "u.csv").write_text("y,renamed\n" + rows)
+    invoke("train", "-q", *FAST, tmp_path / "t.csv", tmp_path / "m.h5")
+    assert "exists already" in error("train", *FAST, "--resume", tmp_path / "u.csv", tmp_path / "m.h5")
+    assert "is finished" in invoke("train", *FAST, "--resume", tmp_path / "t.csv", tmp_path / "m.h5").stderr

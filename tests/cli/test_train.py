@@ -216,10 +216,10 @@ def test_the_data_are_never_the_output(train_file: Path) -> None:
 @pytest.mark.fast(1)
 @pytest.mark.parametrize(("text", "message"), [(m[1], m[2]) for m in MALFORMED], ids=[m[0] for m in MALFORMED])
 def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
-    data = tmp_path / "bad"
+    data = tmp_path / "bad.libsvm"
     data.write_bytes(text)
     assert error("train", "-j", 1, data, tmp_path / "m.h5").startswith(f"{data}{message}")
-    assert [p.name for p in tmp_path.iterdir()] == ["bad"]
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.libsvm"]
 
 
 @pytest.mark.parametrize(

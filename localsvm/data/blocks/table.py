@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
+TRUTH = ("true", "false")
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,14 @@ class Levels:
         return [names[code] for code in self.codes.tolist()]
 
     def coded(self, names: Sequence[str]) -> Codes:
-        """Numbers (n,) of the texts in other names; -1 where the value is missing, -2 where it is not among them."""
+        """Numbers (n,) of the texts in other names; -1 where the value is missing, -2 where it is not among them.
+
+        Formats write truth values in their own ways: true, True and TRUE are one.
+        """
         place = {name: number for number, name in enumerate(names)}
-        known = np.asarray([place.get(name, -2) for name in self.names] + [-1], np.int32)
+        truth = {name.lower(): number for name, number in place.items() if name.lower() in TRUTH}
+        numbers = [place.get(name, truth.get(name.lower(), -2)) for name in self.names]
+        known = np.asarray([*numbers, -1], np.int32)
         return known[self.codes]  # a code of -1 takes the last
 
 

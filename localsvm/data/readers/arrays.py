@@ -36,7 +36,7 @@ class ArraysReader:
         for first in range(0, rows, BLOCK_ROWS):
             last = min(rows, first + BLOCK_ROWS)
             part = {name: _plain(self._columns[name][first:last]) for name in wanted}
-            yield table_of(self.layout, last - first, part)
+            yield table_of(self.layout, last - first, part, self.name)
 
 
 def open_arrays(path: str, form: TableForm, text: Texts, known: Mapping[str, int] | None) -> ArraysReader:
@@ -46,8 +46,11 @@ def open_arrays(path: str, form: TableForm, text: Texts, known: Mapping[str, int
     """
     columns, header = _columns_of(path)
     lengths = {len(values) for values in columns.values()}
-    if len(lengths) != 1 or not lengths.pop():
-        raise DataError(f"{path}: there are no rows, or arrays of different lengths; write one row each")
+    if len(lengths) > 1:
+        sizes = ", ".join(f"{name} has {len(values):,}" for name, values in list(columns.items())[:4])
+        raise DataError(f"{path}: arrays of different lengths ({sizes}); give each a value for each row")
+    if not lengths or not lengths.pop():
+        raise DataError(f"{path}: there are no rows; give a file with rows")
     typed = [_typed(name, values) for name, values in columns.items()]
     return ArraysReader(path, layout_of(typed, form, text, known, path, header), columns)
 
@@ -62,6 +65,8 @@ def _columns_of(path: str) -> tuple[dict[str, NDArray[Any]], bool]:
             if isinstance(loaded, np.ndarray):
                 return _of_array(loaded, path)
             arrays = {name: loaded[name] for name in loaded.files}
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"{path}: {os.strerror(error.errno) if error.errno else error}") from error
     except Exception as error:  # numpy and zipfile have many

@@ -50,7 +50,7 @@ class ArrowReader:
                 if batch.num_rows:
                     rows += batch.num_rows
                     values = {name: values_of(batch.column(i)) for i, name in enumerate(wanted)}
-                    yield table_of(self.layout, batch.num_rows, values)
+                    yield table_of(self.layout, batch.num_rows, values, self.name)
         if not rows:
             raise DataError(f"{self.name}: there are no rows; give a file with rows")
 

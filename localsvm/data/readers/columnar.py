@@ -71,12 +71,15 @@ def layout_of(
     return TableLayout(",", header, names, tuple(kinds), form.missing)
 
 
-def table_of(layout: TableLayout, rows: int, values: Mapping[str, NDArray[Any]]) -> Table:
-    """Rows of typed columns.
+def table_of(layout: TableLayout, rows: int, values: Mapping[str, NDArray[Any]], file: str) -> Table:
+    """Rows of typed columns. DataError for an infinite number; file : its name.
 
     values : (rows,) of each column that is read: numbers, or objects of which None stands for no value.
     """
     pairs = [(name, kind) for name, kind in zip(layout.names, layout.kinds, strict=True) if kind != _csv.SKIP]
+    for name, kind in pairs:
+        if kind == _csv.NUMBER and np.isinf(np.asarray(values[name], np.float64)).any():
+            raise DataError(f"{file}: column {name!r} has an infinite number; replace it")
     return Table(
         layout.names,
         rows,
@@ -89,7 +92,9 @@ def levels_of(values: NDArray[Any], missing: tuple[str, ...] = ()) -> Levels:
     """Levels of numbers or objects (n,); nan, None and the words `missing` stand for no value."""
     if values.dtype.kind in NUMBERS:
         different, codes = np.unique(values, return_inverse=True)
-        texts: list[str | None] = [number_text(value) for value in different.tolist()]
+        narrow = values.dtype.kind == "f" and values.dtype.itemsize < 8  # as few digits as these need
+        plain = [float(str(value)) for value in different] if narrow else different.tolist()
+        texts: list[str | None] = [number_text(value) for value in plain]
     else:
         place: dict[Any, int] = {}
         codes = np.fromiter((place.setdefault(value, len(place)) for value in values.tolist()), np.int64, len(values))

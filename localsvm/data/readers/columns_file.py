@@ -31,13 +31,19 @@ def read_columns(path: str, names: Sequence[str]) -> dict[str, str]:
     for line, row in enumerate(text.splitlines(), 1):
         if not row.strip():
             continue
-        number, kind, *_ = [*row.split("\t"), ""]
+        if "\t" not in row:
+            raise DataError(
+                f"{path}:{line}: there is no tab between the number and the kind; write NUMBER, a tab, KIND"
+            )
+        number, kind, *_ = row.split("\t")
         option = KINDS.get(kind.strip().lower(), "")
         if not number.strip().isdecimal() or int(number) >= len(names):
             raise DataError(f"{path}:{line}: {number!r} is no number of a column, from 0 to {len(names) - 1}")
         if option == "":
             also = "is not known here" if kind.strip().lower() in ELSEWHERE else "is no kind of a column"
-            raise DataError(f"{path}:{line}: {kind!r} {also}; write Label, Num, Categ, Weight, GroupId or Auxiliary")
+            raise DataError(
+                f"{path}:{line}: {kind!r} {also}; write Label, Num, Categ, Weight, GroupId, SampleId or Auxiliary"
+            )
         if option is not None:
             found.setdefault(option, []).append(names[int(number)])
     for option in ("label", "weight_column", "group_column"):

@@ -311,8 +311,12 @@ def _first_rows(begun: bytes, whole: bool, name: str) -> str:
     try:
         return b"\n".join(lines).decode()
     except UnicodeDecodeError as error:
-        bad = error.object[max(0, error.start - 8) : error.start + 8]
-        raise DataError(f"{name}: {bad!r} is not UTF-8 text; convert the file (iconv -f latin1 -t utf8)") from None
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        begin = error.object.rfind(b"\n", 0, error.start) + 1
+        bad = error.object[max(begin, error.start - 8) : error.start + 8].split(b"\n")[0]
+        raise DataError(
+            f"{name}:{line}: {bad!r} is not UTF-8 text; convert the file (iconv -f latin1 -t utf8)"
+        ) from None
 
 
 def _delimiter(rows: str) -> str:

@@ -21,10 +21,13 @@ FORMATS = {  # the endings of names; LIBSVM text has any other
     "npy": (".npy", ".npz"),
     "libsvm": (".libsvm", ".svm", ".svmlight"),
 }
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npy"}  # of other files
+ARCHIVE = b"PK\x03\x04"  # begins NPZ files, and all others of zip
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", ARCHIVE: "npy"}  # begins other files
 BINARY = ("parquet", "arrow", "npy")
 FIRST_BYTES = 1 << 16
 LIBSVM_LINE = re.compile(rb"\s*[^\s,:;|]+(\s+(qid|[0-9]+):\S+)*\s*(#.*)?\Z")
+
+SEVERAL_LABELS = re.compile(rb"\s*\S+(\s+(qid|[0-9]+):[^\s,;|]+)+\s*(#.*)?\Z")
 
 
 class TableSource(Protocol):
@@ -65,9 +68,9 @@ def _by_content(path: str) -> str:
         return "libsvm"
     try:
         with open(path, "rb") as file:
-            first = file.read(8)
+            first = file.read(64)
         for magic, kind in MAGIC.items():
-            if first.startswith(magic):
+            if first.startswith(magic) and (magic != ARCHIVE or b".npy" in first):
                 return kind
         with open_source(path) as source:
             lines = [line for line in source.read(FIRST_BYTES).split(b"\n") if line.strip()]
@@ -79,6 +82,8 @@ def _by_content(path: str) -> str:
 
 
 def _is_libsvm(line: bytes) -> bool:
+    if SEVERAL_LABELS.match(line):  # the reader of LIBSVM text says what is wrong
+        return True
     label = line.split(maxsplit=1)[0].decode(errors="replace")
     return LIBSVM_LINE.match(line) is not None and (b":" in line or NUMBER.fullmatch(label) is not None)
 

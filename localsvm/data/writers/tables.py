@@ -15,9 +15,8 @@ from localsvm.data.blocks.table import Table
 from localsvm.data.readers.arrow import pyarrow
 from localsvm.data.readers.columnar import number_text
 from localsvm.data.readers.compression import SUFFIXES, open_sink
-from localsvm.data.readers.tables import by_suffix
+from localsvm.data.readers.tables import BINARY, by_suffix
 from localsvm.errors import DataError
-from localsvm.naming import opt
 
 Columns = Mapping[str, NDArray[Any]]  # (n,) float64 with nan, or objects with None, of each column
 Write = Callable[[Columns], None]
@@ -51,9 +50,11 @@ def table_output(path: str, names: Sequence[str]) -> Iterator[Write]:
     RunError : the file cannot be written; pyarrow is not installed.
     """
     kind = by_suffix(path) or "csv"
+    if kind in BINARY and path.lower().endswith(tuple(SUFFIXES)):
+        raise DataError(f"{path}: files of this format are not compressed from outside; leave the last ending out")
     with open_sink(path) as sink:
         if kind in ("parquet", "arrow"):
-            with _arrow(sink, kind, path) as write:
+            with _arrow(sink, kind) as write:
                 yield write
         elif kind == "npy":
             blocks: list[Columns] = []
@@ -87,10 +88,8 @@ def _texts(values: NDArray[Any]) -> list[str | None]:
 
 
 @contextmanager
-def _arrow(sink: BinaryIO, kind: str, path: str) -> Iterator[Write]:
+def _arrow(sink: BinaryIO, kind: str) -> Iterator[Write]:
     library = pyarrow()
-    if path.lower().endswith(tuple(SUFFIXES)):
-        raise DataError(f"{path}: Parquet and Arrow files are compressed inside; leave the ending out")
     writers: list[Any] = []
 
     def write(columns: Columns) -> None:
@@ -122,7 +121,7 @@ def _save(sink: BinaryIO, blocks: list[Columns], names: Sequence[str], path: str
     text = next((name for name, values in columns.items() if values.dtype.kind != "f"), None)
     if text is not None:
         what = f"column {text!r} is text, and a matrix has numbers"
-        raise DataError(f"{path}: {what}; write .npz, or the features of the table ({opt.encoded})")
+        raise DataError(f"{path}: {what}; write .npz, or numbers alone")
     np.save(sink, np.column_stack([columns[name] for name in names]))
 
 

@@ -15,7 +15,7 @@ from localsvm.data.blocks.table import Levels, Table
 from localsvm.data.readers.delimited import DELIMITERS, NUMBER, TableForm, check_named
 from localsvm.data.readers.tables import BINARY, by_suffix, format_of, open_table
 from localsvm.errors import DataError
-from localsvm.features.encoding import Dates, Encoding, Number
+from localsvm.features.encoding import Encoding, Number, unknown
 from localsvm.store.pieces import Unsound
 
 
@@ -124,7 +124,5 @@ class TableRows:
 
     def _note(self, table: Table, encoding: Encoding) -> None:
         for coding in encoding.codings:
-            if not isinstance(coding, Number | Dates):
-                new = int(np.count_nonzero(table.levels[coding.name].coded(coding.levels) == -2))
-                if new:
-                    self.unknown[coding.name] = self.unknown.get(coding.name, 0) + new
+            if new := unknown(coding, table):
+                self.unknown[coding.name] = self.unknown.get(coding.name, 0) + new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -219,6 +220,9 @@ class _Preparing:
         fingerprints = {CONTENT: rows, "the weights of the rows": weights if head.weighted else ""}
         if head.grouped:
             fingerprints["the groups of the rows"] = groups
+        if head.table is not None:
+            described = json.dumps([head.table, head.classes], sort_keys=True)
+            fingerprints["the columns of the table"] = hashlib.sha256(described.encode()).hexdigest()
         if self._file is not None:
             if self._file.config.get("fingerprint") != rows:
                 shifted = SHIFTED if "origin" in self._file.scaling[1] else ""

@@ -99,7 +99,7 @@ class TrainingTable:
         self._survey = Survey(seed)
         self._labels, self._groups = _Labels(), _Groups()
         self._held: list[Table] | None = None
-        self._unlabelled = 0
+        self._unlabelled, self._kept_rows = 0, list[NDArray[np.bool_]]()
         self.shift: Shift | None = None
         self.weight: NDArray[np.float64] | None = None
         self.group: NDArray[np.int64] | None = None
@@ -136,10 +136,11 @@ class TrainingTable:
         if self._options.group is not None:
             self.group = check_groups(self._groups.all, f"{self.name}: column {self._options.group!r}")
         self.weight = np.concatenate(factors) if factors else None
+        kept = np.concatenate(self._kept_rows)  # the files have a line for each row of the table
         if weights is not None:
-            self.weight = read_weights(weights, self.rows)
+            self.weight = read_weights(weights, len(kept))[kept]
         if groups is not None:
-            self.group = read_groups(groups, self.rows)
+            self.group = read_groups(groups, len(kept))[kept]
         return self
 
     def _pass(self, jobs: int, budget: Budget) -> list[NDArray[np.float64]]:
@@ -287,6 +288,7 @@ class TrainingTable:
     def _labelled(self, table: Table, label: str) -> Table:
         """The rows that have a label. DataError for the first row without, unless such rows are left out."""
         labelled = table.levels[label].codes >= 0
+        self._kept_rows.append(labelled)
         self._unlabelled += int(np.count_nonzero(~labelled))
         if not self._options.drops and not labelled.all():
             first = self.rows + int(labelled.argmin()) + 1
@@ -373,7 +375,10 @@ class _Groups:
         if (column.codes < 0).any():
             row = first + int((column.codes < 0).argmax()) + 1
             raise DataError(f"{path}: row {row:,} has no group in {name!r}; give it one, of its own if need be")
-        numbers = np.asarray([place.setdefault(text, len(place)) for text in column.names], np.int64)
+        used, first_rows = np.unique(column.codes, return_index=True)  # numbers follow the rows, in any format
+        numbers = np.zeros(len(column.names), np.int64)
+        for code in used[np.argsort(first_rows)].tolist():
+            numbers[code] = place.setdefault(column.names[code], len(place))
         self._parts.append(numbers[column.codes])
         return self._parts[-1]
 
