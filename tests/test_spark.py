@@ -22,6 +22,7 @@ from test_distributed import COARSE, manifest, plain, train_text
 from test_engines import many_classes, wide
 
 from localsvm import LocalSVC
+from localsvm.cli.cluster import of_table
 from localsvm.data.readers.libsvm import read
 from localsvm.errors import DataError, RunError
 from localsvm.methods.linear.linear import LinearSVM
@@ -29,6 +30,7 @@ from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import SparkApplication
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.prediction.part_files import text_of
+from localsvm.runs.preparation.tables import TableOptions, training_rows
 from localsvm.runs.train import train
 
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
@@ -168,6 +170,25 @@ class KillsOne:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: None
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_a_table_gives_the_model_of_one_process(far: bool, cluster: SparkApplication, tmp_path: Path) -> None:
+    """Columns of all kinds, one of them far from 0 if `far`: this process encodes the table, the cluster trains."""
+    rng, n = np.random.default_rng(0), 600
+    x, kind, city = rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 30, n)
+    y = np.where((x > 0) == (kind > 1), "yes", "no")
+    time = 1.7e9 + rng.integers(0, 1000, n) if far else rng.integers(0, 5, n)
+    rows = [f"{a},{b:.3f},k{c},c{d},{e:.1f}\n" for a, b, c, d, e in zip(y, x, kind, city, time, strict=True)]
+    (tmp_path / "t.csv").write_text("left,x,kind,city,time\n" + "".join(rows))
+    options = TableOptions(label="left", class_weights=(("yes", 2.0),))
+    config = replace(COARSE, coarse_size=200, cell_size=80, metric="diag")
+    rows_there, settled = of_table(cluster, str(tmp_path / "t.csv"), options, config, Resources())
+    train(rows_there, settled, tmp_path / "spark.h5")
+    data = training_rows(str(tmp_path / "t.csv"), options, config.seed, config.shifts, print)
+    assert (data.shift is not None) == far and settled.class_weights == ((1.0, 2.0),)
+    train(data, settled, tmp_path / "one.h5")
+    assert manifest(tmp_path / "spark.h5") == manifest(tmp_path / "one.h5")
 
 
 @pytest.mark.whole

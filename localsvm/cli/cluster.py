@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,12 @@ from localsvm.cli.options import BALANCED
 from localsvm.cli.paths import parts_output, text_output
 
 if TYPE_CHECKING:
+    from localsvm.engines.spark import Spark
     from localsvm.runs.cells.schedule import Resources
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.predict import IndexBase, Score
     from localsvm.runs.prediction.parts import Writer
+    from localsvm.runs.preparation.tables import TableOptions
     from localsvm.runs.progress import Clock
     from localsvm.runs.summary import Summary
 
@@ -27,6 +30,8 @@ OTHERWISE = {
     "partition_file": ("--partition-file", "coarse cells are found in the run"),
     "metric_file": ("--metric-file", "rows are read as its columns and origins ask only on one machine"),
     "weights": ("--weights FILE", "its lines would have to be brought to their rows"),
+    "weight_column": ("--weight-column", "rows of a cluster have no weights"),
+    "group_column": ("--group-column", "rows of a cluster have no groups"),
     "group_file": ("--group-file", "its lines would have to be brought to their rows"),
     "report": ("--report", "its sums depend on the order of the rows"),
 }
@@ -70,7 +75,7 @@ def _refuse(given: dict[str, Any]) -> None:
 
 def train(
     master: str, file: str, config: TrainingConfig, output: str, clock: Clock, resources: Resources,
-    force: bool, resume: bool,
+    force: bool, resume: bool, table: TableOptions | None = None,
 ) -> Summary | None:  # fmt: skip
     """Train on a file, or on the files of a folder, that the workers of the cluster see."""
     from localsvm.engines.spark import Spark
@@ -81,8 +86,30 @@ def train(
     with ExitStack() as stack:
         with clock("start"):
             spark = stack.enter_context(SparkApplication(master))
-        engine = Spark(text_of(spark, file), zero_based=config.zero_based, shifts=config.shifts)
+        if table is None:
+            engine = Spark(text_of(spark, file), zero_based=config.zero_based, shifts=config.shifts)
+        else:
+            with clock("read"):
+                engine, config = of_table(spark, file, table, config, resources)
         return train(engine, config, output, resources, force=force, resume=resume)
+
+
+def of_table(
+    spark: Any, file: str, options: TableOptions, config: TrainingConfig, resources: Resources
+) -> tuple[Spark, TrainingConfig]:
+    """Rows of a table, encoded here and worked on by the cluster, and the options with the weights of its classes."""
+    from dataclasses import replace
+
+    from localsvm.engines.encoded_parts import head_of, pieces, text_parts
+    from localsvm.engines.spark import Spark
+    from localsvm.runs.preparation.tables import TrainingTable
+
+    table = TrainingTable(file, options, config.seed, config.shifts, resources.observer.note)
+    parts = text_parts(table.look(resources.jobs, keep=False), resources.jobs)
+    text = spark.of_parts(file, parts, pieces, partial(head_of, parts))
+    if options.class_weights:
+        config = replace(config, class_weights=options.weights_of(file, table.labels, table.classes))
+    return Spark(text, shifts=config.shifts, described=table.described), config
 
 
 def predict(

@@ -104,7 +104,7 @@ def predict(
         if probability:
             model.calibrated()
         score, indices = Score(model.target), IndexBase(model, zero_based)
-        table, classes = model.table_rows(test_file), model.file.config.get("classes")
+        table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based=zero_based, backend=backend)
         lines = _lines(output, table, decision_values=decision_values, probabilities=probability, classes=classes)
         scores = ProbabilityScores(model.file.labels) if report else None

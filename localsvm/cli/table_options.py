@@ -126,12 +126,11 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
     elsewhere : fields of options of the command that tables do not go with. UsageError where one is given, for other
         options of LIBSVM text with a table, and for those of tables with LIBSVM text.
     """
-    from localsvm.data.readers.tables import format_of
     from localsvm.runs.preparation.tables import TableOptions
 
     given = {name: options.pop(name) for name in FIELDS}
     pairs = tuple(options.get("class_weights") or ())
-    kind = options.pop("format") or ("csv" if is_asked(given) and train_file == "-" else format_of(train_file))
+    kind = options.pop("format") or _format(train_file, is_asked(given))
     if kind == "libsvm":
         _refuse_of_table(given, pairs, train_file)
         return None
@@ -151,6 +150,17 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
         dates=given["dates"] != NONE,
         class_weights=tuple((_text(label), weight) for label, weight in pairs),
     )
+
+
+def _format(file: str, asked: bool) -> str:
+    """Format of a file; asked : whether an option says that it is a table."""
+    from localsvm.data.readers.tables import BINARY, format_of
+
+    if file == "-":
+        return "csv" if asked else "libsvm"
+    kind = format_of(file)
+    on_cluster = click.get_current_context().params.get("backend") == "spark"
+    return "libsvm" if on_cluster and kind in BINARY and not asked else kind  # Spark's own Parquet has vectors
 
 
 def _check_together(given: dict[str, Any], options: dict[str, Any], elsewhere: Sequence[str]) -> None:

@@ -85,7 +85,7 @@ def train(
     check_model_output(output, resume, time_limit, as_json)
     weights, groups = opt.weights_file(options, train_file), options["group_file"]
     check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output])
-    table = table_of(options, train_file, ("metric_file", "stream", "backend"))
+    table = table_of(options, train_file, ("metric_file", "stream"))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
     stream = _check_reading(stream, config, out_of_core)
@@ -94,7 +94,7 @@ def train(
         opt.note_cell_size(options, progress.note)
         clock, may = Clock(progress), Resources(opt.job_count(jobs), memory, progress)
         if url:
-            summary = cluster.train(url, train_file, config, path, clock, may, force=force, resume=resume)
+            summary = cluster.train(url, train_file, config, path, clock, may, force, resume, table)
         elif stream:
             summary = train_stream(train_file, config, path, may, force=force, weights=weights)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, Protocol
 
@@ -69,10 +69,15 @@ class Spark:
     Parameters
     ----------
     zero_based, shifts : as of `data.readers.libsvm.read`.
+    described : fields of `Head` on the table that the text was.
     """
 
-    def __init__(self, text: ClusterText, *, zero_based: bool = False, shifts: bool = False) -> None:
+    def __init__(
+        self, text: ClusterText, *, zero_based: bool = False, shifts: bool = False,
+        described: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         self._text, self._zero_based, self._shifts = text, zero_based, shifts
+        self._described = dict(described or {})
         self.name, self.threads = text.name, ALONE
         self._form: Form | None = None
         self._steps: list[Step] = []
@@ -94,7 +99,10 @@ class Spark:
         for level in sorted(set().union(*(part.levels for part in parts)) - {LEVELS[simd_level()]}):
             raise another_level(level, LEVELS[simd_level()])
         self._form = form_of(name, from_0, far, parts)
-        return self._form.head
+        return self._whole(self._form.head)
+
+    def _whole(self, head: Head) -> Head:
+        return replace(head, **self._described)
 
     @property
     def form(self) -> Form:
@@ -106,9 +114,10 @@ class Spark:
 
     def in_memory(self) -> Memory:
         """Read all rows into memory; see `Engine.in_memory`."""
-        head = self.form.head
+        head = self._whole(self.form.head)
         rows = together(self.reduce([Sample(_all)])[0]).dataset
         rows.columns, rows.shift, rows.name = head.columns.kept, head.shift, self.name
+        rows.classes, rows.table = head.classes, head.table
         memory = Memory(rows, head=head)
         memory.threads = self.threads
         return memory
