@@ -19,7 +19,7 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_learning import MetricLearner
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
-from localsvm.runs.preparation.tables import TableOptions, training_rows
+from localsvm.runs.preparation.tables import TableOptions, TrainingTable, training_rows
 from localsvm.runs.train import train
 from localsvm.store.pieces import Unsound
 
@@ -126,6 +126,18 @@ def test_groups_are_in_one_fold() -> None:
     group = np.arange(table.rows) // 10
     folds = Survey(0).folds(table, 0, group)
     assert all(len(set(folds[group == number])) == 1 for number in range(40))
+
+
+def test_shares_are_those_of_other_blocks(tmp_path: Path) -> None:
+    """With blocks, rows of one level in one stretch alone say nothing of each other."""
+    rows = "".join(f"{i % 2},l{i // 20}\n" for i in range(400))
+    (tmp_path / "t.csv").write_text("label,many\n" + rows)
+    note: list[str] = []
+    table = TrainingTable(str(tmp_path / "t.csv"), TableOptions(), 0, False, note.append, blocks=True)
+    X = table.look(keep=False).read().X
+    assert len(np.unique(X[:, 0])) == 1 and X[0, 0] == pytest.approx(0.5)
+    at_random = training_rows(str(tmp_path / "t.csv"), TableOptions(), 0, False, note.append)
+    assert len(np.unique(at_random.X[:, 0])) > 5
 
 
 def test_dates_become_their_parts() -> None:

@@ -104,7 +104,7 @@ def of_table(
     from localsvm.engines.spark import Spark
     from localsvm.runs.preparation.tables import TrainingTable
 
-    table = TrainingTable(file, options, config.seed, config.shifts, resources.observer.note)
+    table = TrainingTable(file, options, config.seed, config.shifts, resources.observer.note, config.blocks)
     parts = text_parts(table.look(resources.jobs, keep=False), resources.jobs)
     text = spark.of_parts(file, parts, pieces, partial(head_of, parts))
     if options.class_weights:

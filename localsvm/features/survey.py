@@ -209,13 +209,15 @@ class Survey:
     Parameters
     ----------
     seed : of the folds, and of the rows that medians are of.
+    blocks : number of all rows, where folds are stretches of consecutive rows; None for folds at random.
 
     Attributes
     ----------
     rows : so far.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, blocks: int | None = None) -> None:
+        self._blocks = blocks
         sequence = np.random.SeedSequence(seed, spawn_key=(1 << 20,))
         self._key = int(sequence.generate_state(1, np.uint64)[0])
         self.rows = 0
@@ -225,6 +227,8 @@ class Survey:
     def folds(self, table: Table, first: int, group: NDArray[np.int64] | None) -> Codes:
         """Fold (n,) of each row: by its group if it has one, else by its number, `first` for the first row."""
         number = np.arange(first, first + table.rows) if group is None else group
+        if self._blocks is not None and group is None:
+            return number * FOLDS // self._blocks
         return np.asarray(hashed(number, self._key) % np.uint64(FOLDS), np.int64)
 
     def add(self, table: Table, names: Sequence[str], labels: Codes, group: NDArray[np.int64] | None) -> None:

@@ -82,6 +82,7 @@ class TrainingTable:
     ----------
     path, options : the file, and what the user says of it.
     seed, shifts : of the folds of target statistics; whether features may have origins.
+    blocks : whether these folds are stretches of consecutive rows; else they are at random.
     note : called with messages on what was found.
 
     Attributes
@@ -93,9 +94,11 @@ class TrainingTable:
     """
 
     def __init__(
-        self, path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None]
+        self, path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None],
+        blocks: bool = False,
     ) -> None:  # fmt: skip
         self.name, self._options, self._shifts, self._note = path, options, shifts, note
+        self._seed, self._blocks = seed, blocks
         self._survey = Survey(seed)
         self._labels, self._groups = _Labels(), _Groups()
         self._held: list[Table] | None = None
@@ -132,6 +135,8 @@ class TrainingTable:
         RunError : the rows do not fit into the memory.
         """
         self._held = [] if keep else None
+        if self._blocks:
+            self._survey = Survey(self._seed, self._counted_rows(jobs))
         factors = self._pass(jobs, budget)
         if self._options.group is not None:
             self.group = check_groups(self._groups.all, f"{self.name}: column {self._options.group!r}")
@@ -142,6 +147,16 @@ class TrainingTable:
         if groups is not None:
             self.group = read_groups(groups, len(kept))[kept]
         return self
+
+    def _counted_rows(self, jobs: int) -> int:
+        """Number of the rows that have a label, by a pass that reads labels alone. DataError for stdin."""
+        if self.name == "-":
+            raise DataError(f"stdin: {opt.folds('blocks')} reads a table twice; write it to a file first")
+        with open_table(self.name, self._options.form, self._texts) as source:
+            label = _label_of_or_error(source, self._options)
+            known = {label: int(_csv.LEVEL)}
+        with open_table(self.name, self._options.form, known=known) as source:
+            return sum(int(np.count_nonzero(block.levels[label].codes >= 0)) for block in source.blocks(jobs)) or 1
 
     def _pass(self, jobs: int, budget: Budget) -> list[NDArray[np.float64]]:
         """Survey all rows, and decide labels and encoding; the weights of the blocks, where there is such a column."""
@@ -256,11 +271,7 @@ class TrainingTable:
 
     def _label_column(self, source: TableSource) -> str:
         names, asked = source.layout.names, self._options.label
-        label = label_of(asked, names, source.layout.header)
-        if label is None and asked is not None:
-            check_named([asked], names, source.name)
-        if label is None:
-            raise DataError(f"{source.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
+        label = _label_of_or_error(source, self._options)
         if not source.layout.header:
             self._note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
         also = [name for name in names if asked is None and source.layout.header and name.lower() in LABELS]
@@ -400,6 +411,17 @@ def _headed(blocks: Iterator[Table]) -> Iterator[Table]:
         head.append(block)
     if head:
         yield together(head)
+
+
+def _label_of_or_error(source: TableSource, options: TableOptions) -> str:
+    """Column of the labels; DataError where there is none."""
+    names, asked = source.layout.names, options.label
+    label = label_of(asked, names, source.layout.header)
+    if label is None and asked is not None:
+        check_named([asked], names, source.name)
+    if label is None:
+        raise DataError(f"{source.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
+    return label
 
 
 def labels_of(source: Dataset | TrainingTable) -> NDArray[np.float64]:
